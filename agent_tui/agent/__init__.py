@@ -1,0 +1,1 @@
+"""One conversation, without a screen."""

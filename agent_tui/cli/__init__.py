@@ -1,0 +1,1 @@
+"""Command line: arguments to settings to objects to a run."""

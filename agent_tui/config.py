@@ -1,0 +1,246 @@
+"""Settings: user file, environment and flags merged into one frozen value; strongest last.
+
+A wrong key or value never stops the program: it is left out and reported as a
+`SettingProblem` naming file, line, key and what is allowed.
+"""
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from agent_tui.messages import JsonObject, ThinkingLevel
+
+PermissionMode: TypeAlias = Literal["ask", "accept-edits", "plan", "full"]
+Durability: TypeAlias = Literal["entry", "turn", "none"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CompactionSettings(_Section):
+    """``[compaction]``. Fractions are of the window less the output reserve."""
+
+    model: str = ""
+    auto: bool = True
+    warn_at: float = Field(default=0.70, gt=0, lt=1)
+    trigger_at: float = Field(default=0.80, gt=0, lt=1)
+    target: float = Field(default=0.40, gt=0, lt=1)
+    min_gain: float = Field(default=0.10, ge=0, lt=1)
+    protected_messages: int = Field(default=12, ge=1)
+    keep_recent_tokens: int = Field(default=0, ge=0)
+    max_summary_tokens: int = Field(default=4_000, ge=200)
+    template: Literal["structured", "seven-section"] = "structured"
+    summary_role: Literal["user", "system"] = "user"
+    strategy: Literal["tiered", "hybrid", "agent"] = "tiered"
+    background: bool = True
+
+    def keep_recent(self, window: int) -> int:
+        """Tokens of recent messages to keep: the setting, or 20 % of `window` up to 20,000."""
+        return self.keep_recent_tokens or min(window // 5, 20_000)
+
+
+class PermissionSettings(_Section):
+    """``[permissions]``: rules such as ``bash(git status)`` or ``write(docs/**)``."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class ModelSettings(_Section):
+    """``[models."name"]``: what to believe of one model instead of the built-in table."""
+
+    window: int | None = Field(default=None, gt=0)
+    max_output: int | None = Field(default=None, gt=0)
+    base_url: str | None = None
+    api_key_env: str | None = None
+
+
+class Settings(_Section):
+    """All settings. Times in seconds, sizes in tokens."""
+
+    model: str = ""
+    base_url: str = ""
+    api_key_env: str = ""
+    thinking: ThinkingLevel = "off"
+    permission_mode: PermissionMode = "ask"
+    session_dir: str = ""
+    durability: Durability = "entry"
+    theme: str = ""
+    mouse: bool = True
+    bash_timeout_s: float = Field(default=120.0, gt=0)
+    request_idle_timeout_s: float = Field(default=120.0, gt=0)
+    compaction: CompactionSettings = CompactionSettings()
+    permissions: PermissionSettings = PermissionSettings()
+    models: dict[str, ModelSettings] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingProblem:
+    """One setting that was left out. `line` is 0 where there is none (environment, flags)."""
+
+    source: str
+    line: int
+    key: str
+    problem: str
+
+    def __str__(self) -> str:
+        where = f"{self.source}:{self.line}" if self.line else self.source
+        return f"{where}: {self.key}: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """The settings in force and what could not be used."""
+
+    settings: Settings
+    problems: tuple[SettingProblem, ...]
+
+
+def load_settings(
+    user_file: Path,
+    environ: Mapping[str, str] = os.environ,
+    flags: Mapping[str, JsonValue] | None = None,
+) -> LoadedSettings:
+    """Merge defaults, `user_file`, ``AGENT_TUI_*`` variables and `flags` (strongest last).
+
+    Args:
+        user_file: ``config.toml``; may be missing.
+        environ: ``AGENT_TUI_MODEL`` sets ``model``, ``AGENT_TUI_COMPACTION__AUTO`` sets
+            ``compaction.auto``.
+        flags: Values from the command line, by setting name; ``None`` values are left out.
+    """
+    merged: JsonObject = {}
+    problems: list[SettingProblem] = []
+    for source, values, lines in (
+        _read_file(user_file, problems),
+        ("environment", _from_environ(environ), {}),
+        ("command line", {k: v for k, v in (flags or {}).items() if v is not None}, {}),
+    ):
+        good = _keep_valid(source, values, lines, problems)
+        merged = _merge(merged, good)
+    return LoadedSettings(Settings.model_validate(merged), tuple(problems))
+
+
+def _read_file(
+    path: Path, problems: list[SettingProblem]
+) -> tuple[str, JsonObject, dict[str, int]]:
+    source = str(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = tomllib.loads(text)
+    except FileNotFoundError:
+        return source, {}, {}
+    except OSError as error:
+        problems.append(SettingProblem(source, 0, "", f"cannot be read: {error.strerror}"))
+        return source, {}, {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        found = re.search(r"line (\d+)", str(error))
+        line = int(found[1]) if found else 0
+        problems.append(SettingProblem(source, line, "", f"not valid TOML: {error}"))
+        return source, {}, {}
+    return source, values, _key_lines(text)
+
+
+def _key_lines(text: str) -> dict[str, int]:
+    """Line number of each ``section.key`` of a TOML text, for messages."""
+    lines: dict[str, int] = {}
+    section = ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if header := re.match(r"\s*\[([^\[\]]+)\]", line):
+            section = header[1].strip().replace('"', "") + "."
+            lines[section[:-1]] = number
+        elif assignment := re.match(r"\s*([\w.\"-]+)\s*=", line):
+            lines[section + assignment[1].replace('"', "")] = number
+    return lines
+
+
+def _from_environ(environ: Mapping[str, str]) -> JsonObject:
+    values: JsonObject = {}
+    for name in _scalar_keys():
+        variable = "AGENT_TUI_" + name.upper().replace(".", "__")
+        if (text := environ.get(variable)) is not None:
+            section, _, key = name.rpartition(".")
+            if section:
+                inner = values.setdefault(section, {})
+                assert isinstance(inner, dict)
+                inner[key] = text
+            else:
+                values[key] = text
+    return values
+
+
+def _scalar_keys() -> list[str]:
+    keys = [n for n in Settings.model_fields if n not in ("compaction", "permissions", "models")]
+    return keys + [f"compaction.{name}" for name in CompactionSettings.model_fields]
+
+
+def _keep_valid(
+    source: str, values: JsonObject, lines: dict[str, int], problems: list[SettingProblem]
+) -> JsonObject:
+    """`values` without what does not validate; each thing left out becomes a problem."""
+    remaining = values
+    while True:
+        try:
+            Settings.model_validate(remaining)
+        except ValidationError as error:
+            for detail in error.errors():
+                location = [str(part) for part in detail["loc"]]
+                key = ".".join(location)
+                problems.append(
+                    SettingProblem(source, _line_of(lines, location), key, _explain(detail["type"],
+                    detail["msg"], location))
+                )
+                remaining = _without(remaining, location)
+            continue
+        return remaining
+
+
+def _line_of(lines: dict[str, int], location: list[str]) -> int:
+    for length in range(len(location), 0, -1):
+        if line := lines.get(".".join(location[:length])):
+            return line
+    return 0
+
+
+def _explain(kind: str, message: str, location: list[str]) -> str:
+    if kind != "extra_forbidden":
+        return message
+    section = {
+        "compaction": CompactionSettings,
+        "permissions": PermissionSettings,
+        "models": ModelSettings,
+    }.get(location[0], Settings)
+    allowed = list(section.model_fields)
+    near = difflib.get_close_matches(location[-1], allowed, n=1)
+    if near:
+        return f"no such setting; did you mean {near[0]}?"
+    return "no such setting; allowed: " + ", ".join(allowed)
+
+
+def _without(values: JsonObject, location: list[str]) -> JsonObject:
+    """A copy of `values` without the deepest mapping key that `location` names."""
+    head, rest = location[0], location[1:]
+    inner = values.get(head)
+    if rest and isinstance(inner, dict):
+        return {**values, head: _without(inner, rest)}
+    return {key: value for key, value in values.items() if key != head}
+
+
+def _merge(base: JsonObject, over: JsonObject) -> JsonObject:
+    merged = dict(base)
+    for key, value in over.items():
+        before = merged.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            merged[key] = _merge(before, value)
+        else:
+            merged[key] = value
+    return merged

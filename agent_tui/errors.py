@@ -1,0 +1,38 @@
+"""The errors a person may see: what happened, and what to do next."""
+
+
+class AgentTuiError(Exception):
+    """Base of every error that is shown to the person as it stands.
+
+    Args:
+        message: What happened, naming the file, key or model concerned.
+        hint: What the person can do about it; empty when there is nothing to do.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class UsageError(AgentTuiError):
+    """The command line asks for something that does not exist. Exit code 2."""
+
+
+class ConfigError(AgentTuiError):
+    """A setting cannot be used; names file, line and key."""
+
+
+class SessionError(AgentTuiError):
+    """A session file cannot be opened, read or written."""
+
+
+class CompactionError(AgentTuiError):
+    """A compaction was not carried out; the session is as it was."""
+
+
+class ToolError(AgentTuiError):
+    """A tool call failed in a way the model can mend; the text goes back to the model."""

@@ -1,0 +1,311 @@
+"""What happens in a conversation, as typed facts for whoever shows it.
+
+Ordering rules: an event that names an ``entry_id`` comes after that entry is in the session
+file. `TurnStarted` ... `TurnFinished` bracket a turn; `ReplyStarted` is followed by deltas and
+exactly one `ReplyFinished`, also when interrupted; each `ToolStarted` by exactly one
+`ToolFinished` with the same ``call_id``. No event holds a widget, a class or a Future.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    JsonObject,
+    Todo,
+    ToolResultMessage,
+)
+from agent_tui.tokens import ContextUsage
+
+CompactionReason: TypeAlias = Literal["manual", "threshold", "overflow", "tool"]
+TurnOutcome: TypeAlias = Literal["done", "aborted", "error", "length"]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """The person's message is in the file and the first request is about to leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessageAdded:
+    """A message of the person is part of the conversation (sent, steered or queued)."""
+
+    entry_id: str
+    text: str
+    image_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyStarted:
+    """A request left; nothing has come back yet."""
+
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More visible text of the present reply."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """More reasoning text of the present reply."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """The model is writing a tool call; `argument_chars` so far."""
+
+    name: str
+    argument_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFinished:
+    """The reply, whole or interrupted (`message.stop_reason`), is in the file."""
+
+    entry_id: str
+    message: AssistantMessage
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyDiscarded:
+    """Nothing of the present reply was kept: an error before its first token."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool call is about to be judged and run. `title` is one line for the person."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutputDelta:
+    """Output of a running tool, as it comes."""
+
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """The tool's result is in the file."""
+
+    entry_id: str
+    call_id: str
+    message: ToolResultMessage
+
+
+@dataclass(frozen=True, slots=True)
+class BashStarted:
+    """A command of the person's (``!``) runs; its output comes as `ToolOutputDelta`."""
+
+    call_id: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class BashFinished:
+    """The command of the person's ended and is in the file."""
+
+    entry_id: str
+    call_id: str
+    message: BashExecutionMessage
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """What will happen if the person agrees, and why they are asked.
+
+    `body` is the exact command or a unified diff, with `body_kind` saying which.
+    `session_rule` is the rule that "for this session" and "always" would add, as text,
+    or empty where no rule may be made.
+    """
+
+    id: str
+    call_id: str
+    tool_name: str
+    title: str
+    body: str
+    body_kind: Literal["command", "diff", "text"]
+    reason: str
+    session_rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequested:
+    """The turn waits for an answer."""
+
+    request: ApprovalRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalResolved:
+    """The answer came (or the turn was aborted, then `allowed` is false)."""
+
+    request_id: str
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RetryScheduled:
+    """A request failed and is tried again after `delay_s` seconds."""
+
+    attempt: int
+    max_attempts: int
+    delay_s: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextChanged:
+    """How full the context window is now."""
+
+    usage: ContextUsage
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWarning:
+    """A threshold was crossed upward: ``warn`` or ``trigger``. Once per crossing."""
+
+    usage: ContextUsage
+    level: Literal["warn", "trigger"]
+
+
+@dataclass(frozen=True, slots=True)
+class TotalsChanged:
+    """Tokens and cost of this session so far, for the status bar."""
+
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChanged:
+    """Messages typed while the turn runs and not yet delivered, oldest first."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TodosChanged:
+    """The model's plan."""
+
+    todos: tuple[Todo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionStarted:
+    """A compaction runs; nothing is written until it succeeds."""
+
+    reason: CompactionReason
+    focus: str
+    tokens_before: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionProgress:
+    """`phase` for the person ("summarising 2/3"); `summary_chars` received so far."""
+
+    phase: str
+    summary_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionFinished:
+    """The compaction is in the file (a new one after ``/compact``)."""
+
+    entry_id: str
+    reason: CompactionReason
+    summary: str
+    tokens_before: int
+    tokens_after: int
+    summarised_by: str
+    is_fallback: bool
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionFailed:
+    """Nothing was written; `message` says why ("cancelled", "nothing to compact")."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChanged:
+    """Another session file is written from now on (or none, then `path` is None)."""
+
+    session_id: str
+    path: Path | None
+    name: str
+    reason: Literal["new", "resumed", "compacted", "renamed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChanged:
+    """The next request goes to this model."""
+
+    model: str
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One line for the person."""
+
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    """The turn is over; `error` is for the person when `outcome` is ``error``."""
+
+    outcome: TurnOutcome
+    error: str = ""
+    can_continue: bool = False
+
+
+AgentEvent: TypeAlias = (
+    TurnStarted
+    | UserMessageAdded
+    | ReplyStarted
+    | TextDelta
+    | ThinkingDelta
+    | ToolCallDelta
+    | ReplyFinished
+    | ReplyDiscarded
+    | ToolStarted
+    | ToolOutputDelta
+    | ToolFinished
+    | BashStarted
+    | BashFinished
+    | ApprovalRequested
+    | ApprovalResolved
+    | RetryScheduled
+    | ContextChanged
+    | ContextWarning
+    | TotalsChanged
+    | QueueChanged
+    | TodosChanged
+    | CompactionStarted
+    | CompactionProgress
+    | CompactionFinished
+    | CompactionFailed
+    | SessionChanged
+    | ModelChanged
+    | Notice
+    | TurnFinished
+)

@@ -1,0 +1,236 @@
+"""The messages of a conversation, as they are stored and as the model sees them.
+
+Field names on disk are camelCase (the pi session format); in Python they are snake_case.
+Fields we do not know are kept, so that a file made elsewhere loses nothing.
+"""
+
+import time
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic.alias_generators import to_camel
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+StopReason: TypeAlias = Literal["stop", "length", "toolUse", "error", "aborted"]
+ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high"]
+
+
+def now_ms() -> int:
+    """The present time in milliseconds since 1970, as stored in messages."""
+    return time.time_ns() // 1_000_000
+
+
+class Stored(BaseModel):
+    """Base of everything that is written to a session file."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="allow", populate_by_name=True, alias_generator=to_camel
+    )
+
+
+class TextContent(Stored):
+    """A piece of plain text."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ThinkingContent(Stored):
+    """The model's reasoning; ``signature`` lets the provider accept it back unchanged."""
+
+    type: Literal["thinking"] = "thinking"
+    thinking: str
+    signature: str | None = Field(default=None, alias="thinkingSignature")
+    redacted: bool = False
+
+
+class ImageContent(Stored):
+    """An image, base64 in ``data``."""
+
+    type: Literal["image"] = "image"
+    data: str
+    mime_type: str
+
+
+class ToolCall(Stored):
+    """A call the model asks for; ``arguments`` is always an object, never null."""
+
+    type: Literal["toolCall"] = "toolCall"
+    id: str
+    name: str
+    arguments: JsonObject = Field(default_factory=dict)
+
+
+UserContent: TypeAlias = Annotated[TextContent | ImageContent, Field(discriminator="type")]
+AssistantContent: TypeAlias = Annotated[
+    TextContent | ThinkingContent | ToolCall, Field(discriminator="type")
+]
+
+
+class Cost(Stored):
+    """US dollars, as the provider's price list says; 0 where the price is unknown."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+    total: float = 0.0
+
+
+class Usage(Stored):
+    """Tokens of one request as the provider counted them.
+
+    ``input`` leaves out what was read from or written to the prompt cache; the size of the
+    context after the reply is the sum of all four. ``is_estimate``: the provider sent no usage.
+    """
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    total_tokens: int = 0
+    cost: Cost = Field(default_factory=Cost)
+    is_estimate: bool = False
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens the conversation fills once this reply is part of it."""
+        return self.total_tokens or self.input + self.output + self.cache_read + self.cache_write
+
+
+class UserMessage(Stored):
+    """What the person said."""
+
+    role: Literal["user"] = "user"
+    content: str | tuple[UserContent, ...]
+    timestamp: int = Field(default_factory=now_ms)
+
+    @property
+    def text(self) -> str:
+        """All text of the message, images left out."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(part.text for part in self.content if isinstance(part, TextContent))
+
+    @property
+    def images(self) -> tuple[ImageContent, ...]:
+        """The attached images."""
+        if isinstance(self.content, str):
+            return ()
+        return tuple(part for part in self.content if isinstance(part, ImageContent))
+
+
+class AssistantMessage(Stored):
+    """One reply of the model."""
+
+    role: Literal["assistant"] = "assistant"
+    content: tuple[AssistantContent, ...] = ()
+    provider: str = ""
+    model: str = ""
+    usage: Usage = Field(default_factory=Usage)
+    stop_reason: StopReason = "stop"
+    error_message: str | None = None
+    timestamp: int = Field(default_factory=now_ms)
+
+    @property
+    def text(self) -> str:
+        """The visible text, thinking left out."""
+        return "".join(part.text for part in self.content if isinstance(part, TextContent))
+
+    @property
+    def thinking(self) -> str:
+        """The model's reasoning text."""
+        return "".join(p.thinking for p in self.content if isinstance(p, ThinkingContent))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls asked for, in order."""
+        return tuple(part for part in self.content if isinstance(part, ToolCall))
+
+
+class FileTouches(Stored):
+    """Absolute, resolved paths a successful tool call read, wrote whole, or edited."""
+
+    read: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
+
+
+class Todo(Stored):
+    """One line of the model's plan."""
+
+    text: str
+    status: Literal["pending", "in_progress", "completed"] = "pending"
+
+
+class ToolDetails(Stored):
+    """What the person sees of a tool result and what later rooms need; not for the model.
+
+    ``summary`` is one short line ("42 lines", "exit 1"). ``diff`` is a unified diff.
+    ``full_output_path`` holds the whole output where the model got a shortened one.
+    """
+
+    summary: str = ""
+    diff: str | None = None
+    exit_code: int | None = None
+    truncated: bool = False
+    full_output_path: str | None = None
+    files: FileTouches = Field(default_factory=FileTouches)
+    todos: tuple[Todo, ...] | None = None
+
+
+class ToolResultMessage(Stored):
+    """The answer to one tool call. ``details`` is free-form on disk; see `tool_details`."""
+
+    role: Literal["toolResult"] = "toolResult"
+    tool_call_id: str
+    tool_name: str
+    content: tuple[UserContent, ...] = ()
+    is_error: bool = False
+    details: JsonValue = None
+    timestamp: int = Field(default_factory=now_ms)
+
+    @property
+    def text(self) -> str:
+        """All text of the result."""
+        return "\n".join(part.text for part in self.content if isinstance(part, TextContent))
+
+    @property
+    def tool_details(self) -> ToolDetails:
+        """`details` as ours; what another program wrote there is read as far as it fits."""
+        if not isinstance(self.details, dict):
+            return ToolDetails()
+        try:
+            return ToolDetails.model_validate(self.details)
+        except ValueError:
+            diff = self.details.get("diff")
+            return ToolDetails(diff=diff if isinstance(diff, str) else None)
+
+
+class BashExecutionMessage(Stored):
+    """A command the person ran with ``!`` (``!!`` sets ``exclude_from_context``)."""
+
+    role: Literal["bashExecution"] = "bashExecution"
+    command: str
+    output: str
+    exit_code: int | None = None
+    cancelled: bool = False
+    truncated: bool = False
+    full_output_path: str | None = None
+    exclude_from_context: bool = False
+    timestamp: int = Field(default_factory=now_ms)
+
+
+Message: TypeAlias = Annotated[
+    UserMessage | AssistantMessage | ToolResultMessage | BashExecutionMessage,
+    Field(discriminator="role"),
+]
+
+
+class ToolSpec(Stored):
+    """A tool as the model is told of it; ``parameters`` is a JSON schema."""
+
+    name: str
+    description: str
+    parameters: JsonObject

@@ -1,0 +1,61 @@
+"""Where the program keeps its files on this machine. Nothing is created here."""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+import platformdirs
+
+_APP = "agent-tui"
+
+
+def user_config_dir() -> Path:
+    """Folder of ``config.toml`` and the user's ``AGENTS.md`` (``AGENT_TUI_CONFIG_DIR`` wins)."""
+    override = os.environ.get("AGENT_TUI_CONFIG_DIR")
+    return Path(override) if override else Path(platformdirs.user_config_dir(_APP))
+
+
+def user_data_dir() -> Path:
+    """Folder of what must be kept: sessions, prompt history (``AGENT_TUI_DATA_DIR`` wins)."""
+    override = os.environ.get("AGENT_TUI_DATA_DIR")
+    return Path(override) if override else Path(platformdirs.user_data_dir(_APP))
+
+
+def user_cache_dir() -> Path:
+    """Folder of what may be deleted at any time: whole tool outputs, demo folders."""
+    override = os.environ.get("AGENT_TUI_CACHE_DIR")
+    return Path(override) if override else Path(platformdirs.user_cache_dir(_APP))
+
+
+def log_file() -> Path:
+    """The program's own log; never holds keys or conversation text."""
+    return Path(platformdirs.user_log_dir(_APP)) / "agent-tui.log"
+
+
+def default_session_dir() -> Path:
+    """Root of all session folders (``AGENT_TUI_SESSION_DIR`` wins)."""
+    override = os.environ.get("AGENT_TUI_SESSION_DIR")
+    return Path(override) if override else user_data_dir() / "sessions"
+
+
+def cwd_slug(cwd: Path) -> str:
+    """A readable, unique folder name for a working folder.
+
+    The last 60 characters of the path with separators as dashes, and 8 hex digits of the
+    SHA-256 of the whole path, so that two folders never share a name.
+    """
+    text = str(cwd)
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-")[-60:] or "root"
+    return f"{readable}-{hashlib.sha256(os.fsencode(text)).hexdigest()[:8]}"
+
+
+def project_dir(cwd: Path) -> Path:
+    """Our own folder for a project's rules and prompt history, outside the project itself."""
+    return user_data_dir() / "projects" / cwd_slug(cwd)
+
+
+def make_private_dir(path: Path) -> Path:
+    """Create a folder and its parents with mode 0700 and return it."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path

@@ -1,0 +1,1 @@
+"""Models: one Protocol, litellm in a process of its own, and a scripted stand-in."""

@@ -1,0 +1,174 @@
+"""What every provider offers: a stream of chunks for a request, and one family of errors."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from agent_tui.errors import AgentTuiError
+from agent_tui.messages import Message, ThinkingLevel, ToolSpec, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRef:
+    """A model and how to reach it. `name` is a litellm name, ``scripted/...`` or ``local/...``.
+
+    `api_key_env` names the environment variable with the key; the key itself is never held here.
+    """
+
+    name: str
+    base_url: str = ""
+    api_key_env: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is known of a model. Sizes in tokens, prices in US dollars per million tokens.
+
+    `source` says where `window` comes from: a setting, the server, litellm's table, a guess.
+    """
+
+    name: str
+    window: int
+    max_output: int
+    input_price: float | None = None
+    output_price: float | None = None
+    sees_images: bool = False
+    thinks: bool = False
+    source: Literal["setting", "server", "table", "guess"] = "guess"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request. `messages` are already settled: every call has its result, in order.
+
+    `purpose` lets a provider tell a summary from a turn (no tools are offered for one).
+    """
+
+    model: ModelRef
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_output_tokens: int | None = None
+    thinking: ThinkingLevel = "off"
+    purpose: Literal["turn", "summary"] = "turn"
+
+
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    """Visible text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingChunk:
+    """Reasoning text; `signature`, when it comes, closes the present thinking block."""
+
+    text: str
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallChunk:
+    """A piece of a tool call. `id` and `name` come with the first piece of each `index`."""
+
+    index: int
+    id: str
+    name: str
+    arguments_json: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageChunk:
+    """The provider's token counts (or an estimate, marked so in `usage`)."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class FinishChunk:
+    """The provider said why it stopped. A stream that ends without one was interrupted."""
+
+    reason: Literal["stop", "length", "toolUse", "contentFilter"]
+
+
+Chunk: TypeAlias = TextChunk | ThinkingChunk | ToolCallChunk | UsageChunk | FinishChunk
+
+FaultKind: TypeAlias = Literal[
+    "auth",  # 401, 403: key missing or refused
+    "not_found",  # 404: no such model or address
+    "rate_limit",  # 429 that passes
+    "quota",  # 429 for billing: waiting does not help
+    "overloaded",  # 503, 529
+    "server",  # 500, 502, 504, 408, garbage instead of an answer
+    "network",  # refused, reset, no route, no such host
+    "timeout",  # nothing came within the idle time
+    "interrupted",  # the stream ended in the middle
+    "context_overflow",  # the request is larger than the window
+    "content_filter",  # the provider refused the content
+    "bad_request",  # 400 for another reason
+    "crashed",  # the provider process died
+]
+
+
+class ProviderError(AgentTuiError):
+    """A request failed. `retry_after_s` is what the server asked for, if it did."""
+
+    def __init__(
+        self,
+        kind: FaultKind,
+        message: str,
+        hint: str = "",
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, hint)
+        self.kind: FaultKind = kind
+        self.status = status
+        self.retry_after_s = retry_after_s
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether the same request may work a little later."""
+        return self.kind in (
+            "rate_limit",
+            "overloaded",
+            "server",
+            "network",
+            "timeout",
+            "interrupted",
+            "crashed",
+        )
+
+
+class Provider(Protocol):
+    """A source of replies. One instance serves a whole program; requests may overlap."""
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """Send `request` and yield what comes back, `FinishChunk` last.
+
+        Closing the generator (``aclosing``) or cancelling the task stops the request for real.
+
+        Raises:
+            ProviderError: the request failed, or the stream broke off.
+        """
+        ...
+
+    async def warm(self) -> None:
+        """Get ready ahead of the first request; failures show up with the request."""
+        ...
+
+    async def aclose(self) -> None:
+        """Stop everything that was started; returns when no process is left."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModel:
+    """A model that can be chosen now: its key is set or its server answers."""
+
+    ref: ModelRef
+    info: ModelInfo
+    via: str = ""
+    """Where it was found: ``ANTHROPIC_API_KEY``, ``Ollama at 127.0.0.1:11434``."""

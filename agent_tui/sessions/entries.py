@@ -1,0 +1,206 @@
+"""The lines of a session file, as values. See `Entry` for the closed set."""
+
+import uuid
+from datetime import UTC, datetime
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from agent_tui.messages import (
+    Message,
+    Stored,
+    TextContent,
+    ThinkingLevel,
+    Usage,
+    UserContent,
+)
+
+FORMAT_VERSION = 3
+
+
+def timestamp_now() -> str:
+    """The present time as ISO 8601 in UTC with milliseconds, as pi writes it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def new_entry_id(taken: "frozenset[str] | set[str] | dict[str, object]") -> str:
+    """Eight hex digits that are not in `taken`."""
+    while (candidate := uuid.uuid4().hex[:8]) in taken:
+        pass
+    return candidate
+
+
+class Ledger(Stored):
+    """Facts taken from the log by code; every list newest first and bounded."""
+
+    user_messages: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
+    read_files: tuple[str, ...] = ()
+    modified_files: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    open_todos: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+
+
+class Carryover(Stored):
+    """The one thing that crosses sessions; on disk the header's ``compaction`` state."""
+
+    summary: str = Field(default="", alias="lastSummary")
+    read_files: tuple[str, ...] = ()
+    modified_files: tuple[str, ...] = ()
+    ledger: Ledger | None = None
+
+
+class Header(Stored):
+    """Line 1 of a session file."""
+
+    type: Literal["session"] = "session"
+    version: int = FORMAT_VERSION
+    id: str = Field(default_factory=lambda: str(uuid.uuid4()))
+    timestamp: str = Field(default_factory=timestamp_now)
+    cwd: str = ""
+    provider: str = ""
+    model_id: str = ""
+    thinking_level: ThinkingLevel = "off"
+    parent_session: str | None = None
+    compaction: Carryover | None = None
+    launch_cwd: str | None = None
+    """Where the program was started, when it works in another folder (the demo does)."""
+
+
+class _Entry(Stored):
+    id: str = ""
+    """Empty until the log has placed the entry."""
+    parent_id: str | None = None
+    timestamp: str = Field(default_factory=timestamp_now)
+
+
+class MessageEntry(_Entry):
+    """A message of the conversation."""
+
+    type: Literal["message"] = "message"
+    message: Message
+
+
+class ModelChangeEntry(_Entry):
+    """From here on the replies come from another model."""
+
+    type: Literal["model_change"] = "model_change"
+    provider: str = ""
+    model_id: str = ""
+
+
+class ThinkingLevelChangeEntry(_Entry):
+    """From here on the model thinks more or less."""
+
+    type: Literal["thinking_level_change"] = "thinking_level_change"
+    thinking_level: str = "off"
+
+
+class CompactionDetails(Stored):
+    """Complete lists as of this compaction, earlier ones included."""
+
+    read_files: tuple[str, ...] = ()
+    modified_files: tuple[str, ...] = ()
+    ledger: Ledger | None = None
+    summarised_by: str = ""
+    is_fallback: bool = False
+
+
+class CompactionEntry(_Entry):
+    """A summary that stands for everything before ``first_kept_entry_id``.
+
+    In the session that ``/compact`` starts it is the first entry, and ``first_kept_entry_id``
+    names the first of the copied messages after it (or itself when none was copied).
+    """
+
+    type: Literal["compaction"] = "compaction"
+    summary: str
+    first_kept_entry_id: str
+    tokens_before: int = 0
+    tokens_after: int = 0
+    details: CompactionDetails = Field(default_factory=CompactionDetails)
+    reason: str = "manual"
+    focus: str | None = None
+    usage: Usage | None = None
+
+
+class ContextEditEntry(_Entry):
+    """For the model only: replace (or with null omit) the content of an earlier message."""
+
+    type: Literal["context_edit"] = "context_edit"
+    target_id: str
+    replacement: str | tuple[UserContent, ...] | None = None
+    tier: int = 0
+    batch: str = ""
+
+
+class CustomEntry(_Entry):
+    """State of a feature; never in the context."""
+
+    type: Literal["custom"] = "custom"
+    custom_type: str
+    data: JsonValue = None
+
+
+class CustomMessageEntry(_Entry):
+    """A message put in by a feature; in the context as the user's, shown if ``display``."""
+
+    type: Literal["custom_message"] = "custom_message"
+    custom_type: str = ""
+    content: str | tuple[UserContent, ...] = ""
+    display: bool = True
+    details: JsonValue = None
+
+    @property
+    def text(self) -> str:
+        """All text of the message."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(part.text for part in self.content if isinstance(part, TextContent))
+
+
+class BranchSummaryEntry(_Entry):
+    """What happened on a branch that was left (pi writes these); in the context as text."""
+
+    type: Literal["branch_summary"] = "branch_summary"
+    from_id: str = ""
+    summary: str = ""
+
+
+class LabelEntry(_Entry):
+    """A bookmark on another entry."""
+
+    type: Literal["label"] = "label"
+    target_id: str = ""
+    label: str | None = None
+
+
+class SessionInfoEntry(_Entry):
+    """The session's name; the newest one counts."""
+
+    type: Literal["session_info"] = "session_info"
+    name: str | None = None
+
+
+class UnknownEntry(_Entry):
+    """A kind this version does not know; kept in the tree, not in the context."""
+
+    type: str
+
+
+KnownEntry: TypeAlias = Annotated[
+    MessageEntry
+    | ModelChangeEntry
+    | ThinkingLevelChangeEntry
+    | CompactionEntry
+    | ContextEditEntry
+    | CustomEntry
+    | CustomMessageEntry
+    | BranchSummaryEntry
+    | LabelEntry
+    | SessionInfoEntry,
+    Field(discriminator="type"),
+]
+Entry: TypeAlias = KnownEntry | UnknownEntry

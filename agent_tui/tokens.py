@@ -1,0 +1,191 @@
+"""Counting tokens: estimates by tiktoken, corrected by what each provider really counted."""
+
+import hashlib
+import importlib.util
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_never
+
+from agent_tui.messages import (
+    AssistantContent,
+    AssistantMessage,
+    BashExecutionMessage,
+    ImageContent,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    ToolSpec,
+    UserContent,
+    UserMessage,
+)
+
+if TYPE_CHECKING:
+    import tiktoken
+
+MESSAGE_OVERHEAD_TOKENS = 4
+"""Role and separators around a message (OpenAI cookbook, "how to count tokens")."""
+
+IMAGE_TOKENS = 1_600
+"""Upper end of what Anthropic and OpenAI charge for one image of usual size."""
+
+_ENCODING = "o200k_base"
+_SLICE_CHARS = 16_000
+"""tiktoken's time grows faster than its input on text without spaces; slices bound it."""
+
+_CACHE_ENTRIES = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class ContextUsage:
+    """How full the context window is. `is_estimate`: part of `used` was counted by us."""
+
+    used: int
+    window: int
+    is_estimate: bool
+
+    @property
+    def fraction(self) -> float:
+        """`used` as a fraction of `window`; 0.0 where no window is known."""
+        return self.used / self.window if self.window > 0 else 0.0
+
+    @property
+    def percent(self) -> int:
+        """The fraction in percent, rounded down."""
+        return self.used * 100 // self.window if self.window > 0 else 0
+
+    @property
+    def label(self) -> str:
+        """The text of the status bar: ``[ctx: 72%]``, with ``~`` before an estimate."""
+        return f"[ctx: {'~' if self.is_estimate else ''}{self.percent}%]"
+
+
+class TokenCounter:
+    """Estimates tokens with tiktoken, remembering each text by the hash of its content.
+
+    Thread-safe. The vocabulary (0.3-0.6 s) is loaded on first use, from the copy that
+    litellm's wheel carries, so no network is needed; call `load` off the event loop first.
+    """
+
+    def __init__(self) -> None:
+        self._encoding: tiktoken.Encoding | None = None
+        self._lock = threading.Lock()
+        self._cache: dict[bytes, int] = {}
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether counting is quick from here on."""
+        return self._encoding is not None
+
+    def load(self) -> None:
+        """Load the vocabulary; does nothing the second time."""
+        with self._lock:
+            if self._encoding is not None:
+                return
+            _use_bundled_vocabulary()
+            import tiktoken  # 100 ms and a Rust module: only where tokens are counted
+
+            self._encoding = tiktoken.get_encoding(_ENCODING)
+
+    def count_text(self, text: str) -> int:
+        """Tokens of `text`; special tokens in it count as the plain text they are."""
+        if not text:
+            return 0
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        known = self._cache.get(key)
+        if known is not None:
+            return known
+        self.load()
+        assert self._encoding is not None
+        clean = text.encode("utf-8", "replace").decode("utf-8")
+        count = 0
+        for start in range(0, len(clean), _SLICE_CHARS):
+            piece = clean[start : start + _SLICE_CHARS]
+            count += len(self._encoding.encode(piece, disallowed_special=()))
+        if len(self._cache) >= _CACHE_ENTRIES:
+            self._cache.clear()
+        self._cache[key] = count
+        return count
+
+    def count_message(self, message: Message) -> int:
+        """Tokens of one message with its role, calls, arguments and images."""
+        return MESSAGE_OVERHEAD_TOKENS + self._count_body(message)
+
+    def count_messages(self, messages: Iterable[Message]) -> int:
+        """Sum of `count_message`."""
+        return sum(self.count_message(message) for message in messages)
+
+    def count_tools(self, tools: Iterable[ToolSpec]) -> int:
+        """Tokens of the tool descriptions as they go over the wire."""
+        return sum(self.count_text(tool.model_dump_json()) for tool in tools)
+
+    def _count_body(self, message: Message) -> int:
+        match message:
+            case UserMessage(content=str() as text):
+                return self.count_text(text)
+            case UserMessage(content=tuple() as parts) | ToolResultMessage(content=parts):
+                return self._count_parts(parts)
+            case AssistantMessage():
+                return sum(self._count_reply_part(part) for part in message.content)
+            case BashExecutionMessage():
+                if message.exclude_from_context:
+                    return 0
+                return self.count_text(message.command) + self.count_text(message.output)
+            case _:
+                return 0
+
+    def _count_parts(self, parts: Iterable[UserContent]) -> int:
+        return sum(
+            IMAGE_TOKENS if isinstance(part, ImageContent) else self.count_text(part.text)
+            for part in parts
+        )
+
+    def _count_reply_part(self, part: AssistantContent) -> int:
+        match part:
+            case TextContent():
+                return self.count_text(part.text)
+            case ThinkingContent():
+                return self.count_text(part.thinking)
+            case ToolCall():
+                return self.count_text(part.model_dump_json())
+            case _:
+                assert_never(part)
+
+
+class TokenRatios:
+    """Per model: provider's count divided by our estimate, learned as replies come in."""
+
+    _WEIGHT = 0.3
+    _LOWEST, _HIGHEST = 0.5, 3.0
+
+    def __init__(self) -> None:
+        self._ratios: dict[str, float] = {}
+
+    def ratio(self, model: str) -> float:
+        """Factor to multiply an estimate with; 1.0 until something was learned."""
+        return self._ratios.get(model, 1.0)
+
+    def observe(self, model: str, *, estimated: int, counted: int) -> None:
+        """Take in one pair; pairs under 500 tokens say nothing and are left out."""
+        if estimated < 500 or counted <= 0:
+            return
+        seen = min(max(counted / estimated, self._LOWEST), self._HIGHEST)
+        before = self._ratios.get(model)
+        mixed = seen if before is None else before + self._WEIGHT * (seen - before)
+        self._ratios[model] = mixed
+
+
+def _use_bundled_vocabulary() -> None:
+    """Point tiktoken at the vocabulary files inside litellm's wheel, if nothing else is set."""
+    if "TIKTOKEN_CACHE_DIR" in os.environ:
+        return
+    found = importlib.util.find_spec("litellm")
+    for folder in found.submodule_search_locations or () if found else ():
+        vocabularies = Path(folder) / "litellm_core_utils" / "tokenizers"
+        if vocabularies.is_dir():
+            os.environ["TIKTOKEN_CACHE_DIR"] = str(vocabularies)
+            return

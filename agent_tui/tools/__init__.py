@@ -1,0 +1,1 @@
+"""What the model can do: one tool a file, its model-facing text beside it."""

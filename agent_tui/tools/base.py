@@ -1,0 +1,167 @@
+"""What a tool is: a spec for the model, a look ahead for the person, and a run."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from agent_tui.messages import FileTouches, ImageContent, Todo, ToolDetails, ToolSpec
+
+Access: TypeAlias = Literal["none", "read", "write", "execute"]
+"""What a call can do: nothing outside the program, read files, change files, run commands."""
+
+MAX_OUTPUT_LINES = 2_000
+MAX_OUTPUT_BYTES = 50_000
+"""Caps on what one call may give the model, whichever is reached first."""
+
+
+class ToolArguments(BaseModel):
+    """Base of every tool's arguments; unknown arguments are refused with their names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """Result of a call: text (and images) for the model, details for the person."""
+
+    for_model: str
+    for_person: ToolDetails = field(default_factory=ToolDetails)
+    is_error: bool = False
+    images: tuple[ImageContent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a call would do, worked out before anything happens.
+
+    `paths` are resolved, absolute targets (links and ``..`` followed), `command` is set for
+    `execute`. `body` is what the person is shown when asked: the exact command or a diff.
+    `fingerprint` changes when what was shown no longer is what would happen.
+    """
+
+    title: str
+    access: Access
+    paths: tuple[Path, ...] = ()
+    command: str = ""
+    body: str = ""
+    body_kind: Literal["command", "diff", "text"] = "text"
+    fingerprint: str = ""
+
+
+@dataclass(slots=True)
+class FileMemory:
+    """Which version of a file the model has seen: resolved path -> content hash."""
+
+    seen: dict[Path, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ToolContext:
+    """What a running tool may use.
+
+    Args:
+        cwd: The workspace; relative paths start here.
+        emit: Called with output as it comes, for the person.
+        files: What the model has seen of each file.
+        output_dir: Where whole outputs are kept when the model gets a shortened one.
+        environ: Environment for child processes, without the providers' keys.
+        todos: The present plan; the todo tool replaces it.
+        default_timeout_s: For commands that name none.
+    """
+
+    cwd: Path
+    emit: Callable[[str], None]
+    files: FileMemory
+    output_dir: Path
+    environ: dict[str, str]
+    todos: list[Todo]
+    default_timeout_s: float = 120.0
+
+    def resolve(self, path: str) -> Path:
+        """`path` as the model wrote it, absolute and with links followed."""
+        text = path.removeprefix("@")
+        return (self.cwd / Path(text).expanduser()).resolve()
+
+
+class Tool(Protocol[ArgumentsT]):
+    """One tool. Arguments are validated by `arguments_type` before any method is called."""
+
+    @property
+    def name(self) -> str:
+        """The name the model calls."""
+        ...
+
+    @property
+    def arguments_type(self) -> type[ArgumentsT]:
+        """The pydantic model of the arguments; its JSON schema goes to the model."""
+        ...
+
+    def intent(self, arguments: ArgumentsT, context: ToolContext) -> Intent:
+        """What the call would do. Quick, changes nothing.
+
+        Raises:
+            ToolError: the call cannot work; the text tells the model how to mend it.
+        """
+        ...
+
+    async def run(self, arguments: ArgumentsT, context: ToolContext) -> ToolOutput:
+        """Do it. On cancellation, stop everything that was started and re-raise.
+
+        Raises:
+            ToolError: it failed in a way the model can mend.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCall:
+    """A validated call: what it would do, and the way to do it."""
+
+    intent: Intent
+    run: Callable[[], Awaitable[ToolOutput]]
+
+
+class Toolbox(Protocol):
+    """The tools a conversation offers."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is told, in order of use."""
+        ...
+
+    def prepare(self, name: str, arguments: object, context: ToolContext) -> PreparedCall:
+        """Validate and look ahead.
+
+        Raises:
+            ToolError: unknown tool, wrong arguments, or a call that cannot work.
+        """
+        ...
+
+
+async def in_thread(work: Callable[[], ToolOutput]) -> ToolOutput:
+    """Run blocking `work` off the event loop."""
+    return await asyncio.to_thread(work)
+
+
+__all__ = [
+    "MAX_OUTPUT_BYTES",
+    "MAX_OUTPUT_LINES",
+    "Access",
+    "FileMemory",
+    "FileTouches",
+    "Intent",
+    "PreparedCall",
+    "Tool",
+    "ToolArguments",
+    "ToolContext",
+    "ToolOutput",
+    "Toolbox",
+    "in_thread",
+]
