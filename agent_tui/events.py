@@ -20,6 +20,7 @@ from agent_tui.messages import (
 from agent_tui.tokens import ContextUsage
 
 CompactionReason: TypeAlias = Literal["manual", "threshold", "overflow", "tool"]
+SessionChangeReason: TypeAlias = Literal["new", "resumed", "compacted", "renamed"]
 TurnOutcome: TypeAlias = Literal["done", "aborted", "error", "length"]
 
 
@@ -250,7 +251,7 @@ class SessionChanged:
     session_id: str
     path: Path | None
     name: str
-    reason: Literal["new", "resumed", "compacted", "renamed"]
+    reason: SessionChangeReason
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,11 @@ class Stored(BaseModel):
     """Base of everything that is written to a session file."""
 
     model_config = ConfigDict(
-        frozen=True, extra="allow", populate_by_name=True, alias_generator=to_camel
+        frozen=True,
+        extra="allow",
+        populate_by_name=True,
+        alias_generator=to_camel,
+        defer_build=True,  # keeps start-up quick: built when first used
     )
 
 
@@ -41,7 +45,11 @@ class ThinkingContent(Stored):
 
     type: Literal["thinking"] = "thinking"
     thinking: str
-    signature: str | None = Field(default=None, alias="thinkingSignature")
+    signature: str | None = Field(
+        default=None,
+        validation_alias="thinkingSignature",
+        serialization_alias="thinkingSignature",
+    )
     redacted: bool = False
 
 

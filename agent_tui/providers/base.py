@@ -19,6 +19,21 @@ class ModelRef:
     base_url: str = ""
     api_key_env: str = ""
 
+    @property
+    def provider(self) -> str:
+        """The part before the first slash; empty where there is none."""
+        return self.name.partition("/")[0] if "/" in self.name else ""
+
+    @property
+    def model_id(self) -> str:
+        """The part after the provider."""
+        return self.name.partition("/")[2] if "/" in self.name else self.name
+
+
+def model_name(provider: str, model_id: str) -> str:
+    """The name whose `ModelRef.provider` and `ModelRef.model_id` these are."""
+    return f"{provider}/{model_id}" if provider else model_id
+
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
@@ -62,10 +77,14 @@ class TextChunk:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingChunk:
-    """Reasoning text; `signature`, when it comes, closes the present thinking block."""
+    """Reasoning text; `signature`, when it comes, closes the present thinking block.
+
+    A `redacted` one is a block of its own: no text, and `signature` is its encrypted content.
+    """
 
     text: str
     signature: str | None = None
+    redacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

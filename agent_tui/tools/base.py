@@ -1,6 +1,7 @@
 """What a tool is: a spec for the model, a look ahead for the person, and a run."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,14 +9,12 @@ from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from agent_tui.messages import FileTouches, ImageContent, Todo, ToolDetails, ToolSpec
+from agent_tui.errors import ToolError
+from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, ToolDetails, ToolSpec
+from agent_tui.tools.limits import MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES
 
 Access: TypeAlias = Literal["none", "read", "write", "execute"]
 """What a call can do: nothing outside the program, read files, change files, run commands."""
-
-MAX_OUTPUT_LINES = 2_000
-MAX_OUTPUT_BYTES = 50_000
-"""Caps on what one call may give the model, whichever is reached first."""
 
 
 class ToolArguments(BaseModel):
@@ -59,7 +58,7 @@ class Intent:
 class FileMemory:
     """Which version of a file the model has seen: resolved path -> content hash."""
 
-    seen: dict[Path, str] = field(default_factory=dict)
+    seen: dict[Path, str] = field(default_factory=dict[Path, str])
 
 
 @dataclass(slots=True)
@@ -85,9 +84,25 @@ class ToolContext:
     default_timeout_s: float = 120.0
 
     def resolve(self, path: str) -> Path:
-        """`path` as the model wrote it, absolute and with links followed."""
-        text = path.removeprefix("@")
-        return (self.cwd / Path(text).expanduser()).resolve()
+        """`path` as the model wrote it, absolute and with links followed.
+
+        A leading ``@`` (how people name files to us) is dropped unless such a file exists.
+
+        Raises:
+            ToolError: no file can have this name.
+        """
+        try:
+            target = self.cwd / Path(path).expanduser()
+            if path.startswith("@") and not os.path.lexists(target):
+                target = self.cwd / Path(path[1:]).expanduser()
+            return target.resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ToolError(f"{path!r} cannot be used as a path: {error}") from error
+
+    def shown(self, path: Path) -> str:
+        """`path` as it is named to the model and the person: relative inside the workspace."""
+        root = self.cwd.resolve()
+        return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
 class Tool(Protocol[ArgumentsT]):
@@ -136,7 +151,15 @@ class Toolbox(Protocol):
         """What the model is told, in order of use."""
         ...
 
-    def prepare(self, name: str, arguments: object, context: ToolContext) -> PreparedCall:
+    def check(self, name: str, arguments: JsonObject) -> None:
+        """Validate a call without looking at any file; all calls of a reply are checked first.
+
+        Raises:
+            ToolError: unknown tool or wrong arguments.
+        """
+        ...
+
+    def prepare(self, name: str, arguments: JsonObject, context: ToolContext) -> PreparedCall:
         """Validate and look ahead.
 
         Raises:
@@ -161,6 +184,7 @@ __all__ = [
     "Tool",
     "ToolArguments",
     "ToolContext",
+    "ToolError",
     "ToolOutput",
     "Toolbox",
     "in_thread",

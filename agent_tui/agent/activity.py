@@ -1,0 +1,58 @@
+"""One running piece of work whose events can be watched and which can be aborted."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import TypeAlias
+
+from agent_tui.events import AgentEvent
+
+Emit: TypeAlias = Callable[[AgentEvent], None]
+
+
+class Activity:
+    """Runs `work` in a task of its own and hands its events on, in order.
+
+    Work emits an event only after what it says is in the session file. Because the work does
+    not wait for whoever draws its events, an abort always finds it at one of its own awaits,
+    where it can record what it has; the events of that recording still come through.
+    """
+
+    def __init__(self, work: Callable[[Emit], Awaitable[None]]) -> None:
+        self._work = work
+        self._events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
+        self._task: asyncio.Task[None] | None = None
+        self._is_aborted = False
+
+    def abort(self) -> None:
+        """Cancel the work, once; its last events still arrive at the watcher."""
+        if self._task is not None and not self._is_aborted:
+            self._is_aborted = True
+            self._task.cancel()
+
+    async def stop(self) -> None:
+        """Abort and wait until the work has recorded its end."""
+        self.abort()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def events(self) -> AsyncGenerator[AgentEvent, None]:
+        """Start the work and yield what it emits until it has ended.
+
+        Closing this generator, or cancelling the task that iterates it, aborts the work and
+        returns when it has recorded what it had. An error of the work is raised at the end.
+        """
+        self._task = task = asyncio.create_task(self._run())
+        try:
+            while (event := await self._events.get()) is not None:
+                yield event
+            await task
+        finally:
+            await self.stop()
+
+    async def _run(self) -> None:
+        try:
+            await self._work(self._events.put_nowait)
+        except asyncio.CancelledError:
+            pass  # this task is ours, and the work has recorded its end
+        finally:
+            self._events.put_nowait(None)

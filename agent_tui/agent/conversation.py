@@ -1,0 +1,150 @@
+"""The state of one conversation: its log, its model, what the model sees and how full that is."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent_tui.compaction.policy import Breaker, ContextLevel, context_level, output_reserve_tokens
+from agent_tui.compaction.usage import measure_context
+from agent_tui.config import CompactionSettings
+from agent_tui.events import AgentEvent, ContextChanged, ContextWarning, TotalsChanged
+from agent_tui.messages import (
+    AssistantMessage,
+    Message,
+    ThinkingLevel,
+    Todo,
+    ToolCall,
+    ToolSpec,
+)
+from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
+from agent_tui.sessions.context import Context, build_context
+from agent_tui.sessions.entries import Entry, MessageEntry
+from agent_tui.sessions.log import SessionLog
+from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
+from agent_tui.tools.base import FileMemory
+
+
+@dataclass(slots=True)
+class Inbox:
+    """Messages the person typed while a turn runs, oldest first."""
+
+    texts: list[str] = field(default_factory=list[str])
+
+    def take_all(self) -> tuple[str, ...]:
+        """Empty the inbox."""
+        taken = tuple(self.texts)
+        self.texts.clear()
+        return taken
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What turns and compactions work on. Only the runtime and its turns change it."""
+
+    log: SessionLog
+    cwd: Path
+    model: ModelRef
+    model_info: ModelInfo
+    thinking: ThinkingLevel
+    system_prompt: str
+    tools: tuple[ToolSpec, ...]
+    counter: TokenCounter
+    ratios: TokenRatios
+    settings: CompactionSettings
+    usage: ContextUsage = field(default_factory=lambda: ContextUsage(0, 0, True))
+    inbox: Inbox = field(default_factory=Inbox)
+    files: FileMemory = field(default_factory=FileMemory)
+    todos: list[Todo] = field(default_factory=list[Todo])
+    totals: TotalsChanged = field(default_factory=lambda: TotalsChanged(0, 0, 0.0))
+    warned_level: ContextLevel = "normal"
+    breaker: Breaker = field(default_factory=Breaker)
+
+    @property
+    def output_reserve(self) -> int:
+        """Tokens kept free for the reply."""
+        return output_reserve_tokens(self.model_info.window, self.model_info.max_output)
+
+    def context(self) -> Context:
+        """What the model sees now."""
+        return build_context(
+            self.log.path_entries(),
+            carryover=self.log.header.compaction,
+            summary_role=self.settings.summary_role,
+        )
+
+    def request(self) -> ModelRequest:
+        """The next request."""
+        return ModelRequest(
+            model=self.model,
+            system=self.system_prompt,
+            messages=tuple(item.message for item in self.context().messages),
+            tools=self.tools,
+            thinking=self.thinking,
+        )
+
+    def append(self, message: Message) -> MessageEntry:
+        """Write a message to the log and bring the totals up to date."""
+        entry = self.log.append(MessageEntry(message=message))
+        if isinstance(message, AssistantMessage):
+            self.totals = add_totals(self.totals, message)
+        return entry
+
+    def used_tool_call_ids(self) -> frozenset[str]:
+        """Ids of all calls so far, which a new call must not use again."""
+        return tool_call_ids(self.log.path_entries())
+
+    async def refresh_usage(self) -> tuple[AgentEvent, ...]:
+        """Count again, off the event loop, and say what changed."""
+        overhead, context = self._overhead, self.context()
+        usage = await asyncio.to_thread(
+            lambda: measure_context(
+                context,
+                counter=self.counter,
+                ratios=self.ratios,
+                model=self.model.name,
+                window=self.model_info.window,
+                overhead_tokens=overhead(),
+            )
+        )
+        events: list[AgentEvent] = []
+        if usage != self.usage:
+            self.usage = usage
+            events.append(ContextChanged(usage))
+        level = context_level(usage, self.settings, self.output_reserve)
+        if level != self.warned_level:
+            rose = (self.warned_level, level) != ("trigger", "warn")
+            self.warned_level = level
+            if level != "normal" and rose:
+                events.append(ContextWarning(usage, level))
+        return tuple(events)
+
+    def _overhead(self) -> int:
+        return self.counter.count_text(self.system_prompt) + self.counter.count_tools(self.tools)
+
+
+def add_totals(totals: TotalsChanged, message: AssistantMessage) -> TotalsChanged:
+    """`totals` with one more reply."""
+    usage = message.usage
+    return TotalsChanged(
+        totals.input_tokens + usage.input + usage.cache_read + usage.cache_write,
+        totals.output_tokens + usage.output,
+        totals.cost_usd + usage.cost.total,
+    )
+
+
+def tool_call_ids(entries: Sequence[Entry]) -> frozenset[str]:
+    """Ids of every tool call in `entries`."""
+    return frozenset(
+        part.id
+        for entry in entries
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage)
+        for part in entry.message.content
+        if isinstance(part, ToolCall)
+    )
+
+
+def child_environment(secret_names: frozenset[str]) -> dict[str, str]:
+    """This process's environment for commands, without the providers' keys."""
+    return {name: value for name, value in os.environ.items() if name not in secret_names}

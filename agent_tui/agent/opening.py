@@ -1,0 +1,117 @@
+"""Beginning a conversation, and turning a session file into one that can go on."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent_tui.agent.context_files import ContextFile
+from agent_tui.agent.conversation import Conversation, add_totals
+from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.system_prompt import build_system_prompt
+from agent_tui.messages import (
+    AssistantMessage,
+    ThinkingLevel,
+    ToolResultMessage,
+)
+from agent_tui.providers.base import ModelRef, model_name
+from agent_tui.sessions.entries import (
+    Entry,
+    Header,
+    MessageEntry,
+    ModelChangeEntry,
+    ThinkingLevelChangeEntry,
+)
+from agent_tui.sessions.log import SessionLog
+
+_LEVELS: dict[str, ThinkingLevel] = {"low": "low", "medium": "medium", "high": "high"}
+
+
+def new_log(
+    services: RuntimeServices, cwd: Path, model: ModelRef, thinking: ThinkingLevel
+) -> SessionLog:
+    """An empty session; its file appears with the first entry."""
+    launch_cwd = services.launch_cwd
+    header = Header(
+        cwd=str(cwd),
+        provider=model.provider,
+        model_id=model.model_id,
+        thinking_level=thinking,
+        launch_cwd=str(launch_cwd) if launch_cwd and launch_cwd != cwd else None,
+    )
+    return (
+        services.store.create(header)
+        if services.keeps_sessions
+        else SessionLog.create(None, header)
+    )
+
+
+def converse(
+    services: RuntimeServices,
+    log: SessionLog,
+    cwd: Path,
+    model: ModelRef,
+    thinking: ThinkingLevel,
+    context_files: Sequence[ContextFile],
+) -> Conversation:
+    """The conversation that `log` holds, ready for its next turn."""
+    conversation = Conversation(
+        log=log,
+        cwd=cwd,
+        model=model,
+        model_info=services.model_info(model),
+        thinking=thinking,
+        system_prompt=build_system_prompt(cwd, context_files),
+        tools=services.toolbox.specs,
+        counter=services.counter,
+        ratios=services.ratios,
+        settings=services.settings.compaction,
+    )
+    _take_up_history(conversation, log.path_entries())
+    return conversation
+
+
+def last_model_name(log: SessionLog) -> str:
+    """The model a session last used; empty where the file does not say."""
+    for entry in reversed(log.path_entries()):
+        if isinstance(entry, ModelChangeEntry):
+            return model_name(entry.provider, entry.model_id)
+    return model_name(log.header.provider, log.header.model_id)
+
+
+def last_thinking_level(log: SessionLog) -> ThinkingLevel:
+    """The thinking level a session last used; levels we do not know are ``off``."""
+    for entry in reversed(log.path_entries()):
+        if isinstance(entry, ThinkingLevelChangeEntry):
+            return _LEVELS.get(entry.thinking_level, "off")
+    return log.header.thinking_level
+
+
+def _take_up_history(conversation: Conversation, entries: Sequence[Entry]) -> None:
+    """Give a fresh conversation the totals and the plan that its entries tell of.
+
+    Replies that were copied here by a compaction (they are older than the session) are not
+    counted again.
+    """
+    for entry in entries:
+        if not isinstance(entry, MessageEntry):
+            continue
+        match entry.message:
+            case AssistantMessage() as message if not _is_copied(conversation.log, entry):
+                conversation.totals = add_totals(conversation.totals, message)
+            case ToolResultMessage() as message if message.tool_details.todos is not None:
+                conversation.todos[:] = message.tool_details.todos
+            case _:
+                pass
+
+
+def _is_copied(log: SessionLog, entry: MessageEntry) -> bool:
+    return log.header.parent_session is not None and entry.timestamp < log.header.timestamp
+
+
+def working_folder(log: SessionLog, present: Path) -> tuple[Path, str]:
+    """The folder to go on in, and what to tell the person about it (empty for nothing)."""
+    if not log.header.cwd or Path(log.header.cwd) == present:
+        return present, ""
+    folder = Path(log.header.cwd)
+    if folder.is_dir():
+        return folder, f"Working in {folder}, this session's folder."
+    return present, f"This session's folder {folder} is gone; working in {present}."

@@ -1,0 +1,194 @@
+"""Building an assistant message from a provider's chunks."""
+
+import json
+import uuid
+from dataclasses import dataclass, field
+
+from agent_tui.messages import (
+    AssistantContent,
+    AssistantMessage,
+    JsonObject,
+    StopReason,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    Usage,
+)
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A finished reply. `broken_calls`: call id -> what is wrong with its arguments."""
+
+    message: AssistantMessage
+    broken_calls: dict[str, str]
+    was_filtered: bool = False
+
+
+@dataclass(slots=True)
+class _CallDraft:
+    id: str
+    name: str
+    json_pieces: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True)
+class _TextDraft:
+    pieces: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True)
+class _ThinkingDraft:
+    pieces: list[str] = field(default_factory=list[str])
+    signature: str | None = None
+
+
+class ReplyBuilder:
+    """Collects chunks in the order they come.
+
+    Call ids are made unique within the reply and against `taken_ids`, because some servers
+    repeat them; arguments that are not a JSON object are stored as ``{}`` and reported.
+    """
+
+    def __init__(self, provider: str, model: str, taken_ids: frozenset[str] = frozenset()) -> None:
+        self._provider = provider
+        self._model = model
+        self._ids = set(taken_ids)
+        self._drafts: list[_TextDraft | _ThinkingDraft | _CallDraft] = []
+        self._calls_by_index: dict[int, _CallDraft] = {}
+        self._usage = Usage(is_estimate=True)
+        self._finish: FinishChunk | None = None
+
+    @property
+    def has_prose(self) -> bool:
+        """Whether text or thinking came: what the person has seen and a break must keep."""
+        return any(
+            "".join(draft.pieces).strip()
+            for draft in self._drafts
+            if not isinstance(draft, _CallDraft)
+        )
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the provider said why it stopped."""
+        return self._finish is not None
+
+    def add(self, chunk: Chunk) -> None:
+        """Take in one chunk."""
+        last = self._drafts[-1] if self._drafts else None
+        match chunk:
+            case TextChunk(text):
+                if not isinstance(last, _TextDraft):
+                    self._drafts.append(last := _TextDraft())
+                last.pieces.append(text)
+            case ThinkingChunk(text, signature):
+                if not isinstance(last, _ThinkingDraft) or last.signature is not None:
+                    self._drafts.append(last := _ThinkingDraft())
+                last.pieces.append(text)
+                last.signature = signature
+            case ToolCallChunk():
+                self._add_call_piece(chunk)
+            case UsageChunk(usage):
+                self._usage = usage
+            case FinishChunk():
+                self._finish = chunk
+
+    def argument_chars(self, index: int) -> int:
+        """Characters of arguments received so far for one call."""
+        draft = self._calls_by_index.get(index)
+        return sum(map(len, draft.json_pieces)) if draft else 0
+
+    def call_name(self, index: int) -> str:
+        """The name of the call at `index`, empty until it came."""
+        draft = self._calls_by_index.get(index)
+        return draft.name if draft else ""
+
+    def finished(self) -> Reply:
+        """The whole reply; call when `is_finished`."""
+        assert self._finish is not None
+        content: list[AssistantContent] = []
+        broken: dict[str, str] = {}
+        reason = self._finish.reason
+        for draft in self._drafts:
+            if isinstance(draft, _CallDraft):
+                arguments, problem = _parse_arguments("".join(draft.json_pieces))
+                if reason == "length":
+                    problem = "the reply was cut off by the output limit before it was complete"
+                if problem:
+                    broken[draft.id] = problem
+                content.append(ToolCall(id=draft.id, name=draft.name, arguments=arguments))
+            else:
+                content.extend(_prose(draft))
+        has_calls = any(isinstance(part, ToolCall) for part in content)
+        stop: StopReason = "length" if reason == "length" else "toolUse" if has_calls else "stop"
+        message = self._message(content, stop)
+        return Reply(message, broken, was_filtered=reason == "contentFilter")
+
+    def interrupted(self, stop_reason: StopReason, error: str | None = None) -> AssistantMessage:
+        """What came before the break. Calls are left out: none was run, none can be sent."""
+        content: list[AssistantContent] = []
+        for draft in self._drafts:
+            if not isinstance(draft, _CallDraft):
+                content.extend(_prose(draft))
+        return self._message(content, stop_reason, error)
+
+    def _message(
+        self, content: list[AssistantContent], stop: StopReason, error: str | None = None
+    ) -> AssistantMessage:
+        return AssistantMessage(
+            content=tuple(content),
+            provider=self._provider,
+            model=self._model,
+            usage=self._usage,
+            stop_reason=stop,
+            error_message=error,
+        )
+
+    def _add_call_piece(self, chunk: ToolCallChunk) -> None:
+        draft = self._calls_by_index.get(chunk.index)
+        if draft is None:
+            draft = _CallDraft(self._fresh_id(chunk.id), chunk.name)
+            self._calls_by_index[chunk.index] = draft
+            self._drafts.append(draft)
+        elif chunk.name and not draft.name:
+            draft.name = chunk.name
+        draft.json_pieces.append(chunk.arguments_json)
+
+    def _fresh_id(self, wanted: str) -> str:
+        call_id = wanted
+        while not call_id or call_id in self._ids:
+            call_id = f"call_{uuid.uuid4().hex[:24]}"
+        self._ids.add(call_id)
+        return call_id
+
+
+def _prose(draft: _TextDraft | _ThinkingDraft) -> list[AssistantContent]:
+    text = "".join(draft.pieces)
+    if isinstance(draft, _ThinkingDraft):
+        if not text and draft.signature is None:
+            return []
+        return [ThinkingContent(thinking=text, signature=draft.signature)]
+    return [TextContent(text=text)] if text else []
+
+
+def _parse_arguments(text: str) -> tuple[JsonObject, str]:
+    """The arguments and what is wrong with them; no text at all means no arguments."""
+    if not text.strip():
+        return {}, ""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        return {}, f"its arguments are not valid JSON ({error})"
+    except RecursionError:
+        return {}, "its arguments are nested too deeply"
+    if not isinstance(value, dict):
+        return {}, "its arguments are not a JSON object"
+    return value, ""

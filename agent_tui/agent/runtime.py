@@ -1,0 +1,374 @@
+"""One conversation at work: the only writer of a session log, and what a front end talks to."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+from agent_tui.agent.activity import Activity, Emit
+from agent_tui.agent.approval import Approvals
+from agent_tui.agent.compactor import Compactor
+from agent_tui.agent.context_files import ContextFile, load_context_files
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
+from agent_tui.agent.opening import (
+    converse,
+    last_model_name,
+    last_thinking_level,
+    new_log,
+    working_folder,
+)
+from agent_tui.agent.person_bash import run_person_command
+from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.tool_calls import ToolRunner, ToolServices
+from agent_tui.agent.turn import Turn
+from agent_tui.config import PermissionMode, Settings
+from agent_tui.errors import AgentTuiError
+from agent_tui.events import (
+    AgentEvent,
+    ModelChanged,
+    Notice,
+    QueueChanged,
+    SessionChanged,
+    SessionChangeReason,
+    TodosChanged,
+    TotalsChanged,
+    TurnFinished,
+)
+from agent_tui.messages import ImageContent, ThinkingLevel, Todo
+from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.sessions.entries import (
+    Entry,
+    ModelChangeEntry,
+    SessionInfoEntry,
+    ThinkingLevelChangeEntry,
+)
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.store import SessionStore
+from agent_tui.tokens import ContextUsage
+from agent_tui.tools.base import Toolbox
+
+
+class AgentRuntime:
+    """A conversation and everything a person can do with it.
+
+    One activity (a turn, a compaction, a command of the person's) runs at a time. The
+    generators are to be consumed with ``contextlib.aclosing``; `abort` ends the activity and
+    lets its last events through. Quick changes return their events.
+    """
+
+    def __init__(
+        self, services: RuntimeServices, model: ModelRef, cwd: Path, mode: PermissionMode
+    ) -> None:
+        self._services = services
+        self._gate = ApprovalGate()
+        self._activity: Activity | None = None
+        self._approvals = services.make_approvals(cwd, mode)
+        self._context_files = load_context_files(services.user_config_dir, cwd)
+        thinking = services.settings.thinking
+        log = new_log(services, cwd, model, thinking)
+        self._conversation = converse(services, log, cwd, model, thinking, self._context_files)
+
+    # What a front end reads
+
+    @property
+    def model(self) -> ModelRef:
+        """The model of the next request."""
+        return self._conversation.model
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """What is known of that model."""
+        return self._conversation.model_info
+
+    @property
+    def thinking(self) -> ThinkingLevel:
+        """How much the model is asked to think."""
+        return self._conversation.thinking
+
+    @property
+    def permission_mode(self) -> PermissionMode:
+        """What needs the person's approval."""
+        return self._approvals.mode
+
+    @property
+    def approvals(self) -> Approvals:
+        """The permission engine, for showing its rules."""
+        return self._approvals
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._services.settings
+
+    @property
+    def cwd(self) -> Path:
+        """The workspace."""
+        return self._conversation.cwd
+
+    @property
+    def log(self) -> SessionLog:
+        """The present session, for reading."""
+        return self._conversation.log
+
+    @property
+    def store(self) -> SessionStore:
+        """All sessions, for reading."""
+        return self._services.store
+
+    @property
+    def conversation(self) -> Conversation:
+        """The whole state, for reading."""
+        return self._conversation
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """The tools the model is offered."""
+        return self._services.toolbox
+
+    @property
+    def context_files(self) -> tuple[ContextFile, ...]:
+        """The AGENTS.md files in force."""
+        return self._context_files
+
+    @property
+    def usage(self) -> ContextUsage:
+        """How full the window is, as last counted."""
+        return self._conversation.usage
+
+    @property
+    def totals(self) -> TotalsChanged:
+        """Tokens and cost of this session."""
+        return self._conversation.totals
+
+    @property
+    def todos(self) -> tuple[Todo, ...]:
+        """The model's plan."""
+        return tuple(self._conversation.todos)
+
+    @property
+    def queued(self) -> tuple[str, ...]:
+        """Messages typed while a turn runs and not delivered yet."""
+        return tuple(self._conversation.inbox.texts)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an activity runs."""
+        return self._activity is not None
+
+    def history(self) -> tuple[Entry, ...]:
+        """The entries of the present session from its root to its leaf."""
+        return self.log.path_entries()
+
+    # Activities
+
+    def submit(
+        self, text: str, images: tuple[ImageContent, ...] = ()
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Send a message and run the turn to its end."""
+        return self._run(lambda emit: self._turn(emit).run(text, images))
+
+    def continue_turn(self) -> AsyncGenerator[AgentEvent, None]:
+        """Go on after an error, an interruption or a reply cut off by its length."""
+        return self._run(lambda emit: self._turn(emit).run(None))
+
+    def compact(self, focus: str = "") -> AsyncGenerator[AgentEvent, None]:
+        """Summarise into a new session file; on failure or abort nothing is written."""
+        return self._run(lambda emit: self._compact(focus, emit))
+
+    def run_bash(self, command: str, *, in_context: bool) -> AsyncGenerator[AgentEvent, None]:
+        """Run a command of the person's; they typed it, so nothing is asked."""
+        return self._run(
+            lambda emit: run_person_command(
+                self._conversation, self._tool_services(), command, in_context, emit
+            )
+        )
+
+    def abort(self) -> None:
+        """Stop the running activity; its generator ends after its last events."""
+        if self._activity is not None:
+            self._activity.abort()
+
+    def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:
+        """Answer an `ApprovalRequested`; late answers are ignored."""
+        self._gate.answer(request_id, answer)
+
+    async def _run(
+        self, work: Callable[[Emit], Awaitable[None]]
+    ) -> AsyncGenerator[AgentEvent, None]:
+        if self._activity is not None:
+            raise AgentTuiError(
+                "Something is running already.", "Stop it first with Esc or /abort."
+            )
+        self._activity = activity = Activity(work)
+        try:
+            async with aclosing(activity.events()) as events:
+                async for event in events:
+                    if isinstance(event, TurnFinished):
+                        self._activity = None
+                    yield event
+        finally:
+            if self._activity is activity:
+                self._activity = None
+
+    def _turn(self, emit: Emit) -> Turn:
+        conversation = self._conversation
+        runner = ToolRunner(conversation, self._tool_services(), emit)
+        compactor = self._compactor()
+        return Turn(conversation, self._services.provider, runner, compactor, emit)
+
+    def _compactor(self) -> Compactor:
+        return Compactor(self._conversation, self._services)
+
+    def _tool_services(self) -> ToolServices:
+        services = self._services
+        return ToolServices(
+            toolbox=services.toolbox,
+            approvals=self._approvals,
+            gate=self._gate,
+            output_dir=services.output_dir,
+            environ=services.environ,
+            bash_timeout_s=services.settings.bash_timeout_s,
+        )
+
+    # Queue
+
+    def enqueue(self, text: str) -> tuple[AgentEvent, ...]:
+        """Deliver `text` before the next request of the running turn."""
+        self._conversation.inbox.texts.append(text)
+        return (QueueChanged(self.queued),)
+
+    def take_back_queue(self) -> tuple[str, ...]:
+        """Empty the queue and return what was in it."""
+        return self._conversation.inbox.take_all()
+
+    # Settings of the conversation
+
+    def set_model(self, model: ModelRef) -> tuple[AgentEvent, ...]:
+        """Use `model` from the next request on."""
+        conversation = self._conversation
+        if model != conversation.model:
+            conversation.model = model
+            conversation.model_info = self._services.model_info(model)
+            if conversation.log.entries:
+                entry = ModelChangeEntry(provider=model.provider, model_id=model.model_id)
+                conversation.log.append(entry)
+            else:
+                self._restart_empty_log()
+        conversation.breaker = conversation.breaker.after_success()
+        return (ModelChanged(model.name, conversation.model_info.window),)
+
+    def set_thinking(self, level: ThinkingLevel) -> tuple[AgentEvent, ...]:
+        """Ask the model to think more or less from the next request on."""
+        conversation = self._conversation
+        if level != conversation.thinking:
+            conversation.thinking = level
+            if conversation.log.entries:
+                conversation.log.append(ThinkingLevelChangeEntry(thinking_level=level))
+            else:
+                self._restart_empty_log()
+        return (Notice("info", f"Thinking: {level}"),)
+
+    def set_permission_mode(self, mode: PermissionMode) -> None:
+        """Change what needs approval, from the next call on."""
+        self._approvals.mode = mode
+
+    def rename(self, name: str) -> tuple[AgentEvent, ...]:
+        """Name the session."""
+        self.log.append(SessionInfoEntry(name=name))
+        return (self._session_changed("renamed"),)
+
+    async def refresh_usage(self) -> tuple[AgentEvent, ...]:
+        """Count again, off the event loop."""
+        return await self._conversation.refresh_usage()
+
+    # Sessions
+
+    async def start_new_session(self) -> tuple[AgentEvent, ...]:
+        """Leave this session as it is and begin an empty one with the same model."""
+        before = self._conversation
+        log = new_log(self._services, before.cwd, before.model, before.thinking)
+        return await self._switch(log, before.cwd, before.model, before.thinking, "new")
+
+    async def open_session(self, ref: str, *, keep_model: bool = False) -> tuple[AgentEvent, ...]:
+        """Open another session by path, id or name and go on in its folder with its model.
+
+        Args:
+            ref: What `SessionStore.open` takes.
+            keep_model: Go on with the present model instead of the session's.
+
+        Raises:
+            SessionError: no such session, or another process has it open.
+        """
+        log = await asyncio.to_thread(self.store.open, ref, self.cwd)
+        cwd, folder_note = working_folder(log, self.cwd)
+        notes = [folder_note, *log.warnings]
+        model, last_model = self.model, last_model_name(log)
+        if last_model and last_model != model.name and not keep_model:
+            try:
+                model = self._services.resolve_model(last_model)
+            except AgentTuiError as error:
+                notes.append(f"{error} Going on with {model.name}.")
+        events = await self._switch(log, cwd, model, last_thinking_level(log), "resumed")
+        if last_model and model.name != last_model and not log.is_read_only:
+            log.append(ModelChangeEntry(provider=model.provider, model_id=model.model_id))
+        return (*events, *(Notice("warning", note) for note in notes if note))
+
+    async def aclose(self) -> None:
+        """Abort what runs and close the session file."""
+        if self._activity is not None:
+            await self._activity.stop()
+        self.log.close()
+
+    async def _compact(self, focus: str, emit: Emit) -> None:
+        child = await self._compactor().compact_to_child(focus, emit)
+        if child is None:
+            return
+        before = self._conversation
+        name = before.log.name
+        log, finished = child
+        events = await self._switch(log, before.cwd, before.model, before.thinking, "compacted")
+        if name:
+            log.append(SessionInfoEntry(name=name))
+        emit(finished)
+        for event in events:
+            emit(event)
+
+    async def _switch(
+        self,
+        log: SessionLog,
+        cwd: Path,
+        model: ModelRef,
+        thinking: ThinkingLevel,
+        reason: SessionChangeReason,
+    ) -> tuple[AgentEvent, ...]:
+        before = self._conversation
+        if cwd != before.cwd:
+            self._approvals = self._services.make_approvals(cwd, self.permission_mode)
+        self._context_files = load_context_files(self._services.user_config_dir, cwd)
+        self._conversation = after = converse(
+            self._services, log, cwd, model, thinking, self._context_files
+        )
+        if reason == "compacted":
+            after.inbox, after.files, after.todos = before.inbox, before.files, before.todos
+        before.log.close()
+        usage_events = await after.refresh_usage()
+        return (
+            self._session_changed(reason),
+            ModelChanged(model.name, after.model_info.window),
+            after.totals,
+            *usage_events,
+            TodosChanged(self.todos),
+        )
+
+    def _restart_empty_log(self) -> None:
+        """Put the new model or thinking level into the header of a log nothing is in yet."""
+        conversation = self._conversation
+        conversation.log.close()
+        conversation.log = new_log(
+            self._services, conversation.cwd, conversation.model, conversation.thinking
+        )
+
+    def _session_changed(self, reason: SessionChangeReason) -> SessionChanged:
+        log = self.log
+        return SessionChanged(log.header.id, log.path, log.name, reason)

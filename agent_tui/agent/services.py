@@ -1,0 +1,45 @@
+"""What a runtime is built from; made once by the composition root."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_tui.agent.approval import Approvals
+from agent_tui.compaction.service import CompactionService
+from agent_tui.config import PermissionMode, Settings
+from agent_tui.providers.base import ModelInfo, ModelRef, Provider
+from agent_tui.sessions.store import SessionStore
+from agent_tui.tokens import TokenCounter, TokenRatios
+from agent_tui.tools.base import Toolbox
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeServices:
+    """What conversations share.
+
+    Args:
+        make_approvals: Builds the permission engine for a workspace and a mode.
+        model_info: Answers from settings, running servers and the built-in table.
+        resolve_model: A model by the name a person or a session file gives.
+        user_config_dir: Where the person's own AGENTS.md is.
+        output_dir: Where whole tool outputs are kept.
+        environ: Environment of commands, without the providers' keys.
+        keeps_sessions: False for ``--no-session``.
+        launch_cwd: Where the program was started, if it works elsewhere.
+    """
+
+    provider: Provider
+    store: SessionStore
+    toolbox: Toolbox
+    counter: TokenCounter
+    ratios: TokenRatios
+    compaction: CompactionService
+    settings: Settings
+    make_approvals: Callable[[Path, PermissionMode], Approvals]
+    model_info: Callable[[ModelRef], ModelInfo]
+    resolve_model: Callable[[str], ModelRef]
+    user_config_dir: Path
+    output_dir: Path
+    environ: dict[str, str]
+    keeps_sessions: bool = True
+    launch_cwd: Path | None = None

@@ -1,0 +1,199 @@
+"""Judging and running the tool calls of one reply, one result for each, whatever happens."""
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.approval import Approvals
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
+from agent_tui.errors import ToolError
+from agent_tui.events import (
+    ApprovalRequest,
+    ApprovalRequested,
+    ApprovalResolved,
+    TodosChanged,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolStarted,
+)
+from agent_tui.messages import TextContent, ToolCall, ToolResultMessage
+from agent_tui.tools.base import Intent, PreparedCall, Toolbox, ToolContext, ToolOutput
+
+_INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
+_NOT_RUN = "Not run: the user interrupted before this call."
+_DECLINED = "The user declined this call."
+_SKIPPED = "Not run: the user declined an earlier call of this reply."
+_CHANGED = (
+    "Not run: what this call would do changed between the user's approval and the run. "
+    "Look again and repeat the call."
+)
+
+
+class _Declined(Exception):
+    """The person said no without words: the turn stops so that they can speak."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServices:
+    """What running a call needs beside the conversation. `environ` has no provider keys."""
+
+    toolbox: Toolbox
+    approvals: Approvals
+    gate: ApprovalGate
+    output_dir: Path
+    environ: dict[str, str]
+    bash_timeout_s: float
+
+
+class ToolRunner:
+    """Runs the calls of one reply in order and records a result for every one of them."""
+
+    def __init__(self, conversation: Conversation, services: ToolServices, emit: Emit) -> None:
+        self._conversation = conversation
+        self._services = services
+        self._emit = emit
+
+    def broken_calls(self, calls: Sequence[ToolCall], known: dict[str, str]) -> dict[str, str]:
+        """What is wrong with each call, by id: `known` faults and failed validation."""
+        broken = dict(known)
+        for call in calls:
+            if call.id not in broken:
+                try:
+                    self._services.toolbox.check(call.name, call.arguments)
+                except ToolError as error:
+                    broken[call.id] = str(error)
+        return broken
+
+    def refuse_all(self, calls: Sequence[ToolCall], broken: dict[str, str]) -> None:
+        """Answer every call with an error, because one of them cannot be run as written."""
+        for call in calls:
+            self._emit(ToolStarted(call.id, call.name, call.arguments, call.name))
+            why = broken.get(call.id)
+            text = (
+                f"This call was not run: {why}."
+                if why
+                else "This call was not run, because another call of the same reply is broken. "
+                "Repeat it together with the mended one."
+            )
+            self._record(call, ToolOutput(text, is_error=True))
+
+    def abandon(self, calls: Sequence[ToolCall]) -> None:
+        """Answer calls that were never begun with an error."""
+        self._skip(calls, _NOT_RUN)
+
+    async def run_all(self, calls: Sequence[ToolCall]) -> bool:
+        """Run `calls`; false when the person declined one without a word and the turn ends.
+
+        Cancelling leaves an error result for the running call and each one not begun.
+        """
+        for position, call in enumerate(calls):
+            try:
+                output = await self._run(call)
+            except asyncio.CancelledError:
+                self._record(call, ToolOutput(_INTERRUPTED, is_error=True))
+                self._skip(calls[position + 1 :], _NOT_RUN)
+                raise
+            except _Declined:
+                self._record(call, ToolOutput(_DECLINED, is_error=True))
+                self._skip(calls[position + 1 :], _SKIPPED)
+                return False
+            self._record(call, output)
+        return True
+
+    def _skip(self, calls: Sequence[ToolCall], why: str) -> None:
+        for call in calls:
+            self._emit(ToolStarted(call.id, call.name, call.arguments, call.name))
+            self._record(call, ToolOutput(why, is_error=True))
+
+    async def _run(self, call: ToolCall) -> ToolOutput:
+        context = self._context(call)
+        try:
+            prepared = await self._prepare(call, context)
+        except ToolError as error:
+            self._emit(ToolStarted(call.id, call.name, call.arguments, call.name))
+            return ToolOutput(str(error), is_error=True)
+        self._emit(ToolStarted(call.id, call.name, call.arguments, prepared.intent.title))
+        try:
+            refusal = await self._permit(call, prepared.intent, context)
+            return refusal or await prepared.run()
+        except ToolError as error:
+            return ToolOutput(str(error), is_error=True)
+
+    async def _prepare(self, call: ToolCall, context: ToolContext) -> PreparedCall:
+        toolbox = self._services.toolbox
+        return await asyncio.to_thread(toolbox.prepare, call.name, call.arguments, context)
+
+    async def _permit(
+        self, call: ToolCall, intent: Intent, context: ToolContext
+    ) -> ToolOutput | None:
+        """None when the call may run, else what the model is told."""
+        verdict = self._services.approvals.judge(call.name, intent)
+        if verdict.decision == "allow":
+            return None
+        if verdict.decision == "deny":
+            return ToolOutput(f"Not permitted: {verdict.why}", is_error=True)
+        answer = await self._ask(call, intent, verdict.why, verdict.session_rule)
+        if answer.choice == "no":
+            if not answer.words:
+                raise _Declined
+            return ToolOutput(f"{_DECLINED} They say: {answer.words}", is_error=True)
+        if answer.choice == "session":
+            self._services.approvals.add_session_rule(verdict.session_rule)
+        elif answer.choice == "project":
+            self._services.approvals.add_project_rule(verdict.session_rule)
+        again = await self._prepare(call, context)
+        if again.intent.fingerprint != intent.fingerprint:
+            return ToolOutput(_CHANGED, is_error=True)
+        return None
+
+    async def _ask(
+        self, call: ToolCall, intent: Intent, reason: str, session_rule: str
+    ) -> ApprovalAnswer:
+        request = ApprovalRequest(
+            id=uuid.uuid4().hex,
+            call_id=call.id,
+            tool_name=call.name,
+            title=intent.title,
+            body=intent.body,
+            body_kind=intent.body_kind,
+            reason=reason,
+            session_rule=session_rule,
+        )
+        self._emit(ApprovalRequested(request))
+        allowed = False
+        try:
+            answer = await self._services.gate.wait(request.id)
+            allowed = answer.choice != "no"
+            return answer
+        finally:
+            self._emit(ApprovalResolved(request.id, allowed))
+
+    def _context(self, call: ToolCall) -> ToolContext:
+        conversation = self._conversation
+        return ToolContext(
+            cwd=conversation.cwd,
+            emit=lambda text: self._emit(ToolOutputDelta(call.id, text)),
+            files=conversation.files,
+            output_dir=self._services.output_dir,
+            environ=self._services.environ,
+            todos=conversation.todos,
+            default_timeout_s=self._services.bash_timeout_s,
+        )
+
+    def _record(self, call: ToolCall, output: ToolOutput) -> None:
+        details = output.for_person.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        message = ToolResultMessage(
+            tool_call_id=call.id,
+            tool_name=call.name,
+            content=(TextContent(text=output.for_model), *output.images),
+            is_error=output.is_error,
+            details=details or None,
+        )
+        entry = self._conversation.append(message)
+        self._emit(ToolFinished(entry.id, call.id, message))
+        if output.for_person.todos is not None:
+            self._emit(TodosChanged(output.for_person.todos))

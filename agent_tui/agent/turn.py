@@ -1,0 +1,254 @@
+"""One turn: reply, tools, reply, until the model has nothing more to do."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import NoReturn, Protocol
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.reply import Reply, ReplyBuilder
+from agent_tui.agent.tool_calls import ToolRunner
+from agent_tui.errors import SessionError
+from agent_tui.events import (
+    CompactionReason,
+    Notice,
+    QueueChanged,
+    ReplyDiscarded,
+    ReplyFinished,
+    ReplyStarted,
+    RetryScheduled,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    TurnFinished,
+    TurnStarted,
+    UserMessageAdded,
+)
+from agent_tui.messages import ImageContent, StopReason, TextContent, UserContent, UserMessage
+from agent_tui.providers.base import (
+    Chunk,
+    Provider,
+    ProviderError,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+)
+from agent_tui.providers.retry import MAX_RETRIES, retry_delay_s
+from agent_tui.tokens import ContextUsage
+
+_EMPTY = "The model sent an empty reply twice."
+_FILTERED = "The provider's content filter stopped this reply."
+
+
+class Compactor(Protocol):
+    """Makes room in the middle of a turn."""
+
+    async def make_room(self, reason: CompactionReason, emit: Emit) -> bool:
+        """Compact in place; false when nothing could be done (said through `emit`)."""
+        ...
+
+    def is_due(self, usage: ContextUsage) -> bool:
+        """Whether an automatic compaction should run before the next request."""
+        ...
+
+
+class _TurnEnded(Exception):
+    """The turn is over; `event` says how."""
+
+    def __init__(self, event: TurnFinished) -> None:
+        super().__init__(event.error)
+        self.event = event
+
+
+class Turn:
+    """Runs one turn. Everything it emits is in the session file before.
+
+    Args:
+        conversation: What the turn adds to.
+        provider: Where replies come from.
+        compactor: Called when the window fills, also between tool rounds.
+        emit: Takes the events.
+        sleep: Waits between retries; a parameter so that tests need not wait.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        provider: Provider,
+        tools: ToolRunner,
+        compactor: Compactor,
+        emit: Emit,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._conversation = conversation
+        self._provider = provider
+        self._tools = tools
+        self._compactor = compactor
+        self._emit = emit
+        self._sleep = sleep
+
+    async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None:
+        """Run to the end. `text` is the person's message; None goes on from where it stood.
+
+        Cancelling records the partial reply, or an error result for each open call, and emits
+        the `TurnFinished` before the cancellation goes on.
+        """
+        try:
+            ending = await self._run(text, images)
+        except asyncio.CancelledError:
+            self._emit(TurnFinished("aborted", can_continue=True))
+            raise
+        self._emit(ending)
+
+    async def _run(self, text: str | None, images: tuple[ImageContent, ...]) -> TurnFinished:
+        try:
+            if text is not None:
+                self._add_user_message(text, images)
+            self._emit(TurnStarted())
+            await self._rounds()
+        except SessionError as error:
+            return TurnFinished("error", str(error))
+        except _TurnEnded as end:
+            await self._say_usage()
+            return end.event
+
+    async def _rounds(self) -> NoReturn:
+        while True:
+            self._deliver_inbox()
+            await self._make_room_if_due()
+            reply = await self._reply_once_more_if_empty()
+            if reply.message.tool_calls:
+                await self._answer_calls(reply)
+            elif reply.message.stop_reason == "length":
+                raise _TurnEnded(TurnFinished("length", can_continue=True))
+            elif not self._conversation.inbox.texts:
+                raise _TurnEnded(TurnFinished("done"))
+
+    async def _answer_calls(self, reply: Reply) -> None:
+        """One result for every call, also when this is cancelled."""
+        calls = reply.message.tool_calls
+        try:
+            await self._say_usage()
+        except asyncio.CancelledError:
+            self._tools.abandon(calls)
+            raise
+        broken = self._tools.broken_calls(calls, reply.broken_calls)
+        if broken:
+            self._tools.refuse_all(calls, broken)
+        elif not await self._tools.run_all(calls):
+            raise _TurnEnded(TurnFinished("aborted", can_continue=True))
+
+    def _add_user_message(self, text: str, images: tuple[ImageContent, ...] = ()) -> None:
+        content: str | tuple[UserContent, ...] = text
+        if images:
+            content = (TextContent(text=text), *images)
+        entry = self._conversation.append(UserMessage(content=content))
+        self._emit(UserMessageAdded(entry.id, text, len(images)))
+
+    def _deliver_inbox(self) -> None:
+        texts = self._conversation.inbox.take_all()
+        for text in texts:
+            self._add_user_message(text)
+        if texts:
+            self._emit(QueueChanged(()))
+
+    async def _make_room_if_due(self) -> None:
+        await self._say_usage()
+        if self._compactor.is_due(self._conversation.usage) and await self._compactor.make_room(
+            "threshold", self._emit
+        ):
+            await self._say_usage()
+
+    async def _say_usage(self) -> None:
+        for event in await self._conversation.refresh_usage():
+            self._emit(event)
+
+    async def _reply_once_more_if_empty(self) -> Reply:
+        for last_try in (False, True):
+            reply = await self._reply_with_retries()
+            if reply.was_filtered:
+                raise _TurnEnded(TurnFinished("error", _FILTERED))
+            message = reply.message
+            if message.tool_calls or message.text.strip() or message.stop_reason == "length":
+                return reply
+            if last_try:
+                raise _TurnEnded(TurnFinished("error", _EMPTY, can_continue=True))
+            self._emit(Notice("info", "The model sent an empty reply; asking again."))
+        raise AssertionError
+
+    async def _reply_with_retries(self) -> Reply:
+        attempt = 1
+        was_overflow_mended = False
+        while True:
+            try:
+                return await self._reply()
+            except ProviderError as error:
+                if error.kind == "context_overflow" and not was_overflow_mended:
+                    was_overflow_mended = await self._compactor.make_room("overflow", self._emit)
+                    if was_overflow_mended:
+                        continue
+                delay_s = retry_delay_s(error, attempt, random.random())
+                if delay_s is None:
+                    raise _failed(error) from error
+                self._emit(RetryScheduled(attempt, MAX_RETRIES, delay_s, error.message))
+                await self._sleep(delay_s)
+                attempt += 1
+
+    async def _reply(self) -> Reply:
+        """One request. An error after visible content ends the turn with that content kept."""
+        conversation = self._conversation
+        model = conversation.model
+        builder = ReplyBuilder(model.provider, model.model_id, conversation.used_tool_call_ids())
+        request = conversation.request()
+        self._emit(ReplyStarted(model.name))
+        try:
+            async with aclosing(self._provider.stream(request)) as chunks:
+                async for chunk in chunks:
+                    builder.add(chunk)
+                    self._emit_delta(chunk, builder)
+            if not builder.is_finished:
+                raise ProviderError(
+                    "interrupted", "The reply broke off before the model had finished."
+                )
+        except asyncio.CancelledError:
+            self._keep_partial(builder, "aborted")
+            raise
+        except ProviderError as error:
+            if self._keep_partial(builder, "error", str(error)):
+                raise _failed(error) from error
+            raise
+        reply = builder.finished()
+        entry = conversation.append(reply.message)
+        self._emit(ReplyFinished(entry.id, reply.message))
+        self._emit(conversation.totals)
+        return reply
+
+    def _keep_partial(
+        self, builder: ReplyBuilder, stop_reason: StopReason, error: str | None = None
+    ) -> bool:
+        """Record what came before a break; false when there was nothing to keep."""
+        if not builder.has_prose:
+            self._emit(ReplyDiscarded())
+            return False
+        message = builder.interrupted(stop_reason, error)
+        entry = self._conversation.append(message)
+        self._emit(ReplyFinished(entry.id, message))
+        return True
+
+    def _emit_delta(self, chunk: Chunk, builder: ReplyBuilder) -> None:
+        match chunk:
+            case TextChunk(text):
+                self._emit(TextDelta(text))
+            case ThinkingChunk(text) if text:
+                self._emit(ThinkingDelta(text))
+            case ToolCallChunk(index):
+                name, size = builder.call_name(index), builder.argument_chars(index)
+                self._emit(ToolCallDelta(name, size))
+            case _:
+                pass
+
+
+def _failed(error: ProviderError) -> _TurnEnded:
+    return _TurnEnded(TurnFinished("error", str(error), can_continue=True))

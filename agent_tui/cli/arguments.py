@@ -1,0 +1,152 @@
+"""The command line: what can be asked for, as a typed value."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+from agent_tui import __version__
+from agent_tui.config import PermissionMode
+from agent_tui.messages import ThinkingLevel
+
+_DESCRIPTION = """\
+A coding agent in the terminal whose context never runs out and never forgets.
+Talk to a model of your choice; it reads, edits and runs things in this folder."""
+
+_EPILOG = """\
+subcommands:
+  sessions list|show|export   earlier conversations
+  context FILE                what the model would see of a session file
+  (agent-tui SUBCOMMAND --help tells more)
+
+examples:
+  agent-tui --demo                      a scripted tour, no key needed
+  agent-tui -m anthropic/claude-sonnet-4-5
+  agent-tui -m qwen3 --base-url http://127.0.0.1:8080/v1
+  agent-tui -c                          go on with the newest session here
+  git diff | agent-tui -p "review this"
+
+exit codes of -p: 0 done, 1 failed, 2 usage, 130 interrupted"""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What the person asked for. `print_prompt` is None without ``-p``."""
+
+    prompt: str
+    print_prompt: str | None
+    output_format: Literal["text", "json", "stream-json"]
+    continues: bool
+    resume: str | None
+    model: str | None
+    base_url: str | None
+    api_key_env: str | None
+    thinking: ThinkingLevel | None
+    permission_mode: PermissionMode | None
+    cwd: Path | None
+    session_dir: str | None
+    is_demo: bool
+    keeps_session: bool
+
+    @property
+    def is_headless(self) -> bool:
+        """Whether to print instead of opening the screen."""
+        return self.print_prompt is not None
+
+
+def parse_arguments(argv: Sequence[str]) -> Arguments:
+    """Read the command line; prints help or a usage error and exits as argparse does."""
+    values = _parser().parse_args(list(argv))
+    return Arguments(
+        prompt=" ".join(cast("list[str]", values.prompt)),
+        print_prompt=values.print_prompt,
+        output_format=values.output_format,
+        continues=values.continues,
+        resume=values.resume,
+        model=values.model,
+        base_url=values.base_url,
+        api_key_env=values.api_key_env,
+        thinking=values.thinking,
+        permission_mode=values.permission_mode,
+        cwd=values.cwd,
+        session_dir=values.session_dir,
+        is_demo=values.is_demo,
+        keeps_session=not values.no_session,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="agent-tui",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("prompt", nargs="*", metavar="PROMPT", help="first message; the screen opens with it sent")
+    add(
+        "-p",
+        "--print",
+        nargs="?",
+        const="",
+        metavar="PROMPT",
+        dest="print_prompt",
+        help="no screen: run one prompt and print the reply; piped text joins the prompt",
+    )
+    add(
+        "--output-format",
+        choices=("text", "json", "stream-json"),
+        default="text",
+        help="of -p: the reply's text, one JSON object, or one a line for each event",
+    )
+    where = parser.add_argument_group("session")
+    which = where.add_mutually_exclusive_group()
+    which.add_argument(
+        "-c",
+        "--continue",
+        action="store_true",
+        dest="continues",
+        help="go on with the newest session of this folder",
+    )
+    which.add_argument(
+        "-r",
+        "--resume",
+        nargs="?",
+        const="",
+        metavar="ID",
+        help="open a session by id, name or file; without ID choose from a list",
+    )
+    where.add_argument("--no-session", action="store_true", help="write no session file")
+    where.add_argument("--session-dir", metavar="DIR", help="folder of the session files")
+    where.add_argument("--cwd", type=Path, metavar="DIR", help="work in this folder")
+    model = parser.add_argument_group("model")
+    model.add_argument(
+        "-m",
+        "--model",
+        metavar="NAME",
+        help="any litellm name, such as openai/gpt-5 or ollama_chat/qwen3",
+    )
+    model.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    model.add_argument("--api-key-env", metavar="VAR", help="environment variable with the key")
+    model.add_argument(
+        "--thinking",
+        choices=("off", "low", "medium", "high"),
+        help="how much the model thinks before it answers",
+    )
+    model.add_argument(
+        "--demo",
+        action="store_true",
+        dest="is_demo",
+        help="a scripted tour in a scratch folder; no model, no key, no network",
+    )
+    safety = parser.add_argument_group("permissions")
+    safety.add_argument(
+        "--permission-mode",
+        choices=("ask", "accept-edits", "plan", "full"),
+        help="ask before writes and commands (default), accept file edits, "
+        "only read, or do everything but the destructive",
+    )
+    add("--version", action="version", version=f"agent-tui {__version__}")
+    return parser

@@ -1,0 +1,194 @@
+"""The composition root: from settings to a runtime. Nothing else builds services."""
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_tui import paths
+from agent_tui.agent.approval import Approvals
+from agent_tui.agent.conversation import child_environment
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.services import RuntimeServices
+from agent_tui.cli.arguments import Arguments
+from agent_tui.compaction.service import CompactionService
+from agent_tui.config import LoadedSettings, PermissionMode, Settings, load_settings
+from agent_tui.errors import UsageError
+from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider
+from agent_tui.providers.catalog import ModelCatalog
+from agent_tui.providers.demo import DEMO_MODEL, demo_reply, prepare_demo_folder
+from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.scripted import ScriptedProvider
+from agent_tui.sessions.store import SessionStore
+from agent_tui.tokens import TokenCounter, TokenRatios
+from agent_tui.tools.registry import default_toolbox
+
+NO_MODEL = ModelRef("")
+"""Stands in until the person has chosen a model."""
+
+
+class RoutedProvider:
+    """Sends ``scripted/...`` requests to the scripted provider and all others to the host."""
+
+    def __init__(self, host: Provider, scripted: Provider) -> None:
+        self._host = host
+        self._scripted = scripted
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """See `Provider.stream`."""
+        is_scripted = request.model.provider == "scripted"
+        chosen = self._scripted if is_scripted else self._host
+        async with aclosing(chosen.stream(request)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def warm(self) -> None:
+        """See `Provider.warm`."""
+        await self._host.warm()
+
+    async def aclose(self) -> None:
+        """See `Provider.aclose`."""
+        await self._host.aclose()
+        await self._scripted.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Everything a front end needs. `resume` is a session to open first; empty means ask."""
+
+    runtime: AgentRuntime
+    provider: Provider
+    catalog: ModelCatalog
+    loaded: LoadedSettings
+    resume: str | None
+    keeps_model: bool
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model is chosen; without one the person is asked."""
+        return self.runtime.model != NO_MODEL
+
+
+def compose(arguments: Arguments, *, is_interactive: bool) -> Program:
+    """Build the program.
+
+    Args:
+        arguments: The command line.
+        is_interactive: Whether there is a person who can answer questions.
+
+    Raises:
+        UsageError: the folder or the session asked for does not exist.
+    """
+    flags = {
+        "model": arguments.model,
+        "base_url": arguments.base_url,
+        "api_key_env": arguments.api_key_env,
+        "thinking": arguments.thinking,
+        "permission_mode": arguments.permission_mode,
+        "session_dir": arguments.session_dir,
+    }
+    loaded = load_settings(paths.user_config_dir() / "config.toml", os.environ, flags)
+    settings = loaded.settings
+    launch_cwd = _existing_folder(arguments.cwd or Path.cwd())
+    catalog = ModelCatalog(settings, os.environ)
+    store = SessionStore(_session_root(settings), settings.durability)
+    cwd, model = launch_cwd, catalog.default_model() or NO_MODEL
+    if arguments.is_demo:
+        cwd, model = _demo_folder(), DEMO_MODEL
+    provider = RoutedProvider(
+        ProviderHost(
+            log_path=paths.log_file(),
+            idle_timeout_s=settings.request_idle_timeout_s,
+            environ=os.environ,
+        ),
+        ScriptedProvider(demo_reply),
+    )
+    runtime = AgentRuntime(
+        _services(arguments, settings, provider, catalog, store, launch_cwd, is_interactive),
+        model,
+        cwd,
+        settings.permission_mode,
+    )
+    return Program(
+        runtime=runtime,
+        provider=provider,
+        catalog=catalog,
+        loaded=loaded,
+        resume=_session_to_open(arguments, store, launch_cwd),
+        keeps_model=arguments.model is not None,
+    )
+
+
+def _services(
+    arguments: Arguments,
+    settings: Settings,
+    provider: Provider,
+    catalog: ModelCatalog,
+    store: SessionStore,
+    launch_cwd: Path,
+    is_interactive: bool,
+) -> RuntimeServices:
+    counter = TokenCounter()
+
+    def make_approvals(workspace: Path, mode: PermissionMode) -> Approvals:
+        return Approvals(
+            mode=mode,
+            rules=settings.permissions,
+            workspace=workspace,
+            project_rules_file=paths.project_dir(workspace) / "permissions.toml",
+            own_folders=(paths.user_config_dir(), paths.user_data_dir(), store.root),
+            is_interactive=is_interactive,
+        )
+
+    return RuntimeServices(
+        provider=provider,
+        store=store,
+        toolbox=default_toolbox(),
+        counter=counter,
+        ratios=TokenRatios(),
+        compaction=CompactionService(provider, counter, catalog, settings.compaction),
+        settings=settings,
+        make_approvals=make_approvals,
+        model_info=catalog.info,
+        resolve_model=catalog.resolve,
+        user_config_dir=paths.user_config_dir(),
+        output_dir=paths.user_cache_dir() / "outputs",
+        environ=child_environment(catalog.secret_env_names()),
+        keeps_sessions=arguments.keeps_session,
+        launch_cwd=launch_cwd,
+    )
+
+
+def _session_root(settings: Settings) -> Path:
+    if settings.session_dir:
+        return Path(settings.session_dir).expanduser()
+    return paths.default_session_dir()
+
+
+def _session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str | None:
+    if not arguments.continues:
+        return arguments.resume
+    newest = store.newest(cwd)
+    if newest is None:
+        raise UsageError(
+            f"There is no session to continue in {cwd}.",
+            "Start one with agent-tui, or choose from all with agent-tui -r.",
+        )
+    return str(newest.path)
+
+
+def _existing_folder(folder: Path) -> Path:
+    try:
+        resolved = folder.expanduser().resolve(strict=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror}.", "Name a folder that exists.") from error
+    if not resolved.is_dir():
+        raise UsageError(f"{folder} is not a folder.", "Name a folder that exists.")
+    return resolved
+
+
+def _demo_folder() -> Path:
+    folder = paths.make_private_dir(paths.user_cache_dir() / "demo")
+    prepare_demo_folder(folder)
+    return folder.resolve()

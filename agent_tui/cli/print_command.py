@@ -1,0 +1,68 @@
+"""``agent-tui -p``: one prompt, printed."""
+
+import asyncio
+import signal
+import sys
+
+from agent_tui.agent.mentions import attach_mentions
+from agent_tui.cli.arguments import Arguments
+from agent_tui.cli.compose import Program, compose
+from agent_tui.errors import UsageError
+from agent_tui.headless.printer import ExitCode, print_turn
+
+_NO_MODEL = "No model is chosen and no provider key was found."
+_NO_MODEL_HINT = (
+    "Name one with -m (and --base-url for your own server), set a key such as "
+    "ANTHROPIC_API_KEY, or try agent-tui --demo."
+)
+
+
+async def run_print(arguments: Arguments) -> int:
+    """Run one turn without a screen; returns the exit code.
+
+    Raises:
+        UsageError: no prompt, no model, or a session that does not exist.
+    """
+    prompt = _whole_prompt(arguments)
+    program = compose(arguments, is_interactive=False)
+    for problem in program.loaded.problems:
+        print(f"agent-tui: setting left out: {problem}", file=sys.stderr)
+    try:
+        await _open_session(program)
+        if not program.has_model:
+            raise UsageError(_NO_MODEL, _NO_MODEL_HINT)
+        return await _print_until_signal(program, prompt, arguments)
+    finally:
+        await program.runtime.aclose()
+        await program.provider.aclose()
+
+
+async def _open_session(program: Program) -> None:
+    if program.resume == "":
+        raise UsageError("-r needs a session id with -p.", "agent-tui sessions list shows them.")
+    if program.resume is not None:
+        await program.runtime.open_session(program.resume, keep_model=program.keeps_model)
+
+
+async def _print_until_signal(program: Program, prompt: str, arguments: Arguments) -> ExitCode:
+    """Print the turn; SIGINT and SIGTERM abort it so that what came is kept."""
+    loop = asyncio.get_running_loop()
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signum, program.runtime.abort)
+    try:
+        text = await asyncio.to_thread(attach_mentions, prompt, program.runtime.cwd)
+        return await print_turn(program.runtime, text, arguments.output_format)
+    finally:
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(signum)
+
+
+def _whole_prompt(arguments: Arguments) -> str:
+    piped = ""
+    if not sys.stdin.isatty():
+        piped = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
+    parts = [arguments.print_prompt or "", arguments.prompt, piped]
+    prompt = "\n\n".join(part for part in parts if part)
+    if not prompt:
+        raise UsageError("-p needs a prompt.", 'Give it as text (-p "...") or pipe it in.')
+    return prompt

@@ -1,0 +1,70 @@
+"""What code adds to every summary and takes off again before the next one: facts, not prose."""
+
+import re
+from collections.abc import Sequence
+
+from agent_tui.compaction.ledger_files import FileOperations, capped_lists
+from agent_tui.compaction.pinned import bounded_pins
+from agent_tui.compaction.shorten import shorten_middle
+from agent_tui.compaction.transcript_text import escape_tags
+from agent_tui.sessions.entries import Ledger
+
+MAX_FILE_CHARS = 6_000
+MAX_PIN_CHARS = 8_000
+MAX_ERROR_CHARS = 3_000
+MAX_REQUEST_CHARS = 6_000
+
+_TAGS = (
+    "current-request",
+    "pinned-constraints",
+    "open-errors",
+    "read-files",
+    "modified-files",
+)
+_BLOCK = re.compile(rf"\n*<({'|'.join(_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
+
+
+def appendix(ledger: Ledger, *, split_request: str, window: int) -> str:
+    """The blocks that follow the prose of a summary; empty when there is nothing to add.
+
+    Args:
+        ledger: Pinned constraints, open errors and file lists.
+        split_request: The person's newest message if only its summary would stay; or empty.
+        window: Context window in tokens. A small one gets smaller blocks: a block is never
+            more characters than a quarter of the window's tokens (about a sixteenth of it).
+    """
+    room = max(window // 4, 400)
+    read, modified = capped_lists(
+        FileOperations(ledger.read_files, ledger.modified_files), min(MAX_FILE_CHARS, room)
+    )
+    request = shorten_middle(split_request.strip(), min(MAX_REQUEST_CHARS, room))
+    pins = bounded_pins(ledger.pinned, min(MAX_PIN_CHARS, room))
+    errors = _that_fit(ledger.errors, min(MAX_ERROR_CHARS, room))
+    blocks = (
+        ("current-request", [request] if request else []),
+        ("pinned-constraints", [f"- {pin}" for pin in reversed(pins)]),
+        ("open-errors", [f"- {error}" for error in errors]),
+        ("read-files", read),
+        ("modified-files", modified),
+    )
+    return "\n\n".join(_block(tag, lines) for tag, lines in blocks if lines)
+
+
+def strip_appendix(summary: str) -> str:
+    """The prose of a summary alone: what the next summary continues."""
+    return _BLOCK.sub("", summary).strip()
+
+
+def _block(tag: str, lines: Sequence[str]) -> str:
+    body = escape_tags("\n".join(lines))
+    return f"<{tag}>\n{body}\n</{tag}>"
+
+
+def _that_fit(texts: Sequence[str], room: int) -> list[str]:
+    taken: list[str] = []
+    for text in texts:
+        if len(text) + 3 > room:
+            break
+        taken.append(text)
+        room -= len(text) + 3
+    return taken

@@ -1,0 +1,100 @@
+"""Rules the person stated, found in their own sentences and kept word for word."""
+
+import re
+from collections.abc import Iterable
+
+MAX_SENTENCE_CHARS = 500
+"""A longer one is a pasted text rather than a rule."""
+
+MAX_PINNED_CHARS = 8_000
+
+_OWN_WORDS_CHARS = 4_000
+"""Of a longer message only the beginning and the end are the person's; the middle is pasted."""
+
+_STRONG = re.compile(
+    r"\b(never|always|must(?:n['’]?t)?|don['’]?t|do not|does not have to|doesn['’]?t have to"
+    r"|should(?: not|n['’]?t)|shall not|may not|not allowed|forbidden|required to"
+    r"|under no circumstances|at all times|from now on"
+    r"|niemals|immer|muss|müssen|nicht ändern|auf keinen fall)\b",
+    re.IGNORECASE,
+)
+_MILD = re.compile(
+    r"\b(only|prefer(?:s|red|ably)?|avoid|make sure|be sure to|ensure|instead of|rather than"
+    r"|at (?:most|least)|no (?:more|longer) than|without (?:any|using|changing|touching|breaking)"
+    r"|remember (?:to|that)|stick (?:to|with)|bevorzug\w*|vermeide\w*|nur|statt)\b",
+    re.IGNORECASE,
+)
+_NO_RULE = re.compile(
+    r"\bi (?:don['’]?t|do not|must(?:n['’]?t)?|can only) "
+    r"(?:know|understand|think|see|remember|recall|get|believe|admit|have missed|be missing)\b"
+    r"|^\W*(?:why|how come|what|who|when|where|how|do|does|did|is|are|was|were)\b.*\?\W*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_FENCED = re.compile(r"^(?P<fence>\s*(?:```|~~~)).*?(?:^(?P=fence)|\Z)", re.MULTILINE | re.DOTALL)
+_TAGGED = re.compile(r"<(?P<tag>[a-z][\w-]*)(?:\s[^<>\n]*)?>\s*\n.*?</(?P=tag)>", re.DOTALL | re.I)
+_FOREIGN_LINE = re.compile(
+    r"^\s*(?:>|\$ |[{}\[\]<|]|at \S+ ?\(|File \"|Traceback |\d{4}-\d\d-\d\d[T ]|[+-]{3} |@@ )"
+    r"|[{;]\s*$|\":|=>|\bdef \w+\(|\bfunction\b.*\("
+)
+_PARAGRAPH_END = re.compile(r"[.!?:;)]\s*$|^\s*$")
+_ITEM = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
+_SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<=[.!?])[\"')\]]*\s+")
+
+
+def pinned_sentences(text: str) -> tuple[str, ...]:
+    """The sentences of a person's message that state a rule, in order, exactly as written.
+
+    Fenced code, quoted lines, tagged blocks and lines that look like code or logs are not the
+    person's own words. A sentence that runs over several lines keeps its line breaks.
+    """
+    found: dict[str, None] = {}
+    for paragraph in _paragraphs(_own_words(text)):
+        for sentence in _SENTENCE_END.split(paragraph):
+            if _is_rule(sentence := _ITEM.sub("", sentence).strip()):
+                found[sentence] = None
+    return tuple(found)
+
+
+def is_strong(sentence: str) -> bool:
+    """Whether the rule is an order or a ban rather than a preference."""
+    return bool(_STRONG.search(sentence))
+
+
+def bounded_pins(newest_first: Iterable[str], max_chars: int = MAX_PINNED_CHARS) -> tuple[str, ...]:
+    """As many as fit: when space is short, preferences go before orders and old before new."""
+    pins = tuple(dict.fromkeys(newest_first))
+    room = max_chars
+    taken: set[str] = set()
+    for wants_strong in (True, False):
+        for pin in pins:
+            if is_strong(pin) is wants_strong and len(pin) + 3 <= room:
+                taken.add(pin)
+                room -= len(pin) + 3
+    return tuple(pin for pin in pins if pin in taken)
+
+
+def _own_words(text: str) -> str:
+    if len(text) > 2 * _OWN_WORDS_CHARS:
+        text = f"{text[:_OWN_WORDS_CHARS]}\n\n{text[-_OWN_WORDS_CHARS:]}"
+    return _TAGGED.sub("\n\n", _FENCED.sub("\n\n", text))
+
+
+def _paragraphs(text: str) -> list[str]:
+    """Runs of lines that belong together; list items and foreign lines stand alone."""
+    paragraphs: list[list[str]] = [[]]
+    for line in text.split("\n"):
+        if _FOREIGN_LINE.search(line):
+            paragraphs.append([])
+            continue
+        if _ITEM.match(line):
+            paragraphs.append([])
+        paragraphs[-1].append(line)
+        if _PARAGRAPH_END.search(line):
+            paragraphs.append([])
+    return ["\n".join(lines) for lines in paragraphs if lines]
+
+
+def _is_rule(sentence: str) -> bool:
+    if not 4 <= len(sentence) <= MAX_SENTENCE_CHARS or _NO_RULE.search(sentence):
+        return False
+    return bool(_STRONG.search(sentence) or _MILD.search(sentence))

@@ -1,0 +1,230 @@
+"""What a compaction would take and what it would leave: pure, decided before any model call."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal, TypeAlias
+
+from agent_tui.config import CompactionSettings
+from agent_tui.errors import CompactionError
+from agent_tui.messages import AssistantMessage, ToolResultMessage, UserMessage
+from agent_tui.sessions.context import ContextMessage, build_context
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    Carryover,
+    CompactionEntry,
+    ContextEditEntry,
+    CustomMessageEntry,
+    Entry,
+    MessageEntry,
+)
+from agent_tui.tokens import TokenCounter
+
+LiveEntry: TypeAlias = MessageEntry | CustomMessageEntry | BranchSummaryEntry
+"""An entry that can put something into the context."""
+
+_Role: TypeAlias = Literal["user", "assistant", "other", "unseen"]
+
+_WORTHWHILE = 0.25
+"""A cut that takes less of the conversation than this is not worth a summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPlan:
+    """One cut through a conversation.
+
+    Args:
+        summarised: The messages that the summary will stand for, as the model saw them.
+        kept: The messages that stay, as the model saw them.
+        kept_entries: Their entries in file order, with the context edits that concern them.
+        first_kept_entry_id: The first of them; empty when nothing is kept.
+        previous_summary: The summary that the new one continues; empty the first time.
+        splits_turn: The cut is inside a turn: the beginning of what stays is summarised.
+        split_request: The person's newest message, when the cut takes it out of the context.
+        summarised_tokens: Estimate of `summarised`.
+        kept_tokens: Estimate of `kept`.
+    """
+
+    summarised: tuple[ContextMessage, ...]
+    kept: tuple[ContextMessage, ...]
+    kept_entries: tuple[Entry, ...]
+    first_kept_entry_id: str
+    previous_summary: str
+    splits_turn: bool
+    split_request: str
+    summarised_tokens: int
+    kept_tokens: int
+
+
+def plan_compaction(
+    path: Sequence[Entry],
+    *,
+    previous: Carryover | None,
+    counter: TokenCounter,
+    settings: CompactionSettings,
+    window: int,
+) -> CompactionPlan:
+    """Choose the cut: what comes before it becomes the summary, the rest stays.
+
+    The cut is at a message of the person's or a reply, never between a call and its result.
+    What stays is the longest end of the conversation that fits ``keep_recent`` tokens. When
+    that would be everything, it is the last ``protected_messages`` messages, then the last
+    message of the person's with what followed, then the last reply alone: whoever asks for a
+    compaction gets one. A last turn that is larger than ``keep_recent`` is cut inside.
+
+    Args:
+        path: Entries from the root to the leaf.
+        previous: What the header carries over from the parent session.
+        counter: Estimates.
+        settings: ``keep_recent_tokens`` and ``protected_messages``.
+        window: Context window in tokens.
+
+    Raises:
+        CompactionError: less than one exchange since the last compaction.
+    """
+    live = live_entries(path)
+    seen = _seen_by_model(path)
+    tokens = [sum(counter.count_message(m.message) for m in seen[entry.id]) for entry in live]
+    roles = [_role(entry, seen) for entry in live]
+    if "user" not in roles or "assistant" not in roles:
+        raise CompactionError(
+            "Nothing to compact: less than one exchange since the start or the last compaction."
+        )
+    cut = _choose_cut(_legal_cuts(live, roles), roles, tokens, settings, window)
+    newest_user = max(index for index, role in enumerate(roles) if role == "user")
+    return CompactionPlan(
+        summarised=tuple(m for entry in live[:cut] for m in seen[entry.id]),
+        kept=tuple(m for entry in live[cut:] for m in seen[entry.id]),
+        kept_entries=_with_edits(path, live[cut:]),
+        first_kept_entry_id=live[cut].id if cut < len(live) else "",
+        previous_summary=previous_summary(path, previous),
+        splits_turn=cut == len(live) or roles[cut] != "user",
+        split_request=_text_of(seen[live[newest_user].id]) if newest_user < cut else "",
+        summarised_tokens=sum(tokens[:cut]),
+        kept_tokens=sum(tokens[cut:]),
+    )
+
+
+def newest_compaction(path: Sequence[Entry]) -> CompactionEntry | None:
+    """The compaction in force, if there is one on `path`."""
+    return next((e for e in reversed(path) if isinstance(e, CompactionEntry)), None)
+
+
+def previous_summary(path: Sequence[Entry], previous: Carryover | None) -> str:
+    """The summary in force: of the newest compaction, else of the parent session."""
+    compaction = newest_compaction(path)
+    if compaction is not None:
+        return compaction.summary
+    return previous.summary if previous is not None else ""
+
+
+def live_entries(path: Sequence[Entry]) -> tuple[LiveEntry, ...]:
+    """The entries on `path` that no compaction stands for yet, in file order.
+
+    They begin at the first entry that the newest compaction *kept*, which lies before the
+    compaction entry itself; in a session that ``/compact`` started it lies after it.
+    """
+    compaction = newest_compaction(path)
+    start = 0
+    if compaction is not None:
+        ids = [entry.id for entry in path]
+        first = compaction.first_kept_entry_id
+        kept_some = first in ids and first != compaction.id
+        start = ids.index(first) if kept_some else ids.index(compaction.id) + 1
+    return tuple(
+        entry
+        for entry in path[start:]
+        if isinstance(entry, MessageEntry | CustomMessageEntry | BranchSummaryEntry)
+    )
+
+
+def _seen_by_model(path: Sequence[Entry]) -> Mapping[str, list[ContextMessage]]:
+    seen: defaultdict[str, list[ContextMessage]] = defaultdict(list)
+    for item in build_context(path).messages:
+        seen[item.entry_id].append(item)
+    return seen
+
+
+def _role(entry: LiveEntry, seen: Mapping[str, list[ContextMessage]]) -> _Role:
+    if not seen[entry.id]:
+        return "unseen"
+    if not isinstance(entry, MessageEntry):
+        return "other"
+    match entry.message:
+        case UserMessage():
+            return "user"
+        case AssistantMessage():
+            return "assistant"
+        case _:
+            return "other"
+
+
+def _legal_cuts(live: Sequence[LiveEntry], roles: Sequence[_Role]) -> list[int]:
+    """Places before a message of the person's or a reply that part no call from its result.
+
+    A result belongs to the nearest call before it with its id: some providers use ids again.
+    """
+    called_at: dict[str, int] = {}
+    parting: set[int] = set()
+    for index, entry in enumerate(live):
+        message = entry.message if isinstance(entry, MessageEntry) else None
+        if isinstance(message, AssistantMessage):
+            called_at.update((call.id, index) for call in message.tool_calls)
+        elif isinstance(message, ToolResultMessage) and message.tool_call_id in called_at:
+            parting.update(range(called_at[message.tool_call_id] + 1, index + 1))
+    return [
+        index
+        for index in range(1, len(live))
+        if roles[index] in ("user", "assistant") and index not in parting
+    ]
+
+
+def _choose_cut(
+    cuts: Sequence[int],
+    roles: Sequence[_Role],
+    tokens: Sequence[int],
+    settings: CompactionSettings,
+    window: int,
+) -> int:
+    total = sum(tokens)
+    before = list(accumulate(tokens, initial=0))
+    kept = {cut: total - before[cut] for cut in cuts}
+    newest_user = max(index for index, role in enumerate(roles) if role == "user")
+    recent = [cut for cut in cuts if kept[cut] <= settings.keep_recent(window)]
+    protected = [
+        cut
+        for cut in recent[-settings.protected_messages :]
+        if sum(role != "unseen" for role in roles[cut:]) <= settings.protected_messages
+    ]
+    last_turn = [cut for cut in recent if cut == newest_user and "assistant" in roles[:cut]]
+    for allowed in (recent, protected, last_turn):
+        if allowed:
+            cut = _at_turn_start(allowed, roles, kept)
+            if total - kept[cut] >= _WORTHWHILE * total:
+                return cut
+    if cuts and kept[cuts[-1]] <= window // 2:
+        return cuts[-1]
+    return len(tokens)
+
+
+def _at_turn_start(cuts: Sequence[int], roles: Sequence[_Role], kept: Mapping[int, int]) -> int:
+    """The first of `cuts`, or the next start of a turn if at least half as much stays."""
+    for cut in cuts:
+        if roles[cut] == "user" and 2 * kept[cut] >= kept[cuts[0]]:
+            return cut
+    return cuts[0]
+
+
+def _with_edits(path: Sequence[Entry], kept: Sequence[LiveEntry]) -> tuple[Entry, ...]:
+    """`kept` with the context edits of kept messages, in file order."""
+    ids = {entry.id for entry in kept}
+    return tuple(
+        entry
+        for entry in path
+        if entry.id in ids or (isinstance(entry, ContextEditEntry) and entry.target_id in ids)
+    )
+
+
+def _text_of(messages: Sequence[ContextMessage]) -> str:
+    return "\n".join(m.message.text for m in messages if isinstance(m.message, UserMessage))

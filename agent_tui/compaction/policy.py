@@ -1,0 +1,78 @@
+"""When to compact: thresholds of the usable window, and a breaker for repeated failures."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from agent_tui.config import CompactionSettings
+from agent_tui.tokens import ContextUsage
+
+ContextLevel: TypeAlias = Literal["normal", "warn", "trigger"]
+
+MAX_FAILURES_IN_A_ROW = 3
+
+
+def usable_window(window: int, output_reserve: int) -> int:
+    """The window less the reserve; never less than half the window, whatever the reserve."""
+    return max(window - max(output_reserve, 0), window // 2)
+
+
+def context_level(
+    usage: ContextUsage, settings: CompactionSettings, output_reserve: int
+) -> ContextLevel:
+    """Where `usage` stands against ``warn_at`` and ``trigger_at`` of the usable window.
+
+    The percentage shown is of the whole window; the thresholds are of what a conversation may
+    fill of it. An unknown window (0) is always ``normal``.
+    """
+    usable = usable_window(usage.window, output_reserve)
+    if usable <= 0:
+        return "normal"
+    filled = usage.used / usable
+    if filled >= settings.trigger_at:
+        return "trigger"
+    return "warn" if filled >= settings.warn_at else "normal"
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """Stops automatic compaction after failures in a row, so that it cannot fail forever.
+
+    A value: each method returns the breaker as it is afterwards.
+    """
+
+    failures: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether automatic compaction has stopped."""
+        return self.failures >= MAX_FAILURES_IN_A_ROW
+
+    @property
+    def message(self) -> str:
+        """What to tell the person while it is open; empty otherwise."""
+        if not self.is_open:
+            return ""
+        return (
+            f"Automatic compaction stopped after {self.failures} failures in a row. "
+            "Use /compact, or choose another model with /model, to start it again."
+        )
+
+    def after_failure(self) -> "Breaker":
+        """One more automatic compaction failed (a cancel by the person is no failure)."""
+        return Breaker(self.failures + 1)
+
+    def after_success(self) -> "Breaker":
+        """A compaction succeeded, the person compacted by hand, or the model changed."""
+        return Breaker()
+
+
+def should_compact(
+    usage: ContextUsage,
+    settings: CompactionSettings,
+    output_reserve: int,
+    breaker: Breaker,
+) -> bool:
+    """Whether automatic compaction is due before the next request."""
+    if not settings.auto or breaker.is_open:
+        return False
+    return context_level(usage, settings, output_reserve) == "trigger"

@@ -1,0 +1,21 @@
+"""Cutting long text in the middle, saying how much went."""
+
+
+def shorten_middle(text: str, max_chars: int) -> str:
+    """`text`, or its head and tail with the number of characters left out between them.
+
+    The result is at most `max_chars` long, except where that is too small for the remark
+    itself. Two thirds of what is kept is head.
+    """
+    if len(text) <= max_chars:
+        return text
+    remark = f" … [{len(text) - max_chars} characters left out] … "
+    room = max(max_chars - len(remark), 2)
+    tail = room // 3
+    return f"{text[: room - tail]}{remark}{text[len(text) - tail :]}"
+
+
+def one_line(text: str, max_chars: int) -> str:
+    """`text` on one line, runs of white space as one space, cut at the end."""
+    joined = " ".join(text[: 4 * max_chars + 1_000].split())
+    return joined if len(joined) <= max_chars else joined[: max_chars - 1].rstrip() + "…"

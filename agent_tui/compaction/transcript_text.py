@@ -1,0 +1,128 @@
+"""A conversation as plain labelled text, for a model that is to describe it, not continue it."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from agent_tui.compaction.shorten import shorten_middle
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    ImageContent,
+    Message,
+    ToolCall,
+    ToolResultMessage,
+    UserContent,
+    UserMessage,
+)
+
+OWN_TAGS = (
+    "conversation",
+    "previous-summary",
+    "focus",
+    "summary",
+    "pinned-constraints",
+    "open-errors",
+    "current-request",
+    "read-files",
+    "modified-files",
+)
+"""Tags that mean something in our prompts and summaries, so no quoted text may hold them."""
+
+_OWN_TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(OWN_TAGS)})\b)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class TextLimits:
+    """How many characters each kind of message may take."""
+
+    user: int = 20_000
+    reply: int = 8_000
+    argument: int = 400
+    result: int = 2_000
+
+
+LIMITS = (
+    TextLimits(),
+    TextLimits(user=6_000, reply=3_000, argument=200, result=600),
+    TextLimits(user=2_000, reply=1_000, argument=100, result=200),
+)
+"""From generous to tight; the tighter ones are for summarisers with a small window."""
+
+
+def escape_tags(text: str) -> str:
+    """`text` with our own tags made harmless: nothing quoted can close or open a block."""
+    return _OWN_TAG.sub("&lt;", text)
+
+
+def message_texts(messages: Iterable[Message], limits: TextLimits = LIMITS[0]) -> list[str]:
+    """One labelled, shortened and escaped text for each message that says something."""
+    texts = (_message_text(message, limits) for message in messages)
+    return [escape_tags(text) for text in texts if text]
+
+
+def _message_text(message: Message, limits: TextLimits) -> str:
+    match message:
+        case UserMessage():
+            return _labelled("User", shorten_middle(_content_text(message.content), limits.user))
+        case AssistantMessage():
+            return _reply_text(message, limits)
+        case ToolResultMessage():
+            label = f"Tool error ({message.tool_name})" if message.is_error else (
+                f"Tool result ({message.tool_name})"
+            )
+            body = shorten_middle(_content_text(message.content), limits.result)
+            return _labelled(label, body or "(empty)")
+        case BashExecutionMessage():
+            if message.exclude_from_context:
+                return ""
+            exit_code = "" if message.exit_code is None else f", exit {message.exit_code}"
+            output = shorten_middle(message.output, limits.result)
+            command = shorten_middle(message.command, limits.argument)
+            return _labelled(f"User ran a command{exit_code}", f"$ {command}\n{output}")
+        case _:
+            assert_never(message)
+
+
+def _reply_text(message: AssistantMessage, limits: TextLimits) -> str:
+    parts: list[str] = []
+    if text := message.text.strip():
+        parts.append(_labelled("Assistant", shorten_middle(text, limits.reply)))
+    parts.extend(
+        _labelled("Assistant calls", call_text(call, limits.argument))
+        for call in message.tool_calls
+    )
+    if message.stop_reason == "aborted" and parts:
+        parts.append("[The person interrupted this reply.]")
+    return "\n".join(parts)
+
+
+def call_text(call: ToolCall, max_argument_chars: int) -> str:
+    """``name(key=value, ...)`` with each value shortened."""
+    arguments = ", ".join(
+        f"{shorten_middle(key, max_argument_chars)}={_value_text(value, max_argument_chars)}"
+        for key, value in call.arguments.items()
+    )
+    return f"{call.name}({shorten_middle(arguments, 6 * max_argument_chars)})"
+
+
+def _value_text(value: JsonValue, max_chars: int) -> str:
+    if isinstance(value, str):
+        return json.dumps(shorten_middle(value, max_chars), ensure_ascii=False)
+    return shorten_middle(json.dumps(value, ensure_ascii=False), max_chars)
+
+
+def _content_text(content: str | tuple[UserContent, ...]) -> str:
+    if isinstance(content, str):
+        return content.strip()
+    return "\n".join(
+        "[image]" if isinstance(part, ImageContent) else part.text for part in content
+    ).strip()
+
+
+def _labelled(label: str, body: str) -> str:
+    return f"[{label}]: {body}" if body else ""

@@ -1,0 +1,106 @@
+"""How full the context window is: the provider's own figure first, our estimate for the rest."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from agent_tui.messages import AssistantMessage
+from agent_tui.sessions.context import Context, ContextMessage
+from agent_tui.sessions.entries import CompactionEntry
+from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
+
+_COMPLETED = ("stop", "length", "toolUse")
+
+
+def measure_context(
+    context: Context,
+    *,
+    counter: TokenCounter,
+    ratios: TokenRatios,
+    model: str,
+    window: int,
+    overhead_tokens: int,
+) -> ContextUsage:
+    """Tokens the next request of `model` fills.
+
+    The newest usable figure of the provider (see `newest_figure`) plus an estimate of every
+    message after it; without one, everything is estimated and `overhead_tokens` added.
+
+    Args:
+        context: What the model sees.
+        counter: Estimates; remembers what it has counted.
+        ratios: What was learned of `model`'s counting.
+        model: Name of the model, ``provider/name`` or the bare name.
+        window: Context window of `model` in tokens.
+        overhead_tokens: System prompt and tool schemas, as `counter` estimates them.
+    """
+    ratio = ratios.ratio(model)
+    found = newest_figure(context, model)
+    if found is None:
+        estimated = overhead_tokens + _estimate(context.messages, counter)
+        return ContextUsage(round(estimated * ratio), window, is_estimate=True)
+    index, counted = found
+    newer = _estimate(context.messages[index + 1 :], counter)
+    return ContextUsage(counted + round(newer * ratio), window, is_estimate=False)
+
+
+def newest_figure(context: Context, model: str) -> tuple[int, int] | None:
+    """Index and tokens of the newest reply whose usage still says how large the context is.
+
+    It must be a completed reply of `model` with a usage that the provider itself sent. Replies
+    kept through a compaction still carry the usage of the larger context before it, and so do
+    the replies copied into the session that ``/compact`` starts. A message keeps its own time
+    wherever it is copied to, and `compaction_entry` dates a compaction later than every message
+    it keeps: so a figure counts only when its message is not older than the compaction.
+    """
+    earliest_ms = _written_ms(context.compaction)
+    for index in range(len(context.messages) - 1, -1, -1):
+        message = context.messages[index].message
+        if not isinstance(message, AssistantMessage) or not is_reply_of(message, model):
+            continue
+        if message.timestamp < earliest_ms:
+            return None
+        if message.stop_reason in _COMPLETED and not message.usage.is_estimate:
+            counted = message.usage.context_tokens
+            if counted > 0:
+                return index, counted
+    return None
+
+
+def is_reply_of(message: AssistantMessage, model: str) -> bool:
+    """Whether `model` (``provider/name`` or a bare name) wrote `message`."""
+    return bool(message.model) and model in (message.model, f"{message.provider}/{message.model}")
+
+
+def learn_ratio(
+    context: Context,
+    *,
+    counter: TokenCounter,
+    ratios: TokenRatios,
+    model: str,
+    overhead_tokens: int,
+) -> None:
+    """Compare the newest usable figure with our estimate of the same messages.
+
+    Call it once for each completed reply, when the reply is in `context`, and once after a
+    session was opened. Does nothing when no figure is usable.
+    """
+    found = newest_figure(context, model)
+    if found is None:
+        return
+    index, counted = found
+    estimated = overhead_tokens + _estimate(context.messages[: index + 1], counter)
+    ratios.observe(model, estimated=estimated, counted=counted)
+
+
+def _estimate(messages: Sequence[ContextMessage], counter: TokenCounter) -> int:
+    return counter.count_messages(item.message for item in messages)
+
+
+def _written_ms(compaction: CompactionEntry | None) -> float:
+    """When the compaction was written, in milliseconds since 1970; unknown means long ago."""
+    if compaction is None:
+        return float("-inf")
+    try:
+        return datetime.fromisoformat(compaction.timestamp).timestamp() * 1000
+    except ValueError:
+        return float("-inf")

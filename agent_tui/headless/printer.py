@@ -1,0 +1,190 @@
+"""One prompt without a screen: text, one JSON object, or JSON lines as things happen."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from contextlib import aclosing
+from enum import IntEnum
+from pathlib import Path
+from typing import Literal, TextIO, TypeAlias
+
+from pydantic import BaseModel, JsonValue
+
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.events import (
+    AgentEvent,
+    CompactionFailed,
+    CompactionFinished,
+    Notice,
+    ReplyFinished,
+    RetryScheduled,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
+from agent_tui.messages import ImageContent
+
+OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
+
+
+class ExitCode(IntEnum):
+    """What the shell gets back."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    INTERRUPTED = 130
+
+
+async def print_turn(
+    runtime: AgentRuntime,
+    prompt: str,
+    output_format: OutputFormat,
+    images: tuple[ImageContent, ...] = (),
+    out: TextIO = sys.stdout,
+    err: TextIO = sys.stderr,
+) -> ExitCode:
+    """Run one turn and print it.
+
+    ``text``: the last reply's text on `out`, failures and what was done on `err`.
+    ``json``: one object at the end. ``stream-json``: one object an event, as it happens.
+
+    Returns:
+        `ExitCode.DONE` when the model finished, `ExitCode.FAILED` otherwise.
+    """
+    watcher = _WATCHERS[output_format](runtime, out, err)
+    async with aclosing(runtime.submit(prompt, images)) as events:
+        async for event in events:
+            watcher.see(event)
+    return watcher.close()
+
+
+def event_json(event: AgentEvent) -> dict[str, JsonValue]:
+    """An event as JSON: ``type`` is its class name, fields as in `agent_tui.events`."""
+    fields = {item.name: getattr(event, item.name) for item in dataclasses.fields(event)}
+    return {"type": type(event).__name__, **{key: _plain(value) for key, value in fields.items()}}
+
+
+def _plain(value: object) -> JsonValue:
+    match value:
+        case BaseModel():
+            return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+        case Path():
+            return str(value)
+        case tuple() | list():
+            return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        case dict():
+            return {str(k): _plain(v) for k, v in value.items()}  # pyright: ignore
+        case str() | int() | float() | bool() | None:
+            return value
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return {
+                item.name: _plain(getattr(value, item.name)) for item in dataclasses.fields(value)
+            }
+        case _:
+            return str(value)
+
+
+class _Watcher:
+    """Sees every event of the turn; `close` prints what is left and gives the exit code."""
+
+    def __init__(self, runtime: AgentRuntime, out: TextIO, err: TextIO) -> None:
+        self.runtime = runtime
+        self.out = out
+        self.err = err
+        self.finished = TurnFinished("error", "The turn ended without a result.")
+        self.text = ""
+
+    def see(self, event: AgentEvent) -> None:
+        """Note what decides the outcome."""
+        if isinstance(event, TurnFinished):
+            self.finished = event
+        elif isinstance(event, ReplyFinished) and event.message.text:
+            self.text = event.message.text
+
+    def close(self) -> ExitCode:
+        """Print the end."""
+        match self.finished.outcome:
+            case "done":
+                return ExitCode.DONE
+            case "aborted":
+                return ExitCode.INTERRUPTED
+            case "error" | "length":
+                return ExitCode.FAILED
+
+
+class _TextWatcher(_Watcher):
+    def see(self, event: AgentEvent) -> None:
+        super().see(event)
+        match event:
+            case ToolStarted(title=title):
+                print(f"* {title}", file=self.err)
+            case ToolFinished(message=message) if message.is_error:
+                first_line = message.text.partition("\n")[0]
+                print(f"  ! {first_line}", file=self.err)
+            case RetryScheduled(attempt, most, delay_s, reason):
+                print(
+                    f"{reason} Trying again in {delay_s:.0f} s ({attempt}/{most}).", file=self.err
+                )
+            case Notice(text=text):
+                print(text, file=self.err)
+            case CompactionFinished(tokens_before=before, tokens_after=after):
+                print(f"- context compacted ({before} -> {after} tokens) -", file=self.err)
+            case CompactionFailed(message):
+                print(f"Compaction failed: {message}", file=self.err)
+            case _:
+                pass
+
+    def close(self) -> ExitCode:
+        if self.text:
+            print(self.text, file=self.out, flush=True)
+        if self.finished.outcome == "length":
+            print("The reply was cut off by the model's output limit.", file=self.err)
+        elif self.finished.error:
+            print(f"agent-tui: {self.finished.error}", file=self.err)
+        return super().close()
+
+
+class _JsonWatcher(_Watcher):
+    def close(self) -> ExitCode:
+        code = super().close()
+        print(json.dumps(self.result(code), ensure_ascii=False), file=self.out, flush=True)
+        return code
+
+    def result(self, code: ExitCode) -> dict[str, JsonValue]:
+        """The one object of ``json``, and the last of ``stream-json``."""
+        runtime = self.runtime
+        return {
+            "type": "result",
+            "result": self.text,
+            "outcome": self.finished.outcome,
+            "error": self.finished.error,
+            "exit_code": int(code),
+            "session_id": runtime.log.header.id,
+            "session_path": str(runtime.log.path) if runtime.log.path else None,
+            "model": runtime.model.name,
+            "context": {
+                "used": runtime.usage.used,
+                "window": runtime.usage.window,
+                "is_estimate": runtime.usage.is_estimate,
+            },
+            "tokens": {
+                "input": runtime.totals.input_tokens,
+                "output": runtime.totals.output_tokens,
+            },
+            "cost_usd": runtime.totals.cost_usd,
+        }
+
+
+class _StreamJsonWatcher(_JsonWatcher):
+    def see(self, event: AgentEvent) -> None:
+        super().see(event)
+        print(json.dumps(event_json(event), ensure_ascii=False), file=self.out, flush=True)
+
+
+_WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO], _Watcher]] = {
+    "text": _TextWatcher,
+    "json": _JsonWatcher,
+    "stream-json": _StreamJsonWatcher,
+}

@@ -1,0 +1,106 @@
+"""The few file operations a session needs, behind a seam that tests can make fail."""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from agent_tui.errors import SessionError
+from agent_tui.paths import make_private_dir
+
+
+class AppendFile(Protocol):
+    """An open file that only grows. Every method may raise `OSError`."""
+
+    def write(self, data: bytes) -> None:
+        """Append all of `data`; after an error any part of it may be in the file."""
+        ...
+
+    def sync(self) -> None:
+        """Return when everything written is on the disk."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+
+OpenFile: TypeAlias = Callable[[Path, bool], AppendFile]
+"""Opens a file for appending; with true it must not exist yet and is made, mode 0600."""
+
+
+class DiskFile:
+    """An `AppendFile` on the disk, unbuffered: one `write` is one system call."""
+
+    def __init__(self, path: Path, create: bool) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if create else 0)
+        self._descriptor = os.open(path, flags, 0o600)
+
+    def write(self, data: bytes) -> None:
+        """Append all of `data`."""
+        if os.fstat(self._descriptor).st_nlink == 0:
+            raise FileNotFoundError("it was deleted while it was open")
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+    def sync(self) -> None:
+        """Return when everything written is on the disk."""
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+
+def write_new_file(path: Path, data: bytes, open_file: OpenFile, *, sync: bool) -> None:
+    """Make a private file that shows up whole or not at all, and its folder.
+
+    Raises:
+        OSError: Nothing was left behind.
+    """
+    make_private_dir(path.parent)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    with suppress(FileNotFoundError):
+        draft.unlink()
+    try:
+        file = open_file(draft, True)
+        try:
+            file.write(data)
+            if sync:
+                file.sync()
+        finally:
+            file.close()
+        draft.replace(path)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+    if sync:
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new or renamed file's name durable, where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def describe_fault(path: Path, action: str, error: OSError) -> SessionError:
+    """The error for the person: file, cause and what to do. `action`: "read", "written"."""
+    cause = error.strerror or str(error)
+    match error:
+        case FileNotFoundError():
+            hint = "The file or its folder is gone; nothing more can be saved there."
+        case PermissionError():
+            hint = "Check the permissions, or choose another folder with --session-dir."
+        case OSError() if cause == os.strerror(28):
+            hint = "Free some space on the disk and try again."
+        case _:
+            hint = ""
+    return SessionError(f"{path}: could not be {action}: {cause}.", hint)

@@ -1,0 +1,170 @@
+"""The `grep` tool: text in files by regular expression, with ripgrep or our own search."""
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from agent_tui.messages import ToolDetails
+from agent_tui.tools.base import (
+    MAX_OUTPUT_BYTES,
+    Intent,
+    ToolArguments,
+    ToolContext,
+    ToolError,
+    ToolOutput,
+)
+from agent_tui.tools.processes import child_group
+from agent_tui.tools.protected import SECRET_GLOBS
+from agent_tui.tools.search_child import SearchRequest
+from agent_tui.tools.shorten import cut_line, keep_head
+from agent_tui.tools.text_files import missing_file_error
+
+_SEARCH_TIME_S = 30.0
+_MAX_READ_BYTES = 20 * MAX_OUTPUT_BYTES
+_MAX_LINE_CHARS = 500
+_MATCH = re.compile(r"\d+:")
+
+
+class GrepArguments(ToolArguments):
+    """Arguments of `grep`."""
+
+    pattern: str = Field(min_length=1, description="regular expression")
+    path: str = "."
+    glob: str = Field(default="", description="only files like *.py")
+    ignore_case: bool = False
+    context: int = Field(default=0, ge=0, le=20, description="lines around a match")
+    limit: int = Field(default=200, ge=1, le=2_000, description="matches")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a search printed. `is_complete` is false where it was stopped early."""
+
+    lines: list[str]
+    exit_code: int | None
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GrepTool:
+    """Searches text files; binary and ignored ones and those with secrets are left out."""
+
+    name: str = "grep"
+    arguments_type: type[GrepArguments] = GrepArguments
+
+    def intent(self, arguments: GrepArguments, context: ToolContext) -> Intent:
+        """Reads the files below one path."""
+        path = context.resolve(arguments.path)
+        title = f"grep {arguments.pattern} in {context.shown(path)}"
+        return Intent(title=title, access="read", paths=(path,))
+
+    async def run(self, arguments: GrepArguments, context: ToolContext) -> ToolOutput:
+        """Matching lines with their numbers under the name of their file."""
+        target = context.resolve(arguments.path)
+        if not target.exists():
+            raise missing_file_error(target, context)
+        ripgrep = shutil.which("rg", path=context.environ.get("PATH"))
+        if ripgrep:
+            found = await _search(_ripgrep_argv(ripgrep, arguments, target), context)
+        else:
+            argv = [sys.executable, "-P", "-m", "agent_tui.tools.search_child"]
+            found = await _search(argv, context, _request(arguments, target, context))
+        return _output(found, arguments, context)
+
+
+def _ripgrep_argv(ripgrep: str, arguments: GrepArguments, target: Path) -> list[str]:
+    argv = [ripgrep, "--no-config", "--color=never", "--heading", "--with-filename"]
+    argv += ["--line-number", "--hidden", "--no-require-git", "--sort=path", "--glob=!.git"]
+    argv += [f"--glob=!{glob}" for glob in SECRET_GLOBS]
+    argv += [f"--max-columns={_MAX_LINE_CHARS}", "--max-columns-preview"]
+    argv += [f"--context={arguments.context}"]
+    if arguments.ignore_case:
+        argv.append("--ignore-case")
+    if arguments.glob:
+        argv.append(f"--glob={arguments.glob}")
+    return [*argv, "--", arguments.pattern, str(target)]
+
+
+def _request(arguments: GrepArguments, target: Path, context: ToolContext) -> bytes:
+    workspace = context.cwd.resolve()
+    root = workspace if target.is_relative_to(workspace) else target
+    if root == target and target.is_file():
+        root = target.parent
+    return SearchRequest(
+        pattern=arguments.pattern,
+        root=str(root),
+        below=target.relative_to(root).as_posix(),
+        globs=(arguments.glob,) if arguments.glob else (),
+        excluded_names=SECRET_GLOBS,
+        ignore_case=arguments.ignore_case,
+        context_lines=arguments.context,
+        limit=arguments.limit + 1,
+    ).to_json()
+
+
+async def _search(argv: list[str], context: ToolContext, request: bytes | None = None) -> _Found:
+    """Run a search in a folder no module or configuration can be picked up from."""
+    printed = bytearray()
+    exit_code: int | None = None
+    is_complete = False
+    environ = dict(context.environ)
+    async with child_group(argv, cwd=Path(os.sep), environ=environ, stdin=request) as child:
+        try:
+            async with asyncio.timeout(_SEARCH_TIME_S):
+                async for chunk in child.read_until_exit():
+                    printed += chunk
+                    if len(printed) > _MAX_READ_BYTES:
+                        break
+                else:
+                    is_complete = True
+                    exit_code = child.process.returncode
+        except TimeoutError:
+            pass
+    lines = printed.decode("utf-8", "replace").split("\n")
+    return _Found(lines if is_complete else lines[:-1], exit_code, is_complete)
+
+
+def _output(found: _Found, arguments: GrepArguments, context: ToolContext) -> ToolOutput:
+    if found.exit_code not in (None, 0, 1) and not any(map(_MATCH.match, found.lines)):
+        problem = "\n".join(found.lines).strip()
+        raise ToolError(
+            f"The search failed: {problem}\nTo look for special characters as they are, put a "
+            "backslash before each."
+        )
+    lines, count, has_more = _limited(found.lines, arguments.limit, context)
+    stopped = "" if found.is_complete else f"stopped after {_SEARCH_TIME_S:.0f} s or much output"
+    if not count:
+        text = f"No matches ({stopped}; narrow the search)." if stopped else "No matches."
+        return ToolOutput(text, ToolDetails(summary="no matches"))
+    kept = keep_head("\n".join(lines).strip("\n"))
+    notes = [f"first {arguments.limit} matches"] if has_more else []
+    notes += [stopped] if stopped else []
+    notes += ["output cut"] if kept.is_cut else []
+    note = f"\n[{'; '.join(notes)}; narrow the search]" if notes else ""
+    more = "+" if notes else ""
+    summary = f"{count}{more} match" if count == 1 and not notes else f"{count}{more} matches"
+    return ToolOutput(kept.text + note, ToolDetails(summary=summary, truncated=bool(notes)))
+
+
+def _limited(lines: list[str], limit: int, context: ToolContext) -> tuple[list[str], int, bool]:
+    """The lines up to the last match allowed, paths made short; matches; whether more came."""
+    kept: list[str] = []
+    count = 0
+    for line in lines:
+        if line.startswith(os.sep):
+            kept.append(context.shown(Path(line)))
+            continue
+        if _MATCH.match(line):
+            if count == limit:
+                while kept and not _MATCH.match(kept[-1]):
+                    kept.pop()
+                return kept, count, True
+            count += 1
+        kept.append(cut_line(line, _MAX_LINE_CHARS))
+    return kept, count, False

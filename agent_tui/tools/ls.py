@@ -1,0 +1,87 @@
+"""The `ls` tool: what is in a folder."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from agent_tui.messages import ToolDetails
+from agent_tui.tools.base import (
+    Intent,
+    ToolArguments,
+    ToolContext,
+    ToolError,
+    ToolOutput,
+    in_thread,
+)
+from agent_tui.tools.shorten import keep_head
+from agent_tui.tools.text_files import missing_file_error
+
+_MAX_ENTRIES = 500
+
+
+class LsArguments(ToolArguments):
+    """Arguments of `ls`."""
+
+    path: str = "."
+    limit: int = Field(default=_MAX_ENTRIES, ge=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LsTool:
+    """Lists one folder, hidden files included, folders first."""
+
+    name: str = "ls"
+    arguments_type: type[LsArguments] = LsArguments
+
+    def intent(self, arguments: LsArguments, context: ToolContext) -> Intent:
+        """Reads one folder."""
+        path = context.resolve(arguments.path)
+        return Intent(title=f"ls {context.shown(path)}", access="read", paths=(path,))
+
+    async def run(self, arguments: LsArguments, context: ToolContext) -> ToolOutput:
+        """Names with ``/`` for folders, sizes for files, targets for links."""
+        return await in_thread(lambda: _list(arguments, context))
+
+
+def _list(arguments: LsArguments, context: ToolContext) -> ToolOutput:
+    path = context.resolve(arguments.path)
+    shown = context.shown(path)
+    if not path.exists():
+        raise missing_file_error(path, context)
+    if not path.is_dir():
+        raise ToolError(f"{shown} is a file. Use read to see it.")
+    try:
+        with os.scandir(path) as entries:
+            found = sorted(entries, key=lambda entry: (not entry.is_dir(), entry.name))
+    except OSError as error:
+        raise ToolError(f"{shown} cannot be listed: {error.strerror}.") from error
+    if not found:
+        return ToolOutput(f"{shown} is empty.", ToolDetails(summary="empty"))
+    limit = min(arguments.limit, _MAX_ENTRIES)
+    kept = keep_head("\n".join(_line(entry) for entry in found[:limit]))
+    listed = kept.text.count("\n") + 1
+    left = len(found) - listed
+    note = f"\n[{left} more entries; use find with a pattern]" if left else ""
+    summary = f"{len(found)} entries"
+    return ToolOutput(kept.text + note, ToolDetails(summary=summary, truncated=left > 0))
+
+
+def _line(entry: os.DirEntry[str]) -> str:
+    try:
+        if entry.is_symlink():
+            return f"{entry.name} -> {Path(entry.path).readlink()}"
+        if entry.is_dir():
+            return f"{entry.name}/"
+        return f"{entry.name} ({_size(entry.stat().st_size)})"
+    except OSError:
+        return entry.name
+
+
+def _size(count: int) -> str:
+    """Bytes as a person says them, powers of 1,000."""
+    for unit, factor in (("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count} bytes"

@@ -1,0 +1,43 @@
+"""Names of files that hold secrets, so that searches leave them out and reading them asks."""
+
+import fnmatch
+import unicodedata
+
+SECRET_GLOBS = (
+    ".env",
+    ".env.*",
+    ".envrc",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.kdbx",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".htpasswd",
+    "credentials.json",
+)
+
+_HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "id_*.pub")
+
+
+def folded(name: str) -> str:
+    """`name` as a case- and width-blind file system would compare it."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a file of this name is likely to hold a key or password."""
+    plain = folded(name)
+    if any(fnmatch.fnmatchcase(plain, pattern) for pattern in _HARMLESS):
+        return False
+    return any(fnmatch.fnmatchcase(plain, pattern) for pattern in SECRET_GLOBS)

@@ -1,0 +1,121 @@
+"""The `read` tool: a file's lines with their numbers, or an image."""
+
+import base64
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from agent_tui.messages import FileTouches, ImageContent, ToolDetails
+from agent_tui.tools.base import (
+    MAX_OUTPUT_BYTES,
+    MAX_OUTPUT_LINES,
+    Intent,
+    ToolArguments,
+    ToolContext,
+    ToolError,
+    ToolOutput,
+    in_thread,
+)
+from agent_tui.tools.shorten import cut_line, keep_head
+from agent_tui.tools.text_files import decode, digest_of, missing_file_error, read_bytes
+
+_MAX_IMAGE_BYTES = 5_000_000
+"""Anthropic's cap on one image; others allow more."""
+
+_IMAGE_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+)
+_KNOWN_BINARIES = (
+    (b"%PDF", "PDF document"),
+    (b"PK\x03\x04", "zip archive"),
+    (b"\x1f\x8b", "gzip archive"),
+    (b"\x7fELF", "ELF program or library"),
+    (b"SQLite format 3", "SQLite database"),
+)
+
+
+class ReadArguments(ToolArguments):
+    """Arguments of `read`; lines count from 1."""
+
+    path: str = Field(min_length=1)
+    offset: int = Field(default=1, ge=1, description="first line")
+    limit: int = Field(default=MAX_OUTPUT_LINES, ge=1, description="number of lines")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTool:
+    """Gives the model a file and remembers which version of it was given."""
+
+    name: str = "read"
+    arguments_type: type[ReadArguments] = ReadArguments
+
+    def intent(self, arguments: ReadArguments, context: ToolContext) -> Intent:
+        """Reads one file; nothing is opened yet."""
+        path = context.resolve(arguments.path)
+        return Intent(title=f"read {context.shown(path)}", access="read", paths=(path,))
+
+    async def run(self, arguments: ReadArguments, context: ToolContext) -> ToolOutput:
+        """Lines `offset` to `offset + limit`, numbered."""
+        return await in_thread(lambda: _read(arguments, context))
+
+
+def _read(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
+    path = context.resolve(arguments.path)
+    shown = context.shown(path)
+    if path.is_dir():
+        raise ToolError(f"{shown} is a folder. Use ls to see what is in it.")
+    if not path.exists():
+        raise missing_file_error(path, context)
+    content = read_bytes(path, shown)
+    touches = FileTouches(read=(str(path),))
+    if media_type := _image_type(content):
+        return _image(shown, content, media_type, touches)
+    file = decode(content)
+    if file is None:
+        raise ToolError(f"{shown} is not text: {_kind_of(content)}, {len(content):,} bytes.")
+    context.files.seen[path] = digest_of(content)
+    if not file.text:
+        return ToolOutput(f"{shown} is empty.", ToolDetails(summary="empty", files=touches))
+    text, summary, is_cut = _numbered(file.text, arguments, shown)
+    return ToolOutput(text, ToolDetails(summary=summary, truncated=is_cut, files=touches))
+
+
+def _numbered(text: str, arguments: ReadArguments, shown: str) -> tuple[str, str, bool]:
+    """The lines asked for with numbers and, if there is more, how to go on; summary; cut?"""
+    lines = text.removesuffix("\n").split("\n")
+    first = arguments.offset
+    if first > len(lines):
+        raise ToolError(f"{shown} has {len(lines)} lines; offset {first} is past its end.")
+    wanted = lines[first - 1 : first - 1 + min(arguments.limit, MAX_OUTPUT_LINES)]
+    numbered = [f"{number}\t{cut_line(line)}" for number, line in enumerate(wanted, start=first)]
+    kept = keep_head("\n".join(numbered), max_bytes=MAX_OUTPUT_BYTES)
+    last = first + kept.text.count("\n")
+    if last == len(lines):
+        return kept.text, f"{last - first + 1} lines", kept.is_cut
+    note = f"[lines {first}-{last} of {len(lines)}; use offset={last + 1} for more]"
+    return f"{kept.text}\n{note}", f"lines {first}-{last} of {len(lines)}", True
+
+
+def _image_type(content: bytes) -> str:
+    for signature, media_type in _IMAGE_SIGNATURES:
+        if content.startswith(signature):
+            return media_type
+    return "image/webp" if content[:4] == b"RIFF" and content[8:12] == b"WEBP" else ""
+
+
+def _image(shown: str, content: bytes, media_type: str, touches: FileTouches) -> ToolOutput:
+    if len(content) > _MAX_IMAGE_BYTES:
+        raise ToolError(f"{shown} is an image of {len(content):,} bytes; at most 5 MB can be seen.")
+    image = ImageContent(data=base64.b64encode(content).decode("ascii"), mime_type=media_type)
+    summary = f"{media_type}, {len(content):,} bytes"
+    details = ToolDetails(summary=summary, files=touches)
+    return ToolOutput(f"Image {shown} ({summary}).", details, images=(image,))
+
+
+def _kind_of(content: bytes) -> str:
+    for signature, kind in _KNOWN_BINARIES:
+        if content.startswith(signature):
+            return kind
+    return "binary data"

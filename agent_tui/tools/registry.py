@@ -1,0 +1,115 @@
+"""The tools a conversation offers. A new tool is its two files and one line here."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+
+from pydantic import ValidationError
+
+from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.tools.base import (
+    ArgumentsT,
+    PreparedCall,
+    Tool,
+    Toolbox,
+    ToolContext,
+    ToolError,
+)
+from agent_tui.tools.bash import BashTool
+from agent_tui.tools.edit import EditTool
+from agent_tui.tools.find import FindTool
+from agent_tui.tools.grep import GrepTool
+from agent_tui.tools.ls import LsTool
+from agent_tui.tools.read import ReadTool
+from agent_tui.tools.schema import compact_schema, explain_invalid, mended_arguments
+from agent_tui.tools.todo import TodoTool
+from agent_tui.tools.write import WriteTool
+
+
+def default_toolbox() -> Toolbox:
+    """All tools, those used most first."""
+    return ToolRegistry(
+        offered(ReadTool()),
+        offered(EditTool()),
+        offered(WriteTool()),
+        offered(BashTool()),
+        offered(GrepTool()),
+        offered(FindTool()),
+        offered(LsTool()),
+        offered(TodoTool()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool with the type of its arguments bound away."""
+
+    name: str
+    describe: Callable[[], ToolSpec]
+    check: Callable[[JsonObject], object]
+    prepare: Callable[[JsonObject, ToolContext], PreparedCall]
+
+
+def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
+    """`tool` with its description (``<name>.md`` beside the code) and argument checks."""
+
+    def describe() -> ToolSpec:
+        text = resources.files("agent_tui.tools").joinpath(f"{tool.name}.md").read_text("utf-8")
+        parameters = compact_schema(tool.arguments_type)
+        return ToolSpec(name=tool.name, description=text.strip(), parameters=parameters)
+
+    def check(arguments: JsonObject) -> ArgumentsT:
+        try:
+            mended = mended_arguments(arguments, tool.arguments_type)
+            return tool.arguments_type.model_validate(mended)
+        except ValidationError as error:
+            advice = explain_invalid(error, tool.arguments_type)
+            raise ToolError(f"{tool.name} was not run. {advice}") from error
+
+    def prepare(arguments: JsonObject, context: ToolContext) -> PreparedCall:
+        checked = check(arguments)
+        intent = tool.intent(checked, context)
+        return PreparedCall(intent, lambda: tool.run(checked, context))
+
+    return OfferedTool(tool.name, describe, check, prepare)
+
+
+class ToolRegistry:
+    """A `Toolbox` over a fixed set of tools. Descriptions are read when first asked for."""
+
+    def __init__(self, *tools: OfferedTool) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+        self._specs: tuple[ToolSpec, ...] | None = None
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is told, in order of use."""
+        if self._specs is None:
+            self._specs = tuple(tool.describe() for tool in self._tools.values())
+        return self._specs
+
+    def check(self, name: str, arguments: JsonObject) -> None:
+        """Validate a call without looking at any file.
+
+        Raises:
+            ToolError: unknown tool or wrong arguments.
+        """
+        self._named(name).check(arguments)
+
+    def prepare(self, name: str, arguments: JsonObject, context: ToolContext) -> PreparedCall:
+        """Validate and look ahead.
+
+        Raises:
+            ToolError: unknown tool, wrong arguments, or a call that cannot work.
+        """
+        return self._named(name).prepare(arguments, context)
+
+    def _named(self, name: str) -> OfferedTool:
+        tool = self._tools.get(name)
+        if tool is None:
+            near = difflib.get_close_matches(name, self._tools, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise ToolError(f"There is no tool {name!r}.{hint} Tools: {', '.join(self._tools)}.")
+        return tool

@@ -1,0 +1,133 @@
+"""Turning a tool's argument model into a JSON schema of few tokens, and errors into advice."""
+
+import json
+from typing import cast
+
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from agent_tui.messages import JsonObject
+
+_SYNONYMS = {
+    "file_path": "path",
+    "filepath": "path",
+    "filename": "path",
+    "file": "path",
+    "directory": "path",
+    "old_string": "old",
+    "new_string": "new",
+    "old_text": "old",
+    "new_text": "new",
+    "oldText": "old",
+    "newText": "new",
+    "replace_all": "all",
+    "cmd": "command",
+    "text": "content",
+    "regex": "pattern",
+    "query": "pattern",
+}
+"""Names other tools of the kind use, which models mix up with ours."""
+
+_KEPT_KEYS = ("type", "description", "items", "enum", "properties", "required")
+
+
+def compact_schema(arguments_type: type[BaseModel]) -> JsonObject:
+    """The JSON schema of a model: references resolved, titles, defaults and bounds left out."""
+    schema = cast(JsonObject, arguments_type.model_json_schema())
+    definitions = schema.get("$defs")
+    return _compacted(schema, definitions if isinstance(definitions, dict) else {})
+
+
+def mended_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) -> JsonObject:
+    """`arguments` with small, unambiguous mistakes of models put right.
+
+    JSON text where an object or list is wanted, null for "not given", and the names other
+    programs give the same arguments.
+    """
+    return _mended_object(arguments, compact_schema(arguments_type))
+
+
+def explain_invalid(error: ValidationError, arguments_type: type[BaseModel]) -> str:
+    """Which arguments are wrong and what is expected, one line each."""
+    lines: list[str] = []
+    for detail in error.errors(include_url=False, include_context=False):
+        where = ".".join(str(part) for part in detail["loc"]) or "arguments"
+        message = "no such argument" if detail["type"] == "extra_forbidden" else detail["msg"]
+        lines.append(f"{where}: {message}")
+    return "\n".join([*lines, f"Expected: {_signature(compact_schema(arguments_type))}"])
+
+
+def _compacted(schema: JsonObject, definitions: JsonObject) -> JsonObject:
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        target = definitions.get(reference.rpartition("/")[2])
+        return _compacted(target, definitions) if isinstance(target, dict) else {}
+    choices = schema.get("anyOf")
+    if isinstance(choices, list):
+        real = [c for c in choices if isinstance(c, dict) and c.get("type") != "null"]
+        outer = {key: value for key, value in schema.items() if key != "anyOf"}
+        return _compacted({**real[0], **outer}, definitions)
+    compact: JsonObject = {key: schema[key] for key in _KEPT_KEYS if key in schema}
+    if "properties" not in schema:
+        items = schema.get("items")
+        if isinstance(items, dict):
+            compact["items"] = _compacted(items, definitions)
+        return compact
+    compact.pop("description", None)
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    compact["properties"] = {
+        name: _compacted(value, definitions)
+        for name, value in properties.items()
+        if isinstance(value, dict)
+    }
+    return compact
+
+
+def _parsed(text: str) -> JsonValue:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _mended_object(given: JsonObject, schema: JsonObject) -> JsonObject:
+    properties = schema.get("properties")
+    required = schema.get("required")
+    if not isinstance(properties, dict):
+        return given
+    needed = required if isinstance(required, list) else []
+    mended: JsonObject = {}
+    for key, value in given.items():
+        synonym = _SYNONYMS.get(key, key)
+        if key not in properties and synonym in properties and synonym not in given:
+            key = synonym
+        if value is None and key not in needed:
+            continue
+        expected = properties.get(key)
+        mended[key] = _mended(value, expected) if isinstance(expected, dict) else value
+    return mended
+
+
+def _mended(value: JsonValue, schema: JsonObject) -> JsonValue:
+    if isinstance(value, str) and schema.get("type") in ("array", "object"):
+        value = _parsed(value)
+    items = schema.get("items")
+    if schema.get("type") == "array" and isinstance(items, dict):
+        listed = [value] if isinstance(value, dict) else value
+        if isinstance(listed, list):
+            return [_mended(item, items) for item in listed]
+    if isinstance(value, dict):
+        return _mended_object(value, schema)
+    return value
+
+
+def _signature(schema: JsonObject) -> str:
+    """``path: string, offset?: integer``."""
+    properties, required = schema.get("properties"), schema.get("required")
+    assert isinstance(properties, dict)
+    needed = required if isinstance(required, list) else []
+    parts: list[str] = []
+    for name, expected in properties.items():
+        kind = expected.get("type") if isinstance(expected, dict) else None
+        parts.append(f"{name}{'' if name in needed else '?'}: {kind or 'any'}")
+    return ", ".join(parts)

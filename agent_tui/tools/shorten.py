@@ -1,0 +1,107 @@
+"""Cutting long text down to what a model should be given, by lines and by bytes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent_tui.tools.limits import MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES
+
+_MARKER_BYTES = 80
+"""Room kept for the line that says how much was left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """What was kept, and how much was not."""
+
+    text: str
+    omitted_lines: int = 0
+    omitted_bytes: int = 0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether anything was left out."""
+        return self.omitted_bytes > 0
+
+
+def size_bytes(text: str) -> int:
+    """Length of `text` in UTF-8; lone surrogates count as three bytes."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def keep_head(
+    text: str, *, max_lines: int = MAX_OUTPUT_LINES, max_bytes: int = MAX_OUTPUT_BYTES
+) -> Shortened:
+    """The first whole lines of `text` that fit; at least a piece of the first one."""
+    lines = text.split("\n")
+    total = size_bytes(text)
+    if len(lines) <= max_lines and total <= max_bytes:
+        return Shortened(text)
+    kept = "\n".join(_fitting(lines[:max_lines], max_bytes))
+    if not kept:
+        kept = _prefix(lines[0], max_bytes)
+    omitted = len(lines) - (kept.count("\n") + 1)
+    return Shortened(kept, omitted, total - size_bytes(kept))
+
+
+def keep_ends(
+    text: str,
+    *,
+    max_lines: int = MAX_OUTPUT_LINES,
+    max_bytes: int = MAX_OUTPUT_BYTES,
+    head_share: float = 0.2,
+) -> Shortened:
+    """The beginning and, larger, the end of `text`, with a line between that says what is gone.
+
+    The end of a command's output usually holds the error or the totals, hence the small
+    `head_share`. The result, marker included, keeps both caps.
+    """
+    lines = text.split("\n")
+    total = size_bytes(text)
+    if len(lines) <= max_lines and total <= max_bytes:
+        return Shortened(text)
+    budget = max_bytes - _MARKER_BYTES
+    if budget < _MARKER_BYTES or max_lines < 3:
+        return keep_head(text, max_lines=max_lines, max_bytes=max_bytes)
+    head_bytes = int(budget * head_share)
+    head_lines = max(1, int((max_lines - 1) * head_share))
+    head = _fitting(lines[:head_lines], head_bytes) or [_prefix(lines[0], head_bytes)]
+    after_head = lines[len(head) :]
+    if not after_head:
+        after_head = [lines[0][len(head[0]) :]]
+    tail_bytes = budget - size_bytes("\n".join(head))
+    tail_lines = max_lines - 1 - len(head)
+    tail = _fitting(reversed(after_head[-tail_lines:]), tail_bytes)[::-1]
+    if not tail:
+        tail = [_suffix(after_head[-1], tail_bytes)]
+    omitted_lines = max(0, len(lines) - len(head) - len(tail))
+    omitted_bytes = total - size_bytes("\n".join(head)) - size_bytes("\n".join(tail))
+    marker = f"[... {omitted_lines} lines, {omitted_bytes} bytes left out ...]"
+    return Shortened("\n".join([*head, marker, *tail]), omitted_lines, omitted_bytes)
+
+
+def cut_line(line: str, max_chars: int = 2_000) -> str:
+    """`line`, or its beginning and how many characters follow."""
+    if len(line) <= max_chars:
+        return line
+    return f"{line[:max_chars]}… [+{len(line) - max_chars} characters]"
+
+
+def _fitting(lines: Iterable[str], max_bytes: int) -> list[str]:
+    """As many of `lines`, from the first on, as fit into `max_bytes` with their newlines."""
+    kept: list[str] = []
+    used = 0
+    for line in lines:
+        used += size_bytes(line) + 1
+        if used > max_bytes + 1:
+            break
+        kept.append(line)
+    return kept
+
+
+def _prefix(line: str, max_bytes: int) -> str:
+    return line.encode("utf-8", "replace")[: max(max_bytes, 0)].decode("utf-8", "ignore")
+
+
+def _suffix(line: str, max_bytes: int) -> str:
+    encoded = line.encode("utf-8", "replace")
+    return encoded[max(0, len(encoded) - max_bytes) :].decode("utf-8", "ignore")

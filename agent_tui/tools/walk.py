@@ -1,0 +1,166 @@
+"""Walking a folder the way a person sees a project: ignored files and ``.git`` left out.
+
+Imports nothing but pathspec, as the search process starts with it.
+"""
+
+import difflib
+import os
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+_MAX_IGNORE_BYTES = 1_000_000
+_ALWAYS_SKIPPED = frozenset({".git", ".hg", ".svn", ".jj"})
+
+
+@dataclass(frozen=True, slots=True)
+class _IgnoreFile:
+    """The rules of one ``.gitignore``; `base` is its folder, relative, with a slash or empty."""
+
+    base: str
+    spec: GitIgnoreSpec
+
+    def verdict(self, relative: str) -> bool | None:
+        """True: ignored; False: taken back with ``!``; None: no rule speaks of it."""
+        return self.spec.check_file(relative[len(self.base) :]).include
+
+
+@dataclass(frozen=True, slots=True)
+class WalkedFile:
+    """A file found: path relative to the walk's root (posix) and its directory entry."""
+
+    relative: str
+    entry: os.DirEntry[str]
+
+
+def walk_files(
+    root: Path, below: str = "", *, deadline: float | None = None, include_ignored: bool = False
+) -> Iterator[WalkedFile]:
+    """Every file under `root`/`below`, folders in name order, links not followed.
+
+    Args:
+        root: Where ignore rules start and what paths are relative to.
+        below: Relative folder to begin at; rules of the folders above it hold.
+        deadline: `time.monotonic()` value at which the walk ends early.
+        include_ignored: Leave out version control folders only.
+    """
+    rules: tuple[_IgnoreFile, ...] = ()
+    prefix = below.strip("/")
+    prefix = f"{prefix}/" if prefix and prefix != "." else ""
+    if not include_ignored:
+        for depth in range(prefix.count("/")):
+            folder = "/".join(prefix.split("/")[:depth])
+            rules = _with_rules_of(root, f"{folder}/" if folder else "", rules)
+    pending = [(prefix, rules)]
+    while pending:
+        folder, rules = pending.pop()
+        if deadline is not None and time.monotonic() > deadline:
+            return
+        entries = _entries(root / folder)
+        if not include_ignored and any(entry.name == ".gitignore" for entry in entries):
+            rules = _with_rules_of(root, folder, rules)
+        subfolders: list[tuple[str, tuple[_IgnoreFile, ...]]] = []
+        for entry in entries:
+            relative = folder + entry.name
+            if _is_folder(entry):
+                if entry.name not in _ALWAYS_SKIPPED and not _ignored(f"{relative}/", rules):
+                    subfolders.append((f"{relative}/", rules))
+            elif not _ignored(relative, rules):
+                yield WalkedFile(relative, entry)
+        pending.extend(reversed(subfolders))
+
+
+def project_files(root: Path, limit: int) -> list[str]:
+    """Up to `limit` files of a project as relative posix paths, for completion."""
+    found: list[str] = []
+    for file in walk_files(root):
+        if len(found) >= limit:
+            break
+        found.append(file.relative)
+    return found
+
+
+def near_names(path: Path, cwd: Path, limit: int = 3) -> list[str]:
+    """Existing files a wrong `path` may have meant: alike in its folder, or elsewhere by name.
+
+    Returned relative to `cwd` where they are inside it.
+    """
+    try:
+        siblings = [entry.name for entry in _entries(path.parent)]
+    except OSError:
+        siblings = []
+    near = [path.parent / name for name in difflib.get_close_matches(path.name, siblings, limit)]
+    root = cwd.resolve()
+    if len(near) < limit and path.is_relative_to(root):
+        for file in walk_files(root, deadline=time.monotonic() + 0.3):
+            if file.entry.name == path.name and (root / file.relative) not in near:
+                near.append(root / file.relative)
+            if len(near) >= limit:
+                break
+    return [p.relative_to(root).as_posix() if p.is_relative_to(root) else str(p) for p in near]
+
+
+def glob_spec(glob: str) -> GitIgnoreSpec:
+    """A glob with the meaning of a ``.gitignore`` line (``*.py`` at any depth), braces expanded."""
+    literal_start = f"\\{glob}" if glob.startswith(("!", "#")) else glob
+    return GitIgnoreSpec.from_lines(_without_braces(literal_start))
+
+
+def _without_braces(glob: str, most: int = 64) -> list[str]:
+    """``*.{ts,tsx}`` as ``*.ts`` and ``*.tsx``."""
+    pending, plain = [glob], list[str]()
+    while pending and len(plain) + len(pending) <= most:
+        pattern = pending.pop(0)
+        close = pattern.find("}")
+        opening = pattern.rfind("{", 0, close) if close >= 0 else -1
+        if opening < 0:
+            plain.append(pattern)
+            continue
+        for choice in pattern[opening + 1 : close].split(","):
+            pending.append(pattern[:opening] + choice + pattern[close + 1 :])
+    return plain + pending
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What is in `folder`, by name; nothing where it may not be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _with_rules_of(
+    root: Path, folder: str, rules: tuple[_IgnoreFile, ...]
+) -> tuple[_IgnoreFile, ...]:
+    """`rules` and those of the ``.gitignore`` in `folder`, if there is one to be read."""
+    path = root / folder / ".gitignore"
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return rules
+        with path.open("rb") as file:
+            text = file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace")
+        spec = GitIgnoreSpec.from_lines(text.splitlines())
+    except (OSError, ValueError):
+        return rules
+    return (*rules, _IgnoreFile(folder, spec))
+
+
+def _ignored(relative: str, rules: tuple[_IgnoreFile, ...]) -> bool:
+    """The deepest ignore file that says anything decides, as in git."""
+    for ignore_file in reversed(rules):
+        verdict = ignore_file.verdict(relative)
+        if verdict is not None:
+            return verdict
+    return False

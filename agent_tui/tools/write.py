@@ -1,0 +1,106 @@
+"""The `write` tool: a whole file, new or replaced in one step."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from agent_tui.messages import FileTouches, ToolDetails
+from agent_tui.tools.base import (
+    Intent,
+    ToolArguments,
+    ToolContext,
+    ToolError,
+    ToolOutput,
+    in_thread,
+)
+from agent_tui.tools.diffs import Diff, unified_diff
+from agent_tui.tools.text_files import (
+    check_seen,
+    content_fingerprint,
+    decode,
+    digest_of,
+    read_bytes,
+    replace_file,
+)
+
+
+class WriteArguments(ToolArguments):
+    """Arguments of `write`; `content` is written as given."""
+
+    path: str = Field(min_length=1)
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a call would do to one file. `before` is None where the file is new."""
+
+    path: Path
+    before: bytes | None
+    after: bytes
+    diff: Diff
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTool:
+    """Creates or replaces files; one that exists must have been read as it is now."""
+
+    name: str = "write"
+    arguments_type: type[WriteArguments] = WriteArguments
+
+    def intent(self, arguments: WriteArguments, context: ToolContext) -> Intent:
+        """The target, and the change as a diff."""
+        change = _planned(arguments, context)
+        verb = "create" if change.before is None else "overwrite"
+        return Intent(
+            title=f"{verb} {context.shown(change.path)}",
+            access="write",
+            paths=(change.path,),
+            body=change.diff.text,
+            body_kind="diff",
+            fingerprint=content_fingerprint(change.path, change.before, change.after),
+        )
+
+    async def run(self, arguments: WriteArguments, context: ToolContext) -> ToolOutput:
+        """Write the file and remember its new content as seen."""
+        return await in_thread(lambda: _write(arguments, context))
+
+
+def _planned(arguments: WriteArguments, context: ToolContext) -> _Change:
+    path = context.resolve(arguments.path)
+    shown = context.shown(path)
+    if path.is_dir():
+        raise ToolError(f"{shown} is a folder.")
+    for parent in path.parents:
+        if parent.exists():
+            if not parent.is_dir():
+                raise ToolError(f"{context.shown(parent)} is a file, so {shown} cannot exist.")
+            break
+    try:
+        after = arguments.content.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ToolError("content holds a lone surrogate, which no file can hold.") from error
+    if not path.exists():
+        return _Change(path, None, after, unified_diff("", arguments.content, shown))
+    before = read_bytes(path, shown)
+    if before:
+        check_seen(path, before, context.files, shown)
+    old = decode(before)
+    diff = unified_diff("" if old is None else old.raw_text, arguments.content, shown)
+    return _Change(path, before, after, diff)
+
+
+def _write(arguments: WriteArguments, context: ToolContext) -> ToolOutput:
+    change = _planned(arguments, context)
+    shown = context.shown(change.path)
+    replace_file(change.path, change.after, shown)
+    context.files.seen[change.path] = digest_of(change.after)
+    verb = "Created" if change.before is None else "Replaced"
+    count = len(arguments.content.removesuffix("\n").split("\n")) if arguments.content else 0
+    details = ToolDetails(
+        summary=f"{verb.lower()}, {change.diff.counts}",
+        diff=change.diff.text,
+        files=FileTouches(written=(str(change.path),)),
+    )
+    return ToolOutput(f"{verb} {shown} ({count} lines).", details)

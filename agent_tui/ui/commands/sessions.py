@@ -1,0 +1,124 @@
+"""Commands about sessions: leave one, open one, name, export and copy."""
+
+import asyncio
+from datetime import datetime
+from pathlib import Path
+
+from agent_tui.errors import AgentTuiError
+from agent_tui.sessions.export import to_html, to_jsonl, to_markdown
+from agent_tui.sessions.log import SessionLog
+from agent_tui.ui.commands.host import CommandHost
+from agent_tui.ui.commands.registry import command
+
+EXPORT_SUFFIXES = {"md": ".md", "html": ".html", "jsonl": ".jsonl"}
+_BUSY = "Cannot leave this session while responding. Use /abort first."
+
+
+@command(refusal=_BUSY)
+async def new(host: CommandHost, _argument: str) -> None:
+    """Begin an empty session; this one stays as it is."""
+    host.show_events(await host.runtime.start_new_session())
+
+
+@command(refusal=_BUSY)
+async def clear(host: CommandHost, _argument: str) -> None:
+    """Begin an empty session; /resume brings this one back."""
+    host.show_events(await host.runtime.start_new_session())
+
+
+@command("[id or name]", aliases=("sessions",), refusal=_BUSY)
+async def resume(host: CommandHost, argument: str) -> None:
+    """Go on with an earlier session."""
+    ref = argument
+    if not ref:
+        from agent_tui.ui.screens.session_picker import SessionPicker
+
+        runtime = host.runtime
+        picked = await host.ask(SessionPicker(runtime.store, runtime.cwd, runtime.log.header.id))
+        if picked is None:
+            return
+        ref = str(picked)
+    try:
+        events = await host.runtime.open_session(ref)
+    except AgentTuiError as error:
+        host.say(str(error), "error")
+        return
+    host.show_events(events)
+
+
+@command("<name>")
+async def name(host: CommandHost, argument: str) -> None:
+    """Name this session."""
+    if not argument:
+        present = host.runtime.log.name
+        text = f"This session is called {present}." if present else "This session has no name."
+        host.say(f"{text} Use /name and a name.")
+        return
+    host.show_events(host.runtime.rename(argument))
+    host.say(f"Session named: {argument}")
+
+
+@command("[md|html|jsonl] [path]", choices=lambda _host: EXPORT_SUFFIXES)
+async def export(host: CommandHost, argument: str) -> None:
+    """Write the conversation to a file."""
+    log = host.runtime.log
+    if not log.entries:
+        host.say("There is nothing to export yet.", "warning")
+        return
+    kind, path = export_target(argument, log, host.runtime.cwd)
+    try:
+        await asyncio.to_thread(write_export, kind, path, log)
+    except FileExistsError:
+        host.say(f"{path} exists already; name another file.", "error")
+    except OSError as error:
+        host.say(f"{path} cannot be written: {error.strerror}.", "error")
+    else:
+        host.say(f"Exported to {path}")
+
+
+def export_target(argument: str, log: SessionLog, cwd: Path) -> tuple[str, Path]:
+    """The kind and the file an ``/export`` argument means; Markdown in `cwd` by default."""
+    first, _, rest = argument.partition(" ")
+    kind, written = (first, rest.strip()) if first in EXPORT_SUFFIXES else ("", argument)
+    if written:
+        path = (cwd / Path(written).expanduser()).resolve()
+        by_suffix = {suffix: kind for kind, suffix in EXPORT_SUFFIXES.items()}
+        return kind or by_suffix.get(path.suffix, "md"), path
+    stamp = datetime.fromisoformat(log.header.timestamp).strftime("%Y-%m-%d-%H%M")
+    kind = kind or "md"
+    stem = f"session-{stamp}-{log.header.id[:8]}"
+    return kind, free_path(cwd, stem, EXPORT_SUFFIXES[kind])
+
+
+def free_path(folder: Path, stem: str, suffix: str) -> Path:
+    """A path in `folder` that no file has yet."""
+    path, number = folder / f"{stem}{suffix}", 2
+    while path.exists():
+        path, number = folder / f"{stem}-{number}{suffix}", number + 1
+    return path
+
+
+def write_export(kind: str, path: Path, log: SessionLog) -> None:
+    """Write the present branch (``jsonl``: the whole file) as a new file.
+
+    Raises:
+        OSError: it exists already or cannot be written.
+    """
+    match kind:
+        case "html":
+            text = to_html(log.header, log.path_entries())
+        case "jsonl":
+            text = to_jsonl(log)
+        case _:
+            text = to_markdown(log.header, log.path_entries())
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+
+
+@command()
+async def copy(host: CommandHost, _argument: str) -> None:
+    """Copy the last reply to the clipboard."""
+    if text := host.last_reply:
+        host.say(host.copy(text))
+    else:
+        host.say("There is no reply to copy yet.", "warning")

@@ -1,0 +1,134 @@
+"""Commands about the running conversation: its context, its turn, its model."""
+
+from typing import get_args
+
+from agent_tui.config import PermissionMode
+from agent_tui.errors import AgentTuiError
+from agent_tui.messages import ThinkingLevel
+from agent_tui.ui.commands.host import CommandHost
+from agent_tui.ui.commands.registry import command
+
+THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
+PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
+
+
+@command("[focus]", refusal="Cannot compact while responding. Use /abort first.")
+async def compact(host: CommandHost, argument: str) -> None:
+    """Summarise the conversation and go on in a new session."""
+    host.start(host.runtime.compact(argument))
+
+
+@command()
+async def context(host: CommandHost, _argument: str) -> None:
+    """Show what fills the context window."""
+    from agent_tui.ui.context_map import map_context
+    from agent_tui.ui.screens.context import ContextScreen
+
+    await host.ask(ContextScreen(await map_context(host.runtime.conversation)))
+
+
+@command()
+async def abort(host: CommandHost, _argument: str) -> None:
+    """Stop what runs; the partial reply is kept."""
+    if not host.interrupt():
+        host.say("Nothing is running.")
+
+
+@command("<text>")
+async def queue(host: CommandHost, argument: str) -> None:
+    """Deliver a message before the next request of the running turn."""
+    if argument:
+        host.queue(argument)
+    else:
+        host.say("What should be queued? Write /queue and the message.", "warning")
+
+
+@command(aliases=("continue",), refusal="A turn is running already. Use /queue to add to it.")
+async def retry(host: CommandHost, _argument: str) -> None:
+    """Go on after an error, an interruption or a reply that was cut off."""
+    host.start(host.runtime.continue_turn())
+
+
+@command(
+    "[name]",
+    refusal="Cannot change the model while responding. Use /abort first.",
+    choices=lambda host: (host.runtime.model.name,),
+)
+async def model(host: CommandHost, argument: str) -> None:
+    """Choose the model of the next requests."""
+    if argument:
+        try:
+            chosen = host.models.resolve(argument)
+        except AgentTuiError as error:
+            host.say(str(error), "error")
+            return
+    else:
+        from agent_tui.ui.screens.model_picker import ModelPicker
+
+        picked = await host.ask(ModelPicker(host.models, host.runtime.model.name))
+        if picked is None:
+            return
+        chosen = picked
+    host.show_events(host.runtime.set_model(chosen))
+    host.say(f"Model: {chosen.name}")
+
+
+@command("[off|low|medium|high]", choices=lambda _host: THINKING_LEVELS)
+async def thinking(host: CommandHost, argument: str) -> None:
+    """Let the model think more or less before it answers."""
+    if not argument:
+        host.say(f"Thinking is {host.runtime.thinking}. Use /thinking {'|'.join(THINKING_LEVELS)}.")
+        return
+    for level in THINKING_LEVELS:
+        if level == argument.lower():
+            host.show_events(host.runtime.set_thinking(level))
+            return
+    host.say(f"No level {argument}: use one of {', '.join(THINKING_LEVELS)}.", "warning")
+
+
+@command("[mode]", choices=lambda _host: PERMISSION_MODES)
+async def permissions(host: CommandHost, argument: str) -> None:
+    """Show what asks for approval, or change the mode."""
+    if not argument:
+        from agent_tui.ui.pages import permissions_page
+        from agent_tui.ui.screens.page import PageScreen
+
+        await host.ask(PageScreen(permissions_page(host.runtime)))
+        return
+    for mode in PERMISSION_MODES:
+        if mode == argument.lower():
+            host.runtime.set_permission_mode(mode)
+            host.show_events(())
+            host.say(f"Permissions: {mode}")
+            return
+    host.say(f"No mode {argument}: use one of {', '.join(PERMISSION_MODES)}.", "warning")
+
+
+@command()
+async def tools(host: CommandHost, _argument: str) -> None:
+    """List the tools the model has."""
+    from agent_tui.ui.pages import tools_page
+    from agent_tui.ui.screens.page import PageScreen
+
+    await host.ask(PageScreen(tools_page(host.runtime.toolbox.specs)))
+
+
+@command()
+async def memory(host: CommandHost, _argument: str) -> None:
+    """List the AGENTS.md files the model is given."""
+    from agent_tui.ui.pages import memory_page
+    from agent_tui.ui.screens.page import PageScreen
+
+    await host.ask(PageScreen(memory_page(host.runtime.context_files, host.runtime.cwd)))
+
+
+@command()
+async def cost(host: CommandHost, _argument: str) -> None:
+    """Say how many tokens and dollars this session took."""
+    totals, info = host.runtime.totals, host.runtime.model_info
+    text = f"{totals.input_tokens:,} tokens in, {totals.output_tokens:,} out"
+    if totals.cost_usd or info.input_price is not None:
+        text += f", ${totals.cost_usd:.4f}"
+    else:
+        text += f"; the price of {host.runtime.model.name} is not known"
+    host.say(text + ".")

@@ -1,0 +1,105 @@
+"""What the screen is built from; filled in by the composition root."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from agent_tui.config import SettingProblem, Settings
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+
+if TYPE_CHECKING:
+    from agent_tui.agent.runtime import AgentRuntime
+
+APPROVAL_QUIET_S = 1.0
+"""How long no key may have been typed before the keys of an approval work (safety.md)."""
+
+
+class ModelSource(Protocol):
+    """What the screen asks about models (`ModelCatalog` does it)."""
+
+    def resolve(self, name: str) -> ModelRef:
+        """The model called `name`; raises an `AgentTuiError` that names near matches."""
+        ...
+
+    def info(self, ref: ModelRef) -> ModelInfo:
+        """What is known of a model."""
+        ...
+
+    async def found(self) -> tuple[FoundModel, ...]:
+        """Models that can be used now: keys that are set, servers that answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChoice:
+    """A provider whose key may be pasted at the first run.
+
+    `env_name` is the variable the key is known by, `model` what is used with it.
+    """
+
+    label: str
+    env_name: str
+    model: ModelRef
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRun:
+    """What the first-run chooser offers.
+
+    Args:
+        keys: Providers a key can be pasted for.
+        keep_key: Takes the variable's name and the key, for this run only.
+    """
+
+    keys: tuple[KeyChoice, ...]
+    keep_key: Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class UiOptions:
+    """Everything `AgentApp` needs.
+
+    Args:
+        runtime: The conversation; the app closes it when it ends.
+        models: Answers for ``/model`` and the chooser.
+        settings: Theme, mouse and so on.
+        problems: Settings that were left out, told at the start.
+        notices: Other lines to tell at the start.
+        first_prompt: Sent at once, as if it had been typed.
+        resume: A session to open at the start (``-r ID``, ``-c``), by path, id or name.
+        opens_picker: Open the session picker at the start (``-r`` without an id).
+        first_run: Offer the chooser, as no model can be used yet; None where one can.
+        history_file: Where sent prompts are kept; None keeps them in memory.
+        welcome: A line under the program's name in an empty chat.
+        is_demo: Said in the status bar.
+        approval_quiet_s: Seconds without a key before an approval takes any.
+        clock: Monotonic seconds.
+    """
+
+    runtime: "AgentRuntime"
+    models: ModelSource
+    settings: Settings = field(default_factory=Settings)
+    problems: tuple[SettingProblem, ...] = ()
+    notices: tuple[str, ...] = ()
+    first_prompt: str = ""
+    resume: str = ""
+    opens_picker: bool = False
+    first_run: FirstRun | None = None
+    history_file: Path | None = None
+    welcome: str = ""
+    is_demo: bool = False
+    approval_quiet_s: float = APPROVAL_QUIET_S
+    clock: Callable[[], float] = time.monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class UiOutcome:
+    """How the screen was left.
+
+    `wants`: ``demo`` if the person chose the scripted tour at the first run.
+    """
+
+    exit_code: int = 0
+    wants: Literal["", "demo"] = ""

@@ -1,0 +1,155 @@
+"""The one line at the bottom: where, which model, what it costs, how full the context is."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from textual.content import Content
+from textual.widget import Widget
+
+from agent_tui.config import PermissionMode
+from agent_tui.tokens import ContextUsage
+from agent_tui.ui.sanitise import safe_text
+
+SEPARATOR = " · "
+
+Level = Literal["normal", "warn", "trigger"]
+_LEVEL_STYLES: dict[Level, str] = {
+    "normal": "$text-muted",
+    "warn": "bold $text-warning",
+    "trigger": "bold $text-error",
+}
+_MODE_STYLES: dict[PermissionMode, str] = {
+    "ask": "$text-muted",
+    "accept-edits": "$text-warning",
+    "plan": "$text-primary",
+    "full": "bold $text-error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StatusFields:
+    """What the bar shows. `branch` is empty outside a repository, `name` without a name."""
+
+    folder: str
+    branch: str
+    model: str
+    mode: PermissionMode
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    name: str
+    usage: ContextUsage
+    level: Level
+    badge: str = ""
+
+
+def status_line(fields: StatusFields, width: int) -> Content:
+    """The bar, exactly `width` cells wide.
+
+    The context is always whole at the right. On a narrow screen the left parts give way, the
+    least important first: the name, the totals, the folder, then the model is cut.
+    """
+    right = Content.assemble((fields.usage.label, _LEVEL_STYLES[fields.level]))
+    room = max(width - right.cell_length - 1, 0)
+    separator = Content.assemble((SEPARATOR, "$text-disabled"))
+    left = Content("")
+    for count in range(len(_GIVE_WAY) + 1):
+        left = separator.join(_left_parts(fields, _GIVE_WAY[:count]))
+        if left.cell_length <= room:
+            break
+    left = left.truncate(room, ellipsis=True)
+    gap = max(width - left.cell_length - right.cell_length, 0)
+    return Content.assemble(left, " " * gap, right)
+
+
+_GIVE_WAY = ("name", "totals", "branch", "folder", "badge")
+
+
+def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content]:
+    where = fields.folder
+    if fields.branch and "branch" not in left_out:
+        where += f" ({fields.branch})"
+    totals = totals_text(fields) if fields.input_tokens or fields.output_tokens else ""
+    parts = (
+        ("badge", fields.badge, "bold $text-accent"),
+        ("folder", where, "$text-muted"),
+        ("model", fields.model.rpartition("/")[2] or fields.model, "$foreground"),
+        ("mode", fields.mode, _MODE_STYLES[fields.mode]),
+        ("totals", totals, "$text-muted"),
+        ("name", fields.name, "$text-muted"),
+    )
+    return [
+        Content.assemble((safe_text(text, keep_newlines=False), style))
+        for key, text, style in parts
+        if text and key not in left_out
+    ]
+
+
+def totals_text(fields: StatusFields) -> str:
+    """Tokens up and down and the cost, if there is one: ``↑12.3k ↓4.1k $0.18``."""
+    text = f"↑{short_count(fields.input_tokens)} ↓{short_count(fields.output_tokens)}"
+    if fields.cost_usd > 0:
+        text += f" ${fields.cost_usd:.2f}" if fields.cost_usd >= 0.01 else " <$0.01"
+    return text
+
+
+def short_count(count: int) -> str:
+    """A token count in at most five characters: ``950``, ``12.3k``, ``1.2M``."""
+    if count < 1_000:
+        return str(count)
+    if count < 99_950:
+        return f"{count / 1_000:.1f}k"
+    if count < 999_500:
+        return f"{count / 1_000:.0f}k"
+    return f"{count / 1_000_000:.1f}M"
+
+
+def short_path(path: Path, home: Path) -> str:
+    """`path` with the home folder as ``~``."""
+    if path == home:
+        return "~"
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def git_branch(cwd: Path) -> str:
+    """The branch checked out around `cwd`, read from ``.git/HEAD``; empty outside a repository.
+
+    Git itself is not run: a repository's own settings could make it run other programs.
+    """
+    for folder in (cwd, *cwd.parents):
+        marker = folder / ".git"
+        try:
+            if marker.is_file():  # a worktree or submodule names its folder in a file
+                named = marker.read_text(encoding="utf-8", errors="replace")
+                marker = folder / named.removeprefix("gitdir:").strip()
+            head = (marker / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            continue
+        if head.startswith("ref:"):
+            return head.removeprefix("ref:").strip().removeprefix("refs/heads/")
+        return head[:8]
+    return ""
+
+
+class StatusBar(Widget):
+    """Shows the `StatusFields` it is given."""
+
+    def __init__(self, fields: StatusFields) -> None:
+        super().__init__(id="status-bar")
+        self._fields = fields
+
+    @property
+    def fields(self) -> StatusFields:
+        """What is shown."""
+        return self._fields
+
+    def show(self, fields: StatusFields) -> None:
+        """Show other values."""
+        if fields != self._fields:
+            self._fields = fields
+            self.refresh()
+
+    def render(self) -> Content:
+        """The line, fitted to the width."""
+        return status_line(self._fields, self.content_size.width)

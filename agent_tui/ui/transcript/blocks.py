@@ -1,0 +1,117 @@
+"""What the chat is made of: blocks of pure data, drawn elsewhere."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+BlockId: TypeAlias = int
+"""Names one block of a transcript; grows from top to bottom, is never used twice."""
+
+ReplyMark: TypeAlias = Literal["", "interrupted", "error", "length"]
+ToolStatus: TypeAlias = Literal["running", "ok", "error", "denied", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class UserBlock:
+    """What the person said; `image_count` images went with it."""
+
+    text: str
+    image_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantBlock:
+    """Visible text of a reply, as Markdown.
+
+    `is_finished` is false while it streams. `mark` says how it ended when it did not end
+    well, `note` is what the person is told about that.
+    """
+
+    markdown: str
+    is_finished: bool = True
+    mark: ReplyMark = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingBlock:
+    """Reasoning of the model; one line unless thinking is shown."""
+
+    text: str
+    is_finished: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ToolBlock:
+    """A tool call and what came of it.
+
+    `title` is one line for the person, `summary` a short result ("42 lines"), `diff` a
+    unified diff. While it runs, `output` holds its last lines.
+    """
+
+    call_id: str
+    name: str
+    title: str
+    status: ToolStatus = "running"
+    output: str = ""
+    diff: str = ""
+    summary: str = ""
+    elapsed_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BashBlock:
+    """A command the person ran with ``!``; `in_context` is false for ``!!``."""
+
+    call_id: str
+    command: str
+    status: ToolStatus = "running"
+    output: str = ""
+    exit_code: int | None = None
+    in_context: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryBlock:
+    """A compaction: one line, its Markdown summary when expanded."""
+
+    summary: str
+    tokens_before: int
+    tokens_after: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeBlock:
+    """One message of the program to the person."""
+
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DividerBlock:
+    """A rule across the chat, with a title in it where there is one."""
+
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WelcomeBlock:
+    """The first thing in an empty chat: a name, facts about this start, and keys to know."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...] = ()
+    hints: tuple[tuple[str, str], ...] = ()
+
+
+Block: TypeAlias = (
+    UserBlock
+    | AssistantBlock
+    | ThinkingBlock
+    | ToolBlock
+    | BashBlock
+    | SummaryBlock
+    | NoticeBlock
+    | DividerBlock
+    | WelcomeBlock
+)

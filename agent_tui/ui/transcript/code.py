@@ -1,0 +1,122 @@
+"""Source code as styled lines, coloured by Pygments in the colours of the theme."""
+
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Token
+from pygments.util import ClassNotFound
+from rich.segment import Segment
+from rich.style import Style
+
+from agent_tui.ui.palette import Palette
+from agent_tui.ui.styled_lines import BLANK, Line, clip, padded, prefixed, wrap
+
+_TokenType = type(Token)
+
+PIECE_LINES = 40
+"""Lines coloured at one go: while a code block streams, only its last piece is redone.
+
+A string or comment that spans two pieces loses its colour in the second; in return no code
+block, however long, costs more than its last lines at each step.
+"""
+
+_CACHED_PIECES = 256
+
+
+class CodePainter:
+    """Draws code blocks; remembers the pieces it drew last."""
+
+    def __init__(self, palette: Palette) -> None:
+        self._palette = palette
+        self._styles: dict[object, Style] = {}
+        self._lexers: dict[str, Lexer | None] = {}
+        self._pieces: dict[tuple[str, str, int, bool], list[Line]] = {}
+
+    def block(self, code: str, language: str, width: int) -> list[Line]:
+        """Rows of a code block on its own quiet surface, filled to `width` cells."""
+        rows: list[Line] = []
+        source = clip(code).split("\n")
+        for start in range(0, len(source), PIECE_LINES):
+            piece = "\n".join(source[start : start + PIECE_LINES])
+            rows.extend(self._piece(piece, language, width, is_first=start == 0))
+        return rows
+
+    def _piece(self, code: str, language: str, width: int, *, is_first: bool) -> list[Line]:
+        key = (code, language, width, is_first)
+        rows = self._pieces.get(key)
+        if rows is None:
+            if len(self._pieces) >= _CACHED_PIECES:
+                del self._pieces[next(iter(self._pieces))]
+            rows = self._pieces[key] = self._draw(code, language, width, is_first=is_first)
+        return rows
+
+    def _draw(self, code: str, language: str, width: int, *, is_first: bool) -> list[Line]:
+        edge = (Segment("▏ ", self._palette.code_edge),)
+        surface = self._palette.code
+        rows: list[Line] = []
+        for number, runs in enumerate(self.highlight(code, language)):
+            inner = wrap(runs, width - 3, words=False) if runs else [BLANK]
+            label = language if is_first and number == 0 else ""
+            rows.extend(
+                padded(row, width, self._palette.code_edge if label else surface, label)
+                for row in prefixed(inner, edge)
+            )
+        return rows
+
+    def highlight(self, code: str, language: str) -> list[list[Segment]]:
+        """The coloured runs of each line; plain where the language is unknown."""
+        lexer = self._lexer(language)
+        surface = self._palette.code
+        if lexer is None:
+            return [[Segment(line, surface)] if line else [] for line in code.split("\n")]
+        lines: list[list[Segment]] = [[]]
+        for token, text in lexer.get_tokens(code):
+            style = self._style(token)
+            for number, piece in enumerate(text.split("\n")):
+                if number:
+                    lines.append([])
+                if piece:
+                    lines[-1].append(Segment(piece, style))
+        return lines[: code.count("\n") + 1]
+
+    def _lexer(self, language: str) -> Lexer | None:
+        if language not in self._lexers:
+            try:
+                self._lexers[language] = get_lexer_by_name(
+                    language, stripnl=False, ensurenl=True
+                )
+            except ClassNotFound:
+                self._lexers[language] = None
+        return self._lexers[language]
+
+    def _style(self, token: object) -> Style:
+        style = self._styles.get(token)
+        if style is None:
+            style = self._styles[token] = self._palette.code + self._ink(token)
+        return style
+
+    def _ink(self, token: object) -> Style:
+        """The palette's colour for a Pygments token: the nearest kind that has one."""
+        palette = self._palette
+        inks = (
+            (Token.Comment, palette.comment),
+            (Token.Keyword.Type, palette.type_name),
+            (Token.Keyword, palette.keyword),
+            (Token.Operator.Word, palette.keyword),
+            (Token.Literal.String, palette.string),
+            (Token.Literal.Number, palette.number),
+            (Token.Literal, palette.string),
+            (Token.Name.Function, palette.name),
+            (Token.Name.Decorator, palette.name),
+            (Token.Name.Class, palette.type_name),
+            (Token.Name.Builtin, palette.type_name),
+            (Token.Name.Exception, palette.type_name),
+            (Token.Name.Tag, palette.keyword),
+            (Token.Name.Attribute, palette.name),
+            (Token.Generic.Deleted, palette.error),
+            (Token.Generic.Inserted, palette.success),
+            (Token.Generic.Heading, palette.strong),
+        )
+        for kind, ink in inks:
+            if isinstance(token, _TokenType) and token in kind:
+                return ink
+        return Style()

@@ -1,0 +1,101 @@
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from agent_tui.agent.activity import Activity
+from agent_tui.events import Notice
+
+
+def note(text):
+    return Notice("info", text)
+
+
+async def collect(activity):
+    async with aclosing(activity.events()) as events:
+        return [event.text async for event in events]
+
+
+async def test_events_arrive_in_order_and_the_end_is_seen():
+    async def work(emit):
+        for text in "abc":
+            emit(note(text))
+            await asyncio.sleep(0)
+
+    assert await collect(Activity(work)) == ["a", "b", "c"]
+
+
+async def test_an_abort_lets_the_last_events_through():
+    async def work(emit):
+        emit(note("begun"))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            emit(note("recorded"))
+
+    activity = Activity(work)
+    seen = []
+    async with aclosing(activity.events()) as events:
+        async for event in events:
+            seen.append(event.text)
+            activity.abort()
+    assert seen == ["begun", "recorded"]
+
+
+async def test_cancelling_the_watcher_waits_until_the_work_has_recorded_its_end():
+    recorded = []
+
+    async def work(emit):
+        emit(note("begun"))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            recorded.append(True)
+
+    activity = Activity(work)
+    begun = asyncio.Event()
+
+    async def watch():
+        async with aclosing(activity.events()) as events:
+            async for _ in events:
+                begun.set()
+
+    watcher = asyncio.create_task(watch())
+    await begun.wait()
+    watcher.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await watcher
+    assert recorded == [True]
+
+
+async def test_a_second_abort_does_not_disturb_the_recording():
+    async def work(emit):
+        emit(note("begun"))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            emit(note("recorded"))
+
+    activity = Activity(work)
+    seen = []
+    async with aclosing(activity.events()) as events:
+        async for event in events:
+            seen.append(event.text)
+            activity.abort()
+            asyncio.get_running_loop().call_later(0.002, activity.abort)
+    assert seen == ["begun", "recorded"]
+
+
+async def test_an_error_of_the_work_reaches_the_watcher_after_its_events():
+    async def work(emit):
+        emit(note("begun"))
+        raise ValueError("broken")
+
+    seen = []
+    with pytest.raises(ValueError, match="broken"):
+        async with aclosing(Activity(work).events()) as events:
+            async for event in events:
+                seen.append(event.text)
+    assert seen == ["begun"]

@@ -1,0 +1,54 @@
+from datetime import date
+from pathlib import Path
+
+from agent_tui.agent.context_files import MAX_FILE_CHARS, ContextFile, load_context_files
+from agent_tui.agent.system_prompt import build_system_prompt
+from agent_tui.tokens import TokenCounter
+from agent_tui.tools.registry import default_toolbox
+
+
+def test_prompt_and_tools_together_stay_under_1500_tokens():
+    counter = TokenCounter()
+    prompt = build_system_prompt(Path("/home/person/projects/some-project"), ())
+    tokens = counter.count_text(prompt) + counter.count_tools(default_toolbox().specs)
+    assert tokens < 1_500
+
+
+def test_the_same_inputs_give_the_same_bytes():
+    day = date(2026, 1, 2)
+    file = ContextFile(Path("/p/AGENTS.md"), "Use tabs.\n")
+    first = build_system_prompt(Path("/p"), [file], day)
+    assert first == build_system_prompt(Path("/p"), [file], day)
+    assert "Use tabs." in first
+    assert "2026-01-02" in first
+
+
+def test_files_are_found_from_the_user_folder_and_the_repository_root_down(tmp_path):
+    user, repo = tmp_path / "config", tmp_path / "outside" / "repo"
+    inner = repo / "src" / "deep"
+    inner.mkdir(parents=True)
+    user.mkdir()
+    (repo / ".git").mkdir()
+    (user / "AGENTS.md").write_text("user")
+    (tmp_path / "outside" / "AGENTS.md").write_text("not part of the repository")
+    (repo / "AGENTS.md").write_text("repo")
+    (repo / "CLAUDE.md").write_text("passed over: AGENTS.md is there")
+    (repo / "src" / "CLAUDE.md").write_text("src")
+    (inner / "AGENTS.md").write_text("deep")
+    assert [f.text for f in load_context_files(user, inner)] == ["user", "repo", "src", "deep"]
+
+
+def test_without_a_repository_only_the_folder_itself_counts(tmp_path):
+    (tmp_path / "AGENTS.md").write_text("above")
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "AGENTS.md").write_text("here")
+    assert [f.text for f in load_context_files(tmp_path / "none", inner)] == ["here"]
+
+
+def test_a_huge_file_is_cut_and_says_so(tmp_path):
+    (tmp_path / "AGENTS.md").write_text("x" * (MAX_FILE_CHARS + 10))
+    (file,) = load_context_files(tmp_path / "none", tmp_path)
+    assert file.was_cut
+    assert len(file.text) == MAX_FILE_CHARS
+    assert "cut here" in build_system_prompt(tmp_path, [file])
