@@ -61,7 +61,15 @@ class Compactor:
         conversation.breaker = conversation.breaker.after_success()
         entries = child_entries(result)
         try:
-            log = self._services.store.create_child(conversation.log, entries, result.carryover)
+            log = self._services.store.create_child(
+                conversation.log,
+                entries,
+                result.carryover,
+                cwd=conversation.cwd,
+                provider=conversation.model.provider,
+                model_id=conversation.model.model_id,
+                thinking_level=conversation.thinking,
+            )
         except SessionError as error:
             emit(CompactionFailed(str(error)))
             return None
@@ -74,7 +82,16 @@ class Compactor:
         for event in await conversation.refresh_usage():
             emit(event)
         emit(CompactionStarted(reason, focus, conversation.usage.used))
-        request = CompactionRequest()
+        request = CompactionRequest(
+            path=conversation.log.path_entries(),
+            previous=conversation.log.header.compaction,
+            model=conversation.model,
+            window=conversation.model_info.window,
+            cwd=conversation.cwd,
+            tokens_before=conversation.usage.used,
+            overhead_tokens=await asyncio.to_thread(conversation.overhead_tokens),
+            focus=focus,
+        )
         try:
             return await self._services.compaction.compact(request, _progress(emit))
         except CompactionError as error:

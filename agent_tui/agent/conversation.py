@@ -19,7 +19,7 @@ from agent_tui.messages import (
     ToolSpec,
 )
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
-from agent_tui.sessions.context import Context, build_context
+from agent_tui.sessions.context import Context, build_context, wrap_summary
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
@@ -76,10 +76,11 @@ class Conversation:
 
     def request(self) -> ModelRequest:
         """The next request."""
+        context = self.context()
         return ModelRequest(
             model=self.model,
-            system=self.system_prompt,
-            messages=tuple(item.message for item in self.context().messages),
+            system=self._system(context),
+            messages=tuple(item.message for item in context.messages),
             tools=self.tools,
             thinking=self.thinking,
         )
@@ -97,17 +98,7 @@ class Conversation:
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
         """Count again, off the event loop, and say what changed."""
-        overhead, context = self._overhead, self.context()
-        usage = await asyncio.to_thread(
-            lambda: measure_context(
-                context,
-                counter=self.counter,
-                ratios=self.ratios,
-                model=self.model.name,
-                window=self.model_info.window,
-                overhead_tokens=overhead(),
-            )
-        )
+        usage = await asyncio.to_thread(self._measure, self.context())
         events: list[AgentEvent] = []
         if usage != self.usage:
             self.usage = usage
@@ -120,8 +111,32 @@ class Conversation:
                 events.append(ContextWarning(usage, level))
         return tuple(events)
 
-    def _overhead(self) -> int:
+    def overhead_tokens(self) -> int:
+        """Estimate of the system prompt and the tool schemas; slow the first time."""
         return self.counter.count_text(self.system_prompt) + self.counter.count_tools(self.tools)
+
+    def _measure(self, context: Context) -> ContextUsage:
+        overhead = self.overhead_tokens()
+        if context.compaction and self.settings.summary_role == "system":
+            overhead += self.counter.count_text(context.compaction.summary)
+        return measure_context(
+            context,
+            counter=self.counter,
+            ratios=self.ratios,
+            model=self.model.name,
+            window=self.model_info.window,
+            overhead_tokens=overhead,
+        )
+
+    def _system(self, context: Context) -> str:
+        """The system prompt, with the summary where the settings want it there."""
+        if self.settings.summary_role == "user":
+            return self.system_prompt
+        carried = self.log.header.compaction
+        summary = context.compaction.summary if context.compaction else ""
+        if not summary and carried is not None:
+            summary = carried.summary
+        return f"{self.system_prompt}\n\n{wrap_summary(summary)}" if summary else self.system_prompt
 
 
 def add_totals(totals: TotalsChanged, message: AssistantMessage) -> TotalsChanged:

@@ -325,11 +325,8 @@ class AgentRuntime:
         if child is None:
             return
         before = self._conversation
-        name = before.log.name
         log, finished = child
         events = await self._switch(log, before.cwd, before.model, before.thinking, "compacted")
-        if name:
-            log.append(SessionInfoEntry(name=name))
         emit(finished)
         for event in events:
             emit(event)

@@ -24,12 +24,12 @@ _TAGS = (
 _BLOCK = re.compile(rf"\n*<({'|'.join(_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
 
 
-def appendix(ledger: Ledger, *, split_request: str, window: int) -> str:
+def appendix(ledger: Ledger, *, request: str, window: int) -> str:
     """The blocks that follow the prose of a summary; empty when there is nothing to add.
 
     Args:
         ledger: Pinned constraints, open errors and file lists.
-        split_request: The person's newest message if only its summary would stay; or empty.
+        request: The person's newest message if it does not stay itself; or empty.
         window: Context window in tokens. A small one gets smaller blocks: a block is never
             more characters than a quarter of the window's tokens (about a sixteenth of it).
     """
@@ -37,7 +37,7 @@ def appendix(ledger: Ledger, *, split_request: str, window: int) -> str:
     read, modified = capped_lists(
         FileOperations(ledger.read_files, ledger.modified_files), min(MAX_FILE_CHARS, room)
     )
-    request = shorten_middle(split_request.strip(), min(MAX_REQUEST_CHARS, room))
+    request = shorten_middle(request.strip(), min(MAX_REQUEST_CHARS, room))
     pins = bounded_pins(ledger.pinned, min(MAX_PIN_CHARS, room))
     errors = _that_fit(ledger.errors, min(MAX_ERROR_CHARS, room))
     blocks = (

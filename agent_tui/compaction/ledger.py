@@ -33,13 +33,27 @@ _ERROR_LINE = re.compile(
     r"|\w(?:Error|Exception)\b",
     re.IGNORECASE,
 )
-_NO_ERROR = re.compile(r"^\W*(?:operation |command |request |tool )?(?:was )?(?:aborted|cancell?ed"
-                       r"|interrupted|denied by|the person)", re.IGNORECASE)
-_CONFIRMED = re.compile(
-    r"^\W*(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|go ahead|go with|do it|let['’]?s|sounds good"
-    r"|perfect|correct|approved|option \w+|ja|genau)\b",
+_NO_ERROR = re.compile(
+    r"^\W*(?:operation |command |request |tool )?(?:was )?(?:aborted|cancell?ed"
+    r"|interrupted|denied by|the person)",
     re.IGNORECASE,
 )
+_SAYS_NOTHING = re.compile(
+    r"^\(?(?:no output|(?:command |process )?exited with (?:code|status) \d+)\)?$", re.IGNORECASE
+)
+_LONGEST_ERROR_LINE = 400
+"""Longer lines are generated or minified text that happens to hold the word."""
+
+_CONFIRMED = re.compile(
+    r"^\W*(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|go ahead|go with|do it|let['’]?s|sounds good"
+    r"|perfect|correct|approved|option \w+)\b",
+    re.IGNORECASE,
+)
+
+_CHOSE = re.compile(r"^\W*(?:yes|agreed|go with|let['’]?s|option \w+)\b|\bgo with\b", re.IGNORECASE)
+_QUESTION = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+\?(?=\s|$)")
+_LONGEST_CONSENT = 60
+"""A longer message that begins with "ok" is a new request rather than an answer."""
 
 
 def build_ledger(
@@ -207,10 +221,12 @@ def _subject(tool_name: str, call: ToolCall | None) -> str:
 
 def _error_text(output: str) -> str:
     """The lines that say what went wrong: the last three that look like an error, or the end."""
-    lines = [line.strip() for line in output[-20_000:].split("\n") if line.strip()]
+    lines = [line.strip() for line in output[-20_000:].split("\n")]
+    lines = [line for line in lines if line and not _SAYS_NOTHING.match(line)]
     if not lines or _NO_ERROR.match(lines[0]) or _NO_ERROR.match(lines[-1]):
         return ""
-    telling = [line for line in lines if _ERROR_LINE.search(line)] or lines[-1:]
+    short = [line for line in lines if len(line) <= _LONGEST_ERROR_LINE] or lines
+    telling = [line for line in short if _ERROR_LINE.search(line)] or short[-1:]
     return one_line(" | ".join(dict.fromkeys(telling[-3:])), 300)
 
 
@@ -219,9 +235,9 @@ def _decision(text: str, last_reply: str) -> str:
     said = one_line(text, 200)
     if not _CONFIRMED.match(said) or said.endswith("?"):
         return ""
-    if len(said) > 40:
-        return said
-    questions = re.findall(r"[^.!?\n]{8,}\?", last_reply[-4_000:])
+    if len(said) > _LONGEST_CONSENT:
+        return said if _CHOSE.search(said) else ""
+    questions = _QUESTION.findall(last_reply[-4_000:])
     return f"{said} (asked: {one_line(questions[-1], 200)})" if questions else ""
 
 

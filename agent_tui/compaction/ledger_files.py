@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from agent_tui.messages import FileTouches, ToolCall, ToolResultMessage
 
@@ -35,7 +36,8 @@ def normalise_path(path: str, folders: Sequence[str]) -> str:
     text = path.strip().removeprefix("@")
     if not text or "\n" in text or "\0" in text:
         return ""
-    whole = os.path.normpath(os.path.join(folders[0], os.path.expanduser(text)))
+    given = Path(text).expanduser() if text.startswith("~/") else Path(text)
+    whole = os.path.normpath(Path(folders[0]) / given)
     for folder in folders:
         root = os.path.normpath(folder)
         if whole == root:

@@ -36,9 +36,11 @@ _FOREIGN_LINE = re.compile(
     r"^\s*(?:>|\$ |[{}\[\]<|]|at \S+ ?\(|File \"|Traceback |\d{4}-\d\d-\d\d[T ]|[+-]{3} |@@ )"
     r"|[{;]\s*$|\":|=>|\bdef \w+\(|\bfunction\b.*\("
 )
-_PARAGRAPH_END = re.compile(r"[.!?:;)]\s*$|^\s*$")
+_CONTINUES = re.compile(r"^\s*[a-z`(]")
+_WRAPPED_CHARS = 50
+"""A line at least this long, followed by one that begins small, was wrapped by an editor."""
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
-_SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<=[.!?])[\"')\]]*\s+")
+_SENTENCE_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<=[.!?])[\"')\]]*\s+")
 
 
 def pinned_sentences(text: str) -> tuple[str, ...]:
@@ -80,18 +82,19 @@ def _own_words(text: str) -> str:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Runs of lines that belong together; list items and foreign lines stand alone."""
-    paragraphs: list[list[str]] = [[]]
+    """Lines, with those put together again that were one before they were wrapped."""
+    paragraphs: list[str] = []
+    wrapped = False
     for line in text.split("\n"):
         if _FOREIGN_LINE.search(line):
-            paragraphs.append([])
+            wrapped = False
             continue
-        if _ITEM.match(line):
-            paragraphs.append([])
-        paragraphs[-1].append(line)
-        if _PARAGRAPH_END.search(line):
-            paragraphs.append([])
-    return ["\n".join(lines) for lines in paragraphs if lines]
+        if wrapped and _CONTINUES.match(line):
+            paragraphs[-1] += f"\n{line}"
+        else:
+            paragraphs.append(line)
+        wrapped = len(line) >= _WRAPPED_CHARS
+    return paragraphs
 
 
 def _is_rule(sentence: str) -> bool:

@@ -26,7 +26,7 @@ LiveEntry: TypeAlias = MessageEntry | CustomMessageEntry | BranchSummaryEntry
 
 _Role: TypeAlias = Literal["user", "assistant", "other", "unseen"]
 
-_WORTHWHILE = 0.25
+_WORTHWHILE = 0.5
 """A cut that takes less of the conversation than this is not worth a summary."""
 
 
@@ -41,7 +41,7 @@ class CompactionPlan:
         first_kept_entry_id: The first of them; empty when nothing is kept.
         previous_summary: The summary that the new one continues; empty the first time.
         splits_turn: The cut is inside a turn: the beginning of what stays is summarised.
-        split_request: The person's newest message, when the cut takes it out of the context.
+        request: The person's newest message, when it is not among `kept`; else empty.
         summarised_tokens: Estimate of `summarised`.
         kept_tokens: Estimate of `kept`.
     """
@@ -52,7 +52,7 @@ class CompactionPlan:
     first_kept_entry_id: str
     previous_summary: str
     splits_turn: bool
-    split_request: str
+    request: str
     summarised_tokens: int
     kept_tokens: int
 
@@ -86,21 +86,21 @@ def plan_compaction(
     live = live_entries(path)
     seen = _seen_by_model(path)
     tokens = [sum(counter.count_message(m.message) for m in seen[entry.id]) for entry in live]
-    roles = [_role(entry, seen) for entry in live]
-    if "user" not in roles or "assistant" not in roles:
+    roles: list[_Role] = [_role(entry, seen) for entry in live]
+    summary = previous_summary(path, previous)
+    if "assistant" not in roles or not ("user" in roles or summary):
         raise CompactionError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
     cut = _choose_cut(_legal_cuts(live, roles), roles, tokens, settings, window)
-    newest_user = max(index for index, role in enumerate(roles) if role == "user")
     return CompactionPlan(
         summarised=tuple(m for entry in live[:cut] for m in seen[entry.id]),
         kept=tuple(m for entry in live[cut:] for m in seen[entry.id]),
         kept_entries=_with_edits(path, live[cut:]),
         first_kept_entry_id=live[cut].id if cut < len(live) else "",
-        previous_summary=previous_summary(path, previous),
+        previous_summary=summary,
         splits_turn=cut == len(live) or roles[cut] != "user",
-        split_request=_text_of(seen[live[newest_user].id]) if newest_user < cut else "",
+        request="" if "user" in roles[cut:] else _newest_request(path, previous),
         summarised_tokens=sum(tokens[:cut]),
         kept_tokens=sum(tokens[cut:]),
     )
@@ -129,9 +129,10 @@ def live_entries(path: Sequence[Entry]) -> tuple[LiveEntry, ...]:
     start = 0
     if compaction is not None:
         ids = [entry.id for entry in path]
+        at = ids.index(compaction.id)
+        before = ids[:at]
         first = compaction.first_kept_entry_id
-        kept_some = first in ids and first != compaction.id
-        start = ids.index(first) if kept_some else ids.index(compaction.id) + 1
+        start = before.index(first) if first in before else at + 1
     return tuple(
         entry
         for entry in path[start:]
@@ -163,16 +164,18 @@ def _role(entry: LiveEntry, seen: Mapping[str, list[ContextMessage]]) -> _Role:
 def _legal_cuts(live: Sequence[LiveEntry], roles: Sequence[_Role]) -> list[int]:
     """Places before a message of the person's or a reply that part no call from its result.
 
-    A result belongs to the nearest call before it with its id: some providers use ids again.
+    A result belongs to the newest call before it that still waits for its id: some providers
+    use ids again in later turns.
     """
-    called_at: dict[str, int] = {}
+    waiting: defaultdict[str, list[int]] = defaultdict(list)
     parting: set[int] = set()
     for index, entry in enumerate(live):
         message = entry.message if isinstance(entry, MessageEntry) else None
         if isinstance(message, AssistantMessage):
-            called_at.update((call.id, index) for call in message.tool_calls)
-        elif isinstance(message, ToolResultMessage) and message.tool_call_id in called_at:
-            parting.update(range(called_at[message.tool_call_id] + 1, index + 1))
+            for call in message.tool_calls:
+                waiting[call.id].append(index)
+        elif isinstance(message, ToolResultMessage) and (calls := waiting[message.tool_call_id]):
+            parting.update(range(calls.pop() + 1, index + 1))
     return [
         index
         for index in range(1, len(live))
@@ -190,7 +193,7 @@ def _choose_cut(
     total = sum(tokens)
     before = list(accumulate(tokens, initial=0))
     kept = {cut: total - before[cut] for cut in cuts}
-    newest_user = max(index for index, role in enumerate(roles) if role == "user")
+    newest_user = max((i for i, role in enumerate(roles) if role == "user"), default=-1)
     recent = [cut for cut in cuts if kept[cut] <= settings.keep_recent(window)]
     protected = [
         cut
@@ -226,5 +229,10 @@ def _with_edits(path: Sequence[Entry], kept: Sequence[LiveEntry]) -> tuple[Entry
     )
 
 
-def _text_of(messages: Sequence[ContextMessage]) -> str:
-    return "\n".join(m.message.text for m in messages if isinstance(m.message, UserMessage))
+def _newest_request(path: Sequence[Entry], previous: Carryover | None) -> str:
+    """What the person asked for last: on `path`, else in what the parent session handed on."""
+    for entry in reversed(path):
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
+            return entry.message.text
+    ledger = previous.ledger if previous is not None else None
+    return ledger.user_messages[0] if ledger is not None and ledger.user_messages else ""

@@ -67,18 +67,24 @@ class Template:
         """Bodies by exact heading, for those headings that `document` has.
 
         Headings are found whatever their level, case, bold marks or colon; other headings
-        stay part of the body they are in. Text before the first heading is left out.
+        stay part of the body they are in. Text before the first heading has the key ``""``.
         """
         by_title = {_plain(section.heading): section.heading for section in self.sections}
         bodies: dict[str, list[str]] = {}
-        current: list[str] | None = None
+        current = bodies.setdefault("", [])
         for line in document.split("\n"):
             heading = by_title.get(_plain(line)) if _HEADING.match(line) else None
             if heading is not None:
                 current = bodies.setdefault(heading, [])
-            elif current is not None:
+            else:
                 current.append(line)
-        return {heading: "\n".join(lines).strip() for heading, lines in bodies.items()}
+        joined = {heading: "\n".join(lines).strip() for heading, lines in bodies.items()}
+        return {heading: body for heading, body in joined.items() if heading or body}
+
+    def missing_core(self, bodies: Mapping[str, str]) -> tuple[str, ...]:
+        """Headings of core sections that are missing or empty."""
+        core = (section.heading for section in self.sections if section.is_core)
+        return tuple(heading for heading in core if not bodies.get(heading))
 
     def render(self, bodies: Mapping[str, str]) -> str:
         """The whole document; a section without a body says ``(none)``."""

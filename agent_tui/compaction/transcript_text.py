@@ -72,8 +72,10 @@ def _message_text(message: Message, limits: TextLimits) -> str:
         case AssistantMessage():
             return _reply_text(message, limits)
         case ToolResultMessage():
-            label = f"Tool error ({message.tool_name})" if message.is_error else (
-                f"Tool result ({message.tool_name})"
+            label = (
+                f"Tool error ({message.tool_name})"
+                if message.is_error
+                else (f"Tool result ({message.tool_name})")
             )
             body = shorten_middle(_content_text(message.content), limits.result)
             return _labelled(label, body or "(empty)")

@@ -29,9 +29,13 @@ class AcceptedSummary:
 
 @dataclass(frozen=True, slots=True)
 class RefusedSummary:
-    """Why a reply cannot be used, as a clause for the model and the person: "it was empty"."""
+    """Why a reply cannot be used, as a clause for the model and the person: "it was empty".
+
+    `too_long` is the document if nothing but its size is wrong.
+    """
 
     problem: str
+    too_long: str = ""
 
 
 def validate_summary(
@@ -52,9 +56,9 @@ def validate_summary(
     text = unwrap(reply.text)
     if not text:
         return RefusedSummary("it was empty")
-    bodies = template.parse(text)
+    bodies = {heading: body for heading, body in template.parse(text).items() if heading}
     core = [section.heading for section in template.sections if section.is_core]
-    missing = [heading for heading in core if not bodies.get(heading)]
+    missing = template.missing_core(bodies)
     if missing and not bodies and _REFUSAL.search(text[:400]):
         return RefusedSummary("it was a refusal")
     if missing:
@@ -64,7 +68,8 @@ def validate_summary(
     document = escape_tags(template.render(bodies))
     size = counter.count_text(document)
     if size > max_tokens:
-        return RefusedSummary(f"it was {size} tokens long, and {max_tokens} is the limit")
+        problem = f"it was {size} tokens long, and {max_tokens} is the limit"
+        return RefusedSummary(problem, too_long=document)
     return AcceptedSummary(document)
 
 
@@ -99,14 +104,18 @@ def fit_to_tokens(
 ) -> str:
     """`document` cut to `max_tokens` by leaving out lines, with all headings still there.
 
-    Lines go from the longest section first, its oldest (topmost) line first, until it fits.
+    Lines go from the longest section first. In a list the first lines (where it began) and the
+    last ones (where it stands) say most, so they go from one third down.
     """
-    bodies = {heading: body.split("\n") for heading, body in template.parse(document).items()}
+    bodies = {h: body.split("\n") for h, body in template.parse(document).items() if h}
     costs = {h: [counter.count_text(line) + 1 for line in lines] for h, lines in bodies.items()}
-    frame = counter.count_text(template.render({}))
-    total = frame + sum(map(sum, costs.values()))
+    sizes = {heading: sum(cost) for heading, cost in costs.items()}
+    total = counter.count_text(template.render({})) + sum(sizes.values())
     while total > max_tokens and any(costs.values()):
-        longest = max(costs, key=lambda heading: sum(costs[heading]))
-        total -= costs[longest].pop(0)
-        bodies[longest].pop(0)
+        longest = max((h for h in sizes if costs[h]), key=lambda heading: sizes[heading])
+        third = len(bodies[longest]) // 3
+        cost = costs[longest].pop(third)
+        bodies[longest].pop(third)
+        sizes[longest] -= cost
+        total -= cost
     return template.render({heading: "\n".join(lines) for heading, lines in bodies.items()})

@@ -1,15 +1,13 @@
 """One prompt without a screen: text, one JSON object, or JSON lines as things happen."""
 
-import dataclasses
 import json
 import sys
 from collections.abc import Callable
 from contextlib import aclosing
 from enum import IntEnum
-from pathlib import Path
 from typing import Literal, TextIO, TypeAlias
 
-from pydantic import BaseModel, JsonValue
+from pydantic_core import to_jsonable_python
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import (
@@ -23,7 +21,7 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
-from agent_tui.messages import ImageContent
+from agent_tui.messages import ImageContent, JsonObject
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -60,30 +58,10 @@ async def print_turn(
     return watcher.close()
 
 
-def event_json(event: AgentEvent) -> dict[str, JsonValue]:
+def event_json(event: AgentEvent) -> JsonObject:
     """An event as JSON: ``type`` is its class name, fields as in `agent_tui.events`."""
-    fields = {item.name: getattr(event, item.name) for item in dataclasses.fields(event)}
-    return {"type": type(event).__name__, **{key: _plain(value) for key, value in fields.items()}}
-
-
-def _plain(value: object) -> JsonValue:
-    match value:
-        case BaseModel():
-            return value.model_dump(mode="json", by_alias=True, exclude_none=True)
-        case Path():
-            return str(value)
-        case tuple() | list():
-            return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-        case dict():
-            return {str(k): _plain(v) for k, v in value.items()}  # pyright: ignore
-        case str() | int() | float() | bool() | None:
-            return value
-        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {
-                item.name: _plain(getattr(value, item.name)) for item in dataclasses.fields(value)
-            }
-        case _:
-            return str(value)
+    fields: JsonObject = to_jsonable_python(event, by_alias=True, exclude_none=True)
+    return {"type": type(event).__name__, **fields}
 
 
 class _Watcher:
@@ -152,7 +130,7 @@ class _JsonWatcher(_Watcher):
         print(json.dumps(self.result(code), ensure_ascii=False), file=self.out, flush=True)
         return code
 
-    def result(self, code: ExitCode) -> dict[str, JsonValue]:
+    def result(self, code: ExitCode) -> JsonObject:
         """The one object of ``json``, and the last of ``stream-json``."""
         runtime = self.runtime
         return {

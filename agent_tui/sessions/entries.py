@@ -7,10 +7,13 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from agent_tui.messages import (
+    ImageContent,
     Message,
     Stored,
     TextContent,
+    ThinkingContent,
     ThinkingLevel,
+    ToolCall,
     Usage,
     UserContent,
 )
@@ -21,6 +24,14 @@ FORMAT_VERSION = 3
 def timestamp_now() -> str:
     """The present time as ISO 8601 in UTC with milliseconds, as pi writes it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def milliseconds(timestamp: str) -> int:
+    """An ISO 8601 timestamp as milliseconds since 1970; 0 where it cannot be read."""
+    try:
+        return int(datetime.fromisoformat(timestamp).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return 0
 
 
 def new_entry_id(taken: "frozenset[str] | set[str] | dict[str, object]") -> str:
@@ -126,12 +137,20 @@ class CompactionEntry(_Entry):
     usage: Usage | None = None
 
 
+EditContent: TypeAlias = Annotated[
+    TextContent | ImageContent | ThinkingContent | ToolCall, Field(discriminator="type")
+]
+
+
 class ContextEditEntry(_Entry):
-    """For the model only: replace (or with null omit) the content of an earlier message."""
+    """For the model only: replace (or with null omit) the content of an earlier message.
+
+    Parts that do not fit the role of the message are passed over; see `build_context`.
+    """
 
     type: Literal["context_edit"] = "context_edit"
     target_id: str
-    replacement: str | tuple[UserContent, ...] | None = None
+    replacement: str | tuple[EditContent, ...] | None = None
     tier: int = 0
     batch: str = ""
 

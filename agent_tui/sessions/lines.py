@@ -1,10 +1,11 @@
 """One line of a session file, from bytes to a value and back."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticSerializationError
 
 from agent_tui.messages import JsonObject
@@ -14,13 +15,13 @@ from agent_tui.sessions.entries import (
     Entry,
     Header,
     KnownEntry,
+    MessageEntry,
     UnknownEntry,
+    milliseconds,
 )
 from agent_tui.sessions.text import repair_json
 
-_KNOWN_ENTRY: TypeAdapter[KnownEntry] = TypeAdapter(
-    KnownEntry, config=ConfigDict(defer_build=True)
-)
+_KNOWN_ENTRY: TypeAdapter[KnownEntry] = TypeAdapter(KnownEntry, config=ConfigDict(defer_build=True))
 _KNOWN_TYPES = frozenset(
     {
         "message",
@@ -41,7 +42,7 @@ _MOST_MENDS = 40
 _THINKING_LEVELS = {"minimal": "low", "xhigh": "high", "max": "high", "none": "off"}
 """Levels other programs write, and the nearest one of ours."""
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
+ValueT = TypeVar("ValueT")
 
 
 class UnreadableLineError(ValueError):
@@ -77,7 +78,7 @@ def read_line(line: bytes) -> ReadLine:
         if "recursion limit" in error.errors(include_url=False, include_input=False)[0]["msg"]:
             raise UnreadableLineError("nested too deeply") from error
         return _read_with_care(line)
-    return ReadLine(entry, names_parent="parent_id" in entry.model_fields_set)
+    return ReadLine(_dated(entry), names_parent="parent_id" in entry.model_fields_set)
 
 
 def encode_header(header: Header) -> bytes:
@@ -89,7 +90,7 @@ def encode_entry(entry: Entry) -> bytes:
     """`entry` as a line, line end included; ``type`` and the ids stand first.
 
     Raises:
-        PydanticSerializationError: A text holds lone surrogates; see `repair_entry`.
+        PydanticSerializationError, UnicodeEncodeError: A text holds lone surrogates.
     """
     head: JsonObject = {"type": entry.type, "id": entry.id, "parentId": entry.parent_id}
     head["timestamp"] = entry.timestamp
@@ -104,16 +105,18 @@ def encode_entry(entry: Entry) -> bytes:
     return joined.encode("utf-8") + b"\n"
 
 
-def repair_entry(entry: Entry) -> Entry:
-    """`entry` as it can be written; the same object unless a text holds lone surrogates."""
+def encode_repaired(entry: Entry) -> tuple[Entry, bytes]:
+    """`entry` and its line; where a text holds lone surrogates, a repaired entry and its line."""
     try:
-        encode_entry(entry)
+        return entry, encode_entry(entry)
     except (PydanticSerializationError, UnicodeEncodeError):
-        repaired = repair_json(entry.model_dump(by_alias=True))
-        if isinstance(entry, UnknownEntry):
-            return UnknownEntry.model_validate(repaired)
-        return _KNOWN_ENTRY.validate_python(repaired)
-    return entry
+        data = repair_json(entry.model_dump(by_alias=True))
+        repaired: Entry = (
+            UnknownEntry.model_validate(data)
+            if isinstance(entry, UnknownEntry)
+            else _KNOWN_ENTRY.validate_python(data)
+        )
+        return repaired, encode_entry(repaired)
 
 
 def _read_with_care(line: bytes) -> ReadLine:
@@ -157,28 +160,39 @@ def _to_value(data: JsonObject, notes: list[str]) -> ReadLine:
     shaped = _as_present_format(data)
     entry: Entry | None = None
     if shaped.get("type") in _KNOWN_TYPES:
-        entry = _validate_mended(_KNOWN_ENTRY, shaped, notes)
+        entry = _validate_mended(_KNOWN_ENTRY.validate_python, shaped, notes)
         if entry is None:
             notes.append(f"not a usable {shaped['type']}; kept, but not shown to the model")
     if entry is None:
         entry = _read_unknown(shaped, notes)
     return ReadLine(
-        entry,
+        _dated(entry),
         tuple(notes),
         names_parent,
         kept_index if isinstance(kept_index, int) else None,
     )
 
 
+def _dated(entry: Entry) -> Entry:
+    """`entry` with times that come from the file alone: the default of a missing one is now."""
+    changes: dict[str, object] = {}
+    if "timestamp" not in entry.model_fields_set:
+        changes["timestamp"] = ""
+    if isinstance(entry, MessageEntry) and "timestamp" not in entry.message.model_fields_set:
+        written_at = "" if changes else entry.timestamp
+        dated = {"timestamp": milliseconds(written_at)}
+        changes["message"] = entry.message.model_copy(update=dated)
+    return entry.model_copy(update=changes) if changes else entry
+
+
 def _read_header(data: JsonObject, notes: list[str]) -> Header:
     level = data.get("thinkingLevel")
     if isinstance(level, str):
         data = {**data, "thinkingLevel": _THINKING_LEVELS.get(level, level)}
-    if "version" not in data:
-        data = {**data, "version": 1}
+    data = {"version": 1, "timestamp": "", **data}
     if "parentSession" not in data and isinstance(data.get("branchedFrom"), str):
         data = {**data, "parentSession": data["branchedFrom"]}
-    header = _validate_mended(TypeAdapter(Header), data, notes)
+    header = _validate_mended(Header.model_validate, data, notes)
     assert header is not None, "every field of a header has a default"
     return header
 
@@ -187,7 +201,7 @@ def _read_unknown(data: JsonObject, notes: list[str]) -> Entry:
     if not isinstance(data.get("type"), str):
         notes.append("no entry type; kept, but not shown to the model")
         data = {**data, "type": "unknown"}
-    entry = _validate_mended(TypeAdapter(UnknownEntry), data, notes)
+    entry = _validate_mended(UnknownEntry.model_validate, data, notes)
     if entry is None:
         raise UnreadableLineError("not an entry")
     return entry
@@ -213,14 +227,14 @@ def _as_present_format(data: JsonObject) -> JsonObject:
 
 
 def _validate_mended(
-    adapter: TypeAdapter[ModelT], data: JsonObject, notes: list[str]
-) -> ModelT | None:
+    validate: Callable[[JsonValue], ValueT], data: JsonObject, notes: list[str]
+) -> ValueT | None:
     """Validate `data`, leaving out what is wrong piece by piece; None if nothing usable is left."""
     mended: JsonValue = data
     mend_notes: list[str] = []
     for _ in range(_MOST_MENDS):
         try:
-            value = adapter.validate_python(mended)
+            value = validate(mended)
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
             where, reason = max(
@@ -242,13 +256,15 @@ def _resolve(data: JsonValue, detail: ErrorDetails) -> tuple[str | int, ...]:
     """The keys that really lead to the fault; pydantic also names union members on the way."""
     where: list[str | int] = []
     for part in detail["loc"]:
-        if isinstance(data, dict) and isinstance(part, str) and part in data:
-            data = data[part]
-        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
-            data = data[part]
-        else:
-            continue
-        where.append(part)
+        match data, part:
+            case dict(), str() if part in data:
+                data = data[part]
+                where.append(part)
+            case list(), int() if part < len(data):
+                data = data[part]
+                where.append(part)
+            case _:
+                pass
     return tuple(where)
 
 
@@ -260,7 +276,8 @@ def _without(data: JsonValue, where: tuple[str | int, ...]) -> JsonValue:
         if rest:
             copied[str(first)] = _without(data[str(first)], rest)
         return copied
-    assert isinstance(data, list) and isinstance(first, int)
+    assert isinstance(data, list)
+    assert isinstance(first, int)
     items = list(data)
     if rest:
         items[first] = _without(items[first], rest)

@@ -1,15 +1,12 @@
 """One session: an append-only file and its in-memory twin."""
 
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
 from agent_tui.config import Durability
 from agent_tui.errors import SessionError
-from agent_tui.paths import make_private_dir
 from agent_tui.sessions.entries import (
     FORMAT_VERSION,
     CompactionEntry,
@@ -18,17 +15,11 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
     new_entry_id,
 )
-from agent_tui.sessions.files import (
-    AppendFile,
-    DiskFile,
-    OpenFile,
-    describe_fault,
-    sync_folder,
-    write_new_file,
-)
-from agent_tui.sessions.lines import encode_entry, encode_header, repair_entry
+from agent_tui.sessions.files import DiskFile, OpenFile, describe_fault
+from agent_tui.sessions.lines import encode_header, encode_repaired
 from agent_tui.sessions.lock import SessionInUseError, SessionLock
 from agent_tui.sessions.parse import ParsedSession, parse_session
+from agent_tui.sessions.writer import SessionWriter
 
 __all__ = ["SessionInUseError", "SessionLog"]
 
@@ -36,41 +27,31 @@ EntryT = TypeVar("EntryT", bound=Entry)
 
 
 class SessionLog:
-    """Entries of one session, each written before it is part of the twin.
+    """Entries of one session, each in the file before it is part of the twin.
 
-    Build it with `create`, `open` or, with the lines written at once, `write`. An append that
-    fails leaves the twin as it was; what it may have left in the file is closed off with a
-    line end by the next one. Nothing is ever cut off or overwritten. One thread uses a log.
+    Build it with `create`, `open` or, with its first entries written at once, `write`. An
+    append that fails leaves the twin as it was. One thread uses a log.
     """
 
     def __init__(
         self,
         path: Path | None,
-        parsed: ParsedSession,
-        durability: Durability,
-        open_file: OpenFile,
+        header: Header,
+        writer: SessionWriter | None,
+        parsed: ParsedSession | None = None,
         *,
-        lock: SessionLock | None = None,
         is_read_only: bool = False,
-        exists: bool = False,
     ) -> None:
+        entries = parsed.entries if parsed else ()
         self.path = path
-        self.header = parsed.header
-        self._warnings = parsed.warnings
-        self._durability: Durability = durability
-        self._open_file = open_file
-        self._lock = lock
+        self.header = header
+        self._writer = writer
+        self._warnings = parsed.warnings if parsed else ()
         self._is_read_only = is_read_only
-        self._exists = exists
-        self._has_header = parsed.has_header
-        self._ends_clean = parsed.ends_clean
-        self._needs_migration = exists and parsed.has_header and parsed.header.version < 3
-        self._file: AppendFile | None = None
         self._is_closed = False
-        self._has_unsynced = False
-        self._by_id = {entry.id: entry for entry in parsed.entries}
-        self._entries: tuple[Entry, ...] | None = parsed.entries
-        self._leaf_id = parsed.entries[-1].id if parsed.entries else None
+        self._by_id = {entry.id: entry for entry in entries}
+        self._entries: tuple[Entry, ...] | None = entries
+        self._leaf_id = entries[-1].id if entries else None
         self._path_entries: tuple[Entry, ...] | None = None
 
     @classmethod
@@ -83,7 +64,8 @@ class SessionLog:
         open_file: OpenFile = DiskFile,
     ) -> Self:
         """A new, empty session. The file is made by the first append; None: memory only."""
-        return cls(path, _new_session(header), durability, open_file)
+        writer = SessionWriter(path, durability, open_file, lock=None) if path else None
+        return cls(path, header, writer)
 
     @classmethod
     def open(
@@ -103,22 +85,22 @@ class SessionLog:
             SessionInUseError: Another process writes it; `read_only` works all the same.
             SessionError: The file cannot be read, or is no session.
         """
-        lock = None if read_only else SessionLock(_existing(path))
+        if not path.is_file():
+            raise SessionError(
+                f"{path} does not exist.", "`agent-tui sessions list` shows all sessions."
+            )
+        lock = None if read_only else SessionLock(path)
         try:
-            try:
-                data = path.read_bytes()
-            except OSError as error:
-                raise describe_fault(path, "read", error) from error
-            parsed = parse_session(data, fallback_id=path.stem.rpartition("_")[2])
-            if not parsed.looks_like_session:
-                raise SessionError(f"{path} is not a session file.", "Nothing in it is an entry.")
+            parsed = _read(path)
         except SessionError:
             if lock is not None:
                 lock.release()
             raise
-        return cls(
-            path, parsed, durability, open_file, lock=lock, is_read_only=read_only, exists=True
-        )
+        writer = None
+        if lock is not None:
+            writer = SessionWriter(path, durability, open_file, lock)
+            writer.resume(parsed)
+        return cls(path, parsed.header, writer, parsed, is_read_only=read_only)
 
     @classmethod
     def write(
@@ -136,18 +118,14 @@ class SessionLog:
             SessionError: The file could not be written; there is none then.
         """
         log = cls.create(path, header, durability, open_file=open_file)
-        placed, leaf_id = log._place(entries)
-        if path is not None:
-            lines = encode_header(header) + b"".join(encode_entry(entry) for entry in placed)
+        placed, lines = log._place(entries)
+        if log._writer is not None:
             try:
-                make_private_dir(path.parent)
-                log._lock = SessionLock(path)
-                write_new_file(path, lines, open_file, sync=durability != "none")
-            except OSError as error:
+                log._writer.write_whole(encode_header(header) + lines)
+            except SessionError:
                 log.close()
-                raise describe_fault(path, "written", error) from error
-            log._exists = log._has_header = True
-        log._commit(placed, leaf_id)
+                raise
+        log._commit(placed)
         return log
 
     @property
@@ -200,10 +178,12 @@ class SessionLog:
         if self._is_read_only or self._is_closed:
             state = "closed" if self._is_closed else "open read-only"
             raise SessionError(f"Session {self.header.id} is {state}.", "Fork it to go on.")
-        placed, leaf_id = self._place(entries)
-        if self.path is not None and placed:
-            self._write(self.path, placed)
-        self._commit(placed, leaf_id)
+        placed, lines = self._place(entries)
+        if self._writer is not None and placed:
+            self._writer.write(self.header, self.entries, lines)
+            if self.header.version < FORMAT_VERSION:
+                self.header = self.header.model_copy(update={"version": FORMAT_VERSION})
+        self._commit(placed)
         return placed
 
     def branch_to(self, entry_id: str | None) -> None:
@@ -235,25 +215,14 @@ class SessionLog:
         Raises:
             SessionError: The disk reports an error; what was written may not survive a crash.
         """
-        if self._file is None or self.path is None or not self._has_unsynced:
-            return
-        if self._durability != "none":
-            try:
-                self._file.sync()
-            except OSError as error:
-                raise describe_fault(self.path, "brought to the disk", error) from error
-        self._has_unsynced = False
+        if self._writer is not None:
+            self._writer.sync()
 
     def close(self) -> None:
-        """Let go of file and lock; a second call does nothing."""
+        """Sync and let go of file and lock; a second call does nothing."""
         self._is_closed = True
-        try:
-            self.sync()
-        finally:
-            self._close_file()
-            if self._lock is not None:
-                self._lock.release()
-                self._lock = None
+        if self._writer is not None:
+            self._writer.close()
 
     def __enter__(self) -> Self:
         return self
@@ -266,100 +235,39 @@ class SessionLog:
     ) -> None:
         self.close()
 
-    def _place(self, entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], str | None]:
-        """`entries` with ids, as a chain below the leaf, and the leaf after them."""
+    def _place(self, entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], bytes]:
+        """`entries` with ids, as a chain below the leaf, and their lines."""
         taken = set(self._by_id)
         parent_id = self._leaf_id
         placed: list[Entry] = []
+        lines: list[bytes] = []
         for entry in entries:
             own_id = entry.id if entry.id and entry.id not in taken else new_entry_id(taken)
             changes: dict[str, object] = {"id": own_id, "parent_id": parent_id}
             if isinstance(entry, CompactionEntry) and not entry.first_kept_entry_id:
                 changes["first_kept_entry_id"] = own_id
-            placed.append(repair_entry(entry.model_copy(update=changes)))
+            present, line = encode_repaired(entry.model_copy(update=changes))
+            placed.append(present)
+            lines.append(line)
             taken.add(own_id)
             parent_id = own_id
-        return tuple(placed), parent_id
+        return tuple(placed), b"".join(lines)
 
-    def _commit(self, placed: Sequence[Entry], leaf_id: str | None) -> None:
+    def _commit(self, placed: Sequence[Entry]) -> None:
+        if not placed:
+            return
         self._by_id.update((entry.id, entry) for entry in placed)
-        self._leaf_id = leaf_id
+        self._leaf_id = placed[-1].id
         self._entries = None
         self._path_entries = None
 
-    def _write(self, path: Path, placed: Sequence[Entry]) -> None:
-        lines = b"".join(encode_entry(entry) for entry in placed)
-        try:
-            if not self._exists:
-                self._create_file(path, encode_header(self.header) + lines)
-            elif self._needs_migration:
-                self._migrate(path, lines)
-            else:
-                self._extend_file(path, lines)
-        except OSError as error:
-            self._ends_clean = False
-            self._close_file()
-            raise describe_fault(path, "written", error) from error
 
-    def _create_file(self, path: Path, lines: bytes) -> None:
-        make_private_dir(path.parent)
-        if self._lock is None:
-            self._lock = SessionLock(path)
-        self._file = self._open_file(path, True)
-        try:
-            self._put(lines)
-        except OSError:
-            with suppress(OSError):
-                path.unlink()
-            raise
-        if self._durability != "none":
-            sync_folder(path.parent)
-        self._exists = self._has_header = True
-
-    def _extend_file(self, path: Path, lines: bytes) -> None:
-        if not self._has_header:
-            lines = encode_header(self.header) + lines
-        if not self._ends_clean:
-            lines = b"\n" + lines
-        if self._file is None:
-            self._file = self._open_file(path, False)
-        self._put(lines)
-        self._ends_clean = self._has_header = True
-
-    def _put(self, lines: bytes) -> None:
-        assert self._file is not None
-        self._file.write(lines)
-        self._has_unsynced = True
-        if self._durability == "entry":
-            self._file.sync()
-            self._has_unsynced = False
-
-    def _migrate(self, path: Path, lines: bytes) -> None:
-        header = self.header.model_copy(update={"version": FORMAT_VERSION})
-        before = b"".join(encode_entry(repair_entry(entry)) for entry in self.entries)
-        original = path.with_name(f"{path.name}.v{self.header.version}.bak")
-        if not original.exists():
-            os.link(path, original)
-        whole = encode_header(header) + before + lines
-        write_new_file(path, whole, self._open_file, sync=self._durability != "none")
-        self.header = header
-        self._needs_migration = False
-        self._ends_clean = True
-
-    def _close_file(self) -> None:
-        if self._file is not None:
-            with suppress(OSError):
-                self._file.close()
-            self._file = None
-
-
-def _new_session(header: Header) -> ParsedSession:
-    return ParsedSession(
-        header, (), (), has_header=False, ends_clean=True, looks_like_session=True
-    )
-
-
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise SessionError(f"{path} does not exist.", "`agent-tui sessions list` shows them all.")
-    return path
+def _read(path: Path) -> ParsedSession:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise describe_fault(path, "read", error) from error
+    parsed = parse_session(data, fallback_id=path.stem.rpartition("_")[2])
+    if not parsed.looks_like_session:
+        raise SessionError(f"{path} is not a session file: no line of it is an entry.")
+    return parsed

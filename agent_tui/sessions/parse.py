@@ -1,7 +1,7 @@
 """Reading a session file: bytes to header, entries and what was wrong. Pure; never raises."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -49,6 +49,8 @@ def _parse(data: bytes, fallback_id: str) -> ParsedSession:
         if line and not line.isspace():
             reader.take(number, line, is_torn=number == torn_number)
     header = reader.header or Header(id=fallback_id or "unknown", timestamp="", cwd="")
+    if "id" not in header.model_fields_set:
+        header = header.model_copy(update={"id": fallback_id or "unknown"})
     has_ids = header.version > 1 or any(item.entry.id for item in reader.found)
     linked = link_entries(reader.found, has_ids=has_ids)
     warnings = [*reader.warnings, *linked.warnings]
@@ -74,7 +76,7 @@ def _parse(data: bytes, fallback_id: str) -> ParsedSession:
 
 
 @contextmanager
-def _paused_garbage_collection() -> Iterator[None]:
+def _paused_garbage_collection() -> Generator[None]:
     """Entries hold no cycles, but each pass looks at all of them: 2/3 of the time at 100 MB."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,6 +1,7 @@
 """What a tool is: a spec for the model, a look ahead for the person, and a run."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -95,9 +96,12 @@ class ToolContext:
             target = self.cwd / Path(path).expanduser()
             if path.startswith("@") and not os.path.lexists(target):
                 target = self.cwd / Path(path[1:]).expanduser()
-            return target.resolve()
+            resolved = target.resolve()
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                resolved.lstat()
+            return resolved
         except (OSError, RuntimeError, ValueError) as error:
-            raise ToolError(f"{path!r} cannot be used as a path: {error}") from error
+            raise ToolError(f"{path[:200]!r} cannot be used as a path: {_reason(error)}") from error
 
     def shown(self, path: Path) -> str:
         """`path` as it is named to the model and the person: relative inside the workspace."""
@@ -166,6 +170,10 @@ class Toolbox(Protocol):
             ToolError: unknown tool, wrong arguments, or a call that cannot work.
         """
         ...
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or "") if isinstance(error, OSError) else str(error)
 
 
 async def in_thread(work: Callable[[], ToolOutput]) -> ToolOutput:

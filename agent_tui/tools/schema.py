@@ -96,16 +96,30 @@ def _mended_object(given: JsonObject, schema: JsonObject) -> JsonObject:
     if not isinstance(properties, dict):
         return given
     needed = required if isinstance(required, list) else []
+    known = _names(schema)
     mended: JsonObject = {}
     for key, value in given.items():
         synonym = _SYNONYMS.get(key, key)
-        if key not in properties and synonym in properties and synonym not in given:
+        if key not in properties and synonym in known and synonym not in given:
             key = synonym
         if value is None and key not in needed:
             continue
         expected = properties.get(key)
         mended[key] = _mended(value, expected) if isinstance(expected, dict) else value
     return mended
+
+
+def _names(schema: JsonObject) -> set[str]:
+    """The argument names of an object and of the objects in its lists."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return set()
+    names = set(properties)
+    for inner in properties.values():
+        items = inner.get("items") if isinstance(inner, dict) else None
+        if isinstance(items, dict):
+            names |= _names(items)
+    return names
 
 
 def _mended(value: JsonValue, schema: JsonObject) -> JsonValue:

@@ -37,41 +37,46 @@ class WalkedFile:
     entry: os.DirEntry[str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """A folder being walked: its path with a slash, the rules in it, and what is left of it."""
+
+    folder: str
+    rules: tuple[_IgnoreFile, ...]
+    entries: Iterator[os.DirEntry[str]]
+
+
 def walk_files(
-    root: Path, below: str = "", *, deadline: float | None = None, include_ignored: bool = False
+    root: Path, below: str = "", *, deadline: float | None = None
 ) -> Iterator[WalkedFile]:
-    """Every file under `root`/`below`, folders in name order, links not followed.
+    """Every file under `root`/`below` in path order, links not followed.
 
     Args:
         root: Where ignore rules start and what paths are relative to.
         below: Relative folder to begin at; rules of the folders above it hold.
         deadline: `time.monotonic()` value at which the walk ends early.
-        include_ignored: Leave out version control folders only.
     """
     rules: tuple[_IgnoreFile, ...] = ()
     prefix = below.strip("/")
     prefix = f"{prefix}/" if prefix and prefix != "." else ""
-    if not include_ignored:
-        for depth in range(prefix.count("/")):
-            folder = "/".join(prefix.split("/")[:depth])
-            rules = _with_rules_of(root, f"{folder}/" if folder else "", rules)
-    pending = [(prefix, rules)]
+    for depth in range(prefix.count("/")):
+        folder = "/".join(prefix.split("/")[:depth])
+        rules = _with_rules_of(root, f"{folder}/" if folder else "", rules)
+    pending = [_opened(root, prefix, rules)]
     while pending:
-        folder, rules = pending.pop()
-        if deadline is not None and time.monotonic() > deadline:
-            return
-        entries = _entries(root / folder)
-        if not include_ignored and any(entry.name == ".gitignore" for entry in entries):
-            rules = _with_rules_of(root, folder, rules)
-        subfolders: list[tuple[str, tuple[_IgnoreFile, ...]]] = []
-        for entry in entries:
-            relative = folder + entry.name
-            if _is_folder(entry):
-                if entry.name not in _ALWAYS_SKIPPED and not _ignored(f"{relative}/", rules):
-                    subfolders.append((f"{relative}/", rules))
-            elif not _ignored(relative, rules):
+        level = pending[-1]
+        entry = next(level.entries, None)
+        if entry is None:
+            pending.pop()
+            continue
+        relative = level.folder + entry.name
+        if not _is_folder(entry):
+            if not _ignored(relative, level.rules):
                 yield WalkedFile(relative, entry)
-        pending.extend(reversed(subfolders))
+        elif entry.name not in _ALWAYS_SKIPPED and not _ignored(f"{relative}/", level.rules):
+            if deadline is not None and time.monotonic() > deadline:
+                return
+            pending.append(_opened(root, f"{relative}/", level.rules))
 
 
 def project_files(root: Path, limit: int) -> list[str]:
@@ -132,6 +137,13 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
             return sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return []
+
+
+def _opened(root: Path, folder: str, rules: tuple[_IgnoreFile, ...]) -> _Level:
+    entries = _entries(root / folder)
+    if any(entry.name == ".gitignore" for entry in entries):
+        rules = _with_rules_of(root, folder, rules)
+    return _Level(folder, rules, iter(entries))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

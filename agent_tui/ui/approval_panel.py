@@ -5,11 +5,11 @@ the focus. A key or a click that was meant for something else can so never answe
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
@@ -52,7 +52,7 @@ class OptionLine(Static):
 
         def __init__(self, choice: Choice) -> None:
             super().__init__()
-            self.choice = choice
+            self.choice: Choice = choice
 
     def __init__(self, option: Option) -> None:
         super().__init__(classes="approval-option", markup=False)
@@ -83,7 +83,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         quiet_s: Seconds without a key before the panel takes keys and clicks.
     """
 
-    BINDINGS = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(o.key, f"answer('{o.choice}')", o.label, show=False) for o in OPTIONS),
         Binding("up,k", "scroll_body(-1)", "Scroll up", show=False),
         Binding("down,j", "scroll_body(1)", "Scroll down", show=False),
@@ -183,12 +183,16 @@ class ApprovalPanel(Vertical, can_focus=True):
         request = self.request
         if not self.is_armed or request is None:
             return
-        if choice == "words":
-            self._words.display = True
-            self._words.focus()
-            self._hint("enter sends · esc goes back")
-        elif choice in ("once", "no") or request.session_rule:
-            self.post_message(self.Answered(request.id, ApprovalAnswer(choice)))
+        match choice:
+            case "words":
+                self._words.display = True
+                self._words.focus()
+                self._hint("enter sends · esc goes back")
+            case "once" | "no":
+                self.post_message(self.Answered(request.id, ApprovalAnswer(choice)))
+            case "session" | "project":
+                if request.session_rule:
+                    self.post_message(self.Answered(request.id, ApprovalAnswer(choice)))
 
     def action_scroll_body(self, step: int) -> None:
         """Scroll what would happen."""

@@ -1,7 +1,7 @@
 """What the screen is built from; filled in by the composition root."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -57,6 +57,10 @@ class FirstRun:
     keep_key: Callable[[str, str], None]
 
 
+async def _nothing() -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class UiOptions:
     """Everything `AgentApp` needs.
@@ -69,8 +73,11 @@ class UiOptions:
         notices: Other lines to tell at the start.
         first_prompt: Sent at once, as if it had been typed.
         resume: A session to open at the start (``-r ID``, ``-c``), by path, id or name.
+        keeps_model: Go on with the runtime's model instead of the opened session's.
         opens_picker: Open the session picker at the start (``-r`` without an id).
         first_run: Offer the chooser, as no model can be used yet; None where one can.
+        warm: Gets the provider ready; awaited in the background after the first paint.
+        close: Stops the provider; awaited once the conversation is closed.
         history_file: Where sent prompts are kept; None keeps them in memory.
         welcome: A line under the program's name in an empty chat.
         is_demo: Said in the status bar.
@@ -85,8 +92,11 @@ class UiOptions:
     notices: tuple[str, ...] = ()
     first_prompt: str = ""
     resume: str = ""
+    keeps_model: bool = False
     opens_picker: bool = False
     first_run: FirstRun | None = None
+    warm: Callable[[], Awaitable[None]] = _nothing
+    close: Callable[[], Awaitable[None]] = _nothing
     history_file: Path | None = None
     welcome: str = ""
     is_demo: bool = False

@@ -1,7 +1,7 @@
 """The colours of the chat as Rich styles, all derived from the theme in force."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from rich.style import Style
 from textual.color import Color
@@ -46,6 +46,11 @@ class Palette:
     comment: Style
     name: Style
     type_name: Style
+
+
+def plain_palette() -> Palette:
+    """No colours and no attributes: for what is laid out before a theme is known."""
+    return Palette(**{field.name: Style() for field in fields(Palette)})
 
 
 def make_palette(variables: Mapping[str, str], *, ansi: bool) -> Palette:

@@ -28,14 +28,16 @@ class Line:
 
     `lead` and `tail` count characters of decoration (bars, gutters, padding) at its ends that
     copying leaves out. `joint` is the text that wrapping took out between the row above and this
-    one, or None where this row starts a new line of the source. A click on a row that `toggles`
-    folds or unfolds its block.
+    one, or None where this row starts a new line of the source. A row that `is_decoration`
+    (a rule, a fold mark) is not copied at all. A click on a row that `toggles` folds or unfolds
+    its block.
     """
 
     segments: tuple[Segment, ...]
     lead: int = 0
     tail: int = 0
     joint: str | None = None
+    is_decoration: bool = False
     toggles: bool = False
 
     @property
@@ -133,8 +135,10 @@ def padded(line: Line, width: int, style: Style, label: str = "") -> Line:
 def copied_text(lines: Iterable[Line]) -> str:
     """The source text of rows: wrapped rows are joined again, decoration is left out."""
     pieces: list[str] = []
-    for number, line in enumerate(lines):
-        if number:
+    for line in lines:
+        if line.is_decoration:
+            continue
+        if pieces:
             pieces.append("\n" if line.joint is None else line.joint)
         pieces.append(line.text)
     return "".join(pieces)

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from agent_tui.ui.options import UiOptions, UiOutcome
 from agent_tui.ui.sanitise import safe_text
@@ -32,20 +32,26 @@ def farewell(options: UiOptions) -> str:
     if log.path is None or not log.entries:
         return ""
     name = f" ({safe_text(log.name, keep_newlines=False)})" if log.name else ""
-    return f"Session {log.header.id[:8]}{name} is kept. Go on with: agent-tui -r {log.header.id[:8]}\n"
+    short_id = log.header.id[:8]
+    return f"Session {short_id}{name} is kept. Go on with: agent-tui -r {short_id}\n"
 
 
 def leave_on_signals(app: "AgentApp") -> None:
-    """Leave in order on SIGTERM and SIGHUP: Textual alone would leave mouse reporting, the
-    alternate screen and the keyboard protocol switched on.
+    """Leave in order on SIGTERM and SIGHUP.
+
+    Textual alone would leave mouse reporting, the alternate screen and the keyboard protocol
+    switched on.
     """
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, app.exit, UiOutcome(128 + number), 128 + number)
 
 
-def set_title(out: TextIO, title: str) -> None:
-    """Set the terminal's title (OSC 2); what could end the sequence early is taken out."""
-    text = safe_text(title, keep_newlines=False)[:MAX_TITLE_CHARS]
-    out.write(f"\x1b]2;{text}\x07")
-    out.flush()
+def title_sequence(title: str) -> str:
+    """The bytes that set the terminal's title (OSC 2), without what could end them early."""
+    return f"\x1b]2;{safe_text(title, keep_newlines=False)[:MAX_TITLE_CHARS]}\x07"
+
+
+SAVE_TITLE = "\x1b[22;2t"
+RESTORE_TITLE = "\x1b[23;2t"
+"""xterm's title stack; terminals without one ignore both."""

@@ -74,7 +74,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Failure:
-    """An answer with a status other than 200."""
+    """An answer in one piece: a refusal or, among `OpenAiServer.pages`, any page."""
 
     status: int
     body: str
@@ -158,7 +158,10 @@ def overloaded() -> Failure:
 
 
 class OpenAiServer:
-    """The server; a context manager. `pages` answers other paths with JSON, by exact path."""
+    """The server; a context manager.
+
+    `pages` answers other paths, by exact path: a `Failure` as it is, anything else as JSON.
+    """
 
     def __init__(self, port: int = 0) -> None:
         self.requests: list[RecordedRequest] = []
@@ -279,19 +282,17 @@ class OpenAiServer:
     ) -> None:
         if not request.path.endswith("/chat/completions"):
             page = self.pages.get(request.path)
-            found = page is not None
-            await _send_whole(writer, 200 if found else 404, json.dumps(page if found else {}))
+            whole = page if isinstance(page, Failure) else _page(page)
+            await _send_whole(writer, whole)
             return
         if not self._script:
-            await _send_whole(writer, 500, json.dumps({"error": {"message": "script is over"}}))
+            await _send_whole(writer, failure(500, "script is over"))
             return
         item = self._script.popleft()
         answer = item(request) if callable(item) else item
         match answer:
             case Failure():
-                await _send_whole(
-                    writer, answer.status, answer.body, answer.content_type, answer.headers
-                )
+                await _send_whole(writer, answer)
             case NoHeaders(reset=True):
                 _reset(writer)
             case NoHeaders():
@@ -388,16 +389,14 @@ async def _read_request(reader: asyncio.StreamReader) -> RecordedRequest | None:
     return RecordedRequest(method, path, headers, json.loads(raw) if raw else None)
 
 
-async def _send_whole(
-    writer: asyncio.StreamWriter,
-    status: int,
-    body: str,
-    content_type: str = "application/json",
-    headers: Mapping[str, str] | None = None,
-) -> None:
-    raw = body.encode()
-    lines = [f"HTTP/1.1 {status} Scripted", f"Content-Type: {content_type}"]
-    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+def _page(value: Any) -> Failure:
+    return Failure(404 if value is None else 200, json.dumps(value))
+
+
+async def _send_whole(writer: asyncio.StreamWriter, answer: Failure) -> None:
+    raw = answer.body.encode()
+    lines = [f"HTTP/1.1 {answer.status} Scripted", f"Content-Type: {answer.content_type}"]
+    lines += [f"{name}: {value}" for name, value in answer.headers.items()]
     lines += [f"Content-Length: {len(raw)}", "Connection: close", "", ""]
     writer.write("\r\n".join(lines).encode() + raw)
     await writer.drain()

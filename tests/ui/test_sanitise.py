@@ -52,7 +52,8 @@ def test_printable_text_comes_back_unchanged(text: str):
 
 
 @pytest.mark.parametrize(
-    "text", ["👩‍💻 codes", "1️⃣", "❤️", "می‌خواهم", "क्‍ष", "naïve e\u0301", "日本語", "👍🏽", "d[key] [/foo]"]
+    "text",
+    ["👩‍💻 codes", "1️⃣", "❤️", "می‌خواهم", "क्‍ष", "naïve e\u0301", "日本語", "👍🏽", "d[key] [/foo]"],
 )
 def test_joiners_and_selectors_stay_where_they_belong_to_the_writing(text: str):
     assert safe_text(text) == text

@@ -19,7 +19,22 @@ from agent_tui.ui.styled_lines import (
 
 PLAIN = Style()
 pieces = st.sampled_from(
-    ["a", "word", " ", "   ", "日本", "語。", "👩‍💻", "e\u0301", "❤️", "x" * 30, "-", "한글", "\u0301", "🇩🇪"]
+    [
+        "a",
+        "word",
+        " ",
+        "   ",
+        "日本",
+        "語。",
+        "👩‍💻",
+        "e\u0301",
+        "❤️",
+        "x" * 30,
+        "-",
+        "한글",
+        "\u0301",
+        "🇩🇪",
+    ]
 )
 logical_lines = st.lists(st.lists(pieces, max_size=6).map("".join), max_size=8).map(
     lambda texts: [Segment(safe_text(text, keep_newlines=False), PLAIN) for text in texts]

@@ -39,6 +39,11 @@ class CommandHost(Protocol):
         ...
 
     @property
+    def theme_in_use(self) -> str:
+        """The theme that is shown."""
+        ...
+
+    @property
     def last_reply(self) -> str:
         """The text of the model's last reply, empty if there is none."""
         ...

@@ -11,7 +11,7 @@ async def theme(host: CommandHost, argument: str) -> None:
     if not wanted:
         from agent_tui.ui.screens.theme_picker import ThemePicker
 
-        picked = await host.ask(ThemePicker(host.theme_names))
+        picked = await host.ask(ThemePicker(host.theme_names, host.theme_in_use, host.set_theme))
         if picked is None:
             return
         wanted = picked

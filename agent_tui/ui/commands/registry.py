@@ -32,7 +32,7 @@ class Command:
     argument_hint: str
     aliases: tuple[str, ...]
     refusal: str
-    choices: Choices | None
+    choices: "Choices | None"
     run: CommandFunction
 
     @property
@@ -46,7 +46,7 @@ def command(
     *,
     aliases: tuple[str, ...] = (),
     refusal: str = "",
-    choices: Choices | None = None,
+    choices: "Choices | None" = None,
 ) -> Callable[[CommandFunction], Command]:
     """Make a slash command of a function: its name and its docstring's first line.
 

@@ -5,7 +5,6 @@ from datetime import datetime
 from pathlib import Path
 
 from agent_tui.errors import AgentTuiError
-from agent_tui.sessions.export import to_html, to_jsonl, to_markdown
 from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.commands.host import CommandHost
 from agent_tui.ui.commands.registry import command
@@ -104,6 +103,8 @@ def write_export(kind: str, path: Path, log: SessionLog) -> None:
     Raises:
         OSError: it exists already or cannot be written.
     """
+    from agent_tui.sessions.export import to_html, to_jsonl, to_markdown
+
     match kind:
         case "html":
             text = to_html(log.header, log.path_entries())

@@ -1,9 +1,10 @@
 """The text field of the prompt: which keys write, which make a new line, which are offered."""
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from textual import events
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.widgets import TextArea
 
 from agent_tui.ui.prompt.pastes import mark_before
@@ -23,7 +24,7 @@ class PromptArea(TextArea):
         placeholder: Shown while empty.
     """
 
-    BINDINGS = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+underscore,super+z", "undo", "Undo", show=False),
         Binding("alt+b", "cursor_word_left", "Word left", show=False),
         Binding("alt+f", "cursor_word_right", "Word right", show=False),

@@ -35,9 +35,14 @@ class FileIndex:
         """
         if self._is_stale and self._reading is None:
             self._reading = asyncio.create_task(self._read())
-        if self._read_at is None and self._reading is not None:
-            await asyncio.shield(self._reading)
+        if self._read_at is None:
+            await self.settle()
         return await asyncio.to_thread(rank_paths, self._paths, typed, limit)
+
+    async def settle(self) -> None:
+        """Wait for a listing under way."""
+        if self._reading is not None:
+            await asyncio.shield(self._reading)
 
     async def aclose(self) -> None:
         """Stop a listing under way."""
@@ -71,15 +76,25 @@ def rank_paths(paths: tuple[str, ...], typed: str, limit: int) -> tuple[str, ...
         return tuple(sorted(paths, key=lambda path: (path.count("/"), path)))[:limit]
     wanted = typed.lower()
     inside = [path for path in paths if wanted in path.lower()]
-    inside.sort(key=lambda path: (not _name(path).startswith(wanted), wanted not in _name(path),
-                                  len(path), path))
+    inside.sort(
+        key=lambda path: (
+            not _name(path).startswith(wanted),
+            wanted not in _name(path),
+            len(path),
+            path,
+        )
+    )
     best = inside[:limit]
     if len(best) < limit and len(typed) >= 3:
         from rapidfuzz import fuzz, process  # 20 ms to import, and only needed here
 
         close = process.extract(
-            wanted, paths, scorer=fuzz.partial_ratio, processor=str.lower,
-            limit=limit, score_cutoff=75,
+            wanted,
+            paths,
+            scorer=fuzz.partial_ratio,
+            processor=str.lower,
+            limit=limit,
+            score_cutoff=75,
         )
         known = set(best)
         best += [path for path, _, _ in close if path not in known]

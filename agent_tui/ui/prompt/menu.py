@@ -42,6 +42,11 @@ class CompletionMenu(OptionList, can_focus=False):
         return bool(self.display)
 
     @property
+    def items(self) -> tuple[MenuItem, ...]:
+        """What is offered, best first."""
+        return self._items
+
+    @property
     def current(self) -> MenuItem | None:
         """The highlighted item of an open menu."""
         if not self.is_open or self.highlighted is None:

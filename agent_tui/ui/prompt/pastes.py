@@ -9,6 +9,7 @@ PASTE_CHARS = 1_000
 """A paste longer than either is shown as a mark."""
 
 _MARK = re.compile(r"\[paste #(\d+) [^\]\n]*\]")
+_LONGEST_MARK = 60
 
 
 def _no_pastes() -> Mapping[int, str]:
@@ -53,7 +54,6 @@ def paste_mark(number: int, text: str) -> str:
 
 def mark_before(text: str) -> int:
     """Length of the mark that `text` ends with, 0 if it ends with none."""
-    last = None
-    for last in _MARK.finditer(text[-40:]):
-        pass
-    return len(last[0]) if last is not None and last.end() == len(text[-40:]) else 0
+    tail = text[-_LONGEST_MARK:]
+    ends = [mark for mark in _MARK.finditer(tail) if mark.end() == len(tail)]
+    return len(ends[0][0]) if ends else 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import assert_never
 
 from textual import on
@@ -72,6 +73,7 @@ class Prompt(Vertical):
         self._pastes: dict[int, str] = {}
         self._walk: HistoryWalk | None = None
         self._menu_dismissed = False
+        self._loaded_text = ""
         self._query: Query | None = None
         self.menu = CompletionMenu()
         self.area = PromptArea(self._take_key, self._take_paste, PLACEHOLDER)
@@ -91,7 +93,8 @@ class Prompt(Vertical):
     def load(self, draft: Draft, *, cursor_at_start: bool = False) -> None:
         """Put `draft` in place of what stands there, without opening a menu."""
         self._pastes = dict(draft.pastes)
-        self._menu_dismissed = True
+        self._loaded_text = draft.text
+        self._menu_dismissed = False
         self.area.load_text(draft.text)
         if not cursor_at_start:
             self.area.move_cursor(self.area.document.end)
@@ -101,7 +104,6 @@ class Prompt(Vertical):
         """Empty the prompt and end the walk through the history."""
         self._walk = None
         self.load(Draft())
-        self._menu_dismissed = False
 
     def put_before(self, texts: Sequence[str]) -> None:
         """Put `texts` above what stands in the prompt, which is kept."""
@@ -117,9 +119,9 @@ class Prompt(Vertical):
         """
         self._sources.history.add(draft)
 
-    def focus(self, scroll_visible: bool = True, *, from_app_focus: bool = False) -> "Prompt":
+    def focus(self, scroll_visible: bool = True) -> "Prompt":
         """Focus the text field."""
-        self.area.focus(scroll_visible, from_app_focus=from_app_focus)
+        self.area.focus(scroll_visible)
         return self
 
     def close_menu(self) -> bool:
@@ -142,7 +144,7 @@ class Prompt(Vertical):
             case "down" if self.area.is_on_last_row and self._walk is not None:
                 self._walk_history(older=False)
             case "tab":
-                self._menu_dismissed = False
+                self._menu_dismissed, self._loaded_text = False, ""
                 self._update_menu()
             case _:
                 return False
@@ -236,14 +238,10 @@ class Prompt(Vertical):
     def _update_menu(self) -> None:
         row, _ = self.area.cursor_location
         query = query_at(self.area.text_before_cursor, is_first_line=row == 0)
-        if query is None or type(query) is not type(self._query):
-            # Loading a draft from the history is no wish to complete it: that dismissal
-            # holds until the person writes something else that has a menu.
-            if query is None and not self._is_loading:
-                self._menu_dismissed = False
-            self._query = query
         self._query = query
-        if query is None or self._menu_dismissed:
+        if query is None:
+            self._menu_dismissed = False
+        if query is None or self._menu_dismissed or self.area.text == self._loaded_text:
             self._close_menu()
             return
         match query:
@@ -252,7 +250,8 @@ class Prompt(Vertical):
             case ArgumentQuery():
                 self._show(choice_items(self._sources.choices(query.name), query.typed))
             case MentionQuery():
-                self.run_worker(self._find_files(query), group="completion", exclusive=True)
+                find = partial(self._find_files, query)
+                self.run_worker(find, group="completion", exclusive=True)
             case _:
                 assert_never(query)
 

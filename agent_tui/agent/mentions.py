@@ -1,0 +1,89 @@
+"""``@path`` in what the person writes: the text stays, the files go along with it."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+MAX_FILE_BYTES = 50_000
+"""Most bytes of one file that are attached; the model can read the rest."""
+MAX_LISTED = 200
+MAX_ATTACHMENTS = 20
+_BINARY_PROBE_BYTES = 8_000
+
+_MENTION = re.compile(r"(?:^|(?<=[\s(\[{\"'`,;]))@(?:\"([^\"\n]+)\"|([^\s\"]+))")
+_TRAILING = ".,;:!?)]}'`"
+
+
+def attach_mentions(text: str, cwd: Path) -> str:
+    """`text` followed by what its mentions name, each in a ``<file>`` or ``<folder>`` block.
+
+    Paths are relative to `cwd`, ``~`` is the home folder, a path with blanks is written
+    ``@"like this"``. A mention that names nothing (``@someone``) changes nothing. Of a file
+    over `MAX_FILE_BYTES` the beginning is attached, and the block says so; of a binary file
+    only its size.
+    """
+    blocks = [_attachment(path, name) for name, path in mentioned_paths(text, cwd)]
+    return "\n\n".join([text, *blocks]) if blocks else text
+
+
+def mentioned_paths(text: str, cwd: Path) -> list[tuple[str, Path]]:
+    """The existing paths `text` mentions, as written and resolved, each once."""
+    found: dict[Path, str] = {}
+    for written in _written_paths(text):
+        for candidate in (written, written.rstrip(_TRAILING)):
+            path = _existing(candidate, cwd)
+            if path is not None:
+                found.setdefault(path, candidate)
+                break
+        if len(found) == MAX_ATTACHMENTS:
+            break
+    return [(name, path) for path, name in found.items()]
+
+
+def _written_paths(text: str) -> Iterator[str]:
+    for mention in _MENTION.finditer(text):
+        yield mention[1] or mention[2]
+
+
+def _existing(written: str, cwd: Path) -> Path | None:
+    if not written:
+        return None
+    try:
+        path = (cwd / Path(written).expanduser()).resolve()
+        return path if path.is_file() or path.is_dir() else None
+    except (OSError, RuntimeError, ValueError):  # name too long, unknown ~user, NUL
+        return None
+
+
+def _attachment(path: Path, name: str) -> str:
+    shown = _attribute(name)
+    try:
+        if path.is_dir():
+            return f'<folder path="{shown}">\n{_listing(path)}\n</folder>'
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES)
+    except OSError as error:
+        return f'<file path="{shown}" error="{_attribute(error.strerror or "unreadable")}" />'
+    if b"\0" in data[:_BINARY_PROBE_BYTES]:
+        return f'<file path="{shown}" binary="true" bytes="{size}" />'
+    body = data.decode("utf-8", "replace")
+    if size <= MAX_FILE_BYTES:
+        return f'<file path="{shown}">\n{body.rstrip()}\n</file>'
+    body = body.rpartition("\n")[0] or body
+    note = f"[cut here: {MAX_FILE_BYTES:,} of {size:,} bytes; use the read tool for the rest]"
+    return f'<file path="{shown}">\n{body}\n{note}\n</file>'
+
+
+def _listing(folder: Path) -> str:
+    with os.scandir(folder) as entries:
+        names = sorted(e.name + ("/" if e.is_dir(follow_symlinks=False) else "") for e in entries)
+    lines = names[:MAX_LISTED]
+    if len(names) > MAX_LISTED:
+        lines.append(f"[and {len(names) - MAX_LISTED:,} more]")
+    return "\n".join(lines)
+
+
+def _attribute(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

@@ -1,0 +1,195 @@
+"""Permission rules: ``allow bash(git commit *)``, ``deny write(secrets/**)``; reading and matching."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from agent_tui.agent.shell_parts import split_command
+from agent_tui.agent.shell_words import CommandPart, Word
+from agent_tui.errors import ConfigError
+from agent_tui.tools.base import Access
+
+Decision: TypeAlias = Literal["allow", "ask", "deny"]
+Match: TypeAlias = Literal["yes", "maybe", "no"]
+"""``maybe``: only the run will tell (variables, substitutions)."""
+
+_RULE = re.compile(r"(?P<tool>[a-z][\w-]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
+_ACCESS_TOOLS: dict[str, Access] = {"read": "read", "write": "write", "bash": "execute"}
+"""A rule with one of these names holds for every tool with that access."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. `pattern` is a command, a path glob, or ``*`` for everything.
+
+    Commands match word by word: a last word ``*`` stands for any further words, a ``*`` within a
+    word for anything but a slash. Text that is not one simple command, or begins with ``=``,
+    stands for exactly this command. Paths are relative to the workspace, absolute or ``~/``;
+    ``**`` crosses folders.
+    """
+
+    decision: Decision
+    tool: str
+    pattern: str
+
+    def __str__(self) -> str:
+        return f"{self.tool}({self.pattern})"
+
+    @property
+    def specificity(self) -> int:
+        """How much the pattern pins down; the more specific of two rules wins."""
+        return len(self.pattern.replace("*", ""))
+
+    def is_for(self, tool_name: str, access: Access) -> bool:
+        """Whether the rule speaks of calls of this tool."""
+        return self.tool == tool_name or _ACCESS_TOOLS.get(self.tool) == access
+
+    def matches_path(self, path: Path, workspace: Path) -> bool:
+        """Whether `path` (resolved) is one the rule names."""
+        if self.pattern == "*":
+            return True
+        pattern = self.pattern
+        if pattern.startswith("~/"):
+            pattern = f"{Path.home()}{pattern[1:]}"
+        if pattern.startswith("/"):
+            return _path_regex(pattern).fullmatch(str(path)) is not None
+        if not path.is_relative_to(workspace):
+            return False
+        relative = path.relative_to(workspace).as_posix()
+        return _path_regex(pattern.removeprefix("./")).fullmatch(relative) is not None
+
+    def matches_whole(self, command: str) -> bool:
+        """Whether the rule stands for exactly this command, with all its parts."""
+        return self.pattern.removeprefix("=").strip() == command.strip() and (
+            self.pattern.startswith("=") or not _is_simple(self.pattern) or "*" not in self.pattern
+        )
+
+    def matches_part(self, part: CommandPart, *, ignore_prefix: bool = False) -> Match:
+        """Whether the rule covers one part of a command.
+
+        Args:
+            part: The part, with any ``A=1`` before it.
+            ignore_prefix: For deny and ask: leave out ``A=1`` and the folder of the program.
+        """
+        if self.pattern == "*":
+            return "yes"
+        if self.pattern.startswith("="):
+            return "no"
+        wanted = _pattern_words(self.pattern)
+        if wanted is None:
+            return "no"
+        if part.kind == "construct":
+            return "no"
+        words = [_shown(word) for word in part.words]
+        if ignore_prefix:
+            if words and words[0] is not None:
+                words[0] = words[0].rpartition("/")[2].casefold()
+        else:
+            words = [*part.assignments, *words]
+        return _match_words(wanted, words)
+
+
+def parse_rule(text: str, decision: Decision) -> Rule:
+    """``tool(pattern)``, or ``tool`` for every call of it.
+
+    Raises:
+        ConfigError: it has another form.
+    """
+    found = _RULE.fullmatch(text.strip())
+    if found is None or found["pattern"] == "":
+        raise ConfigError(
+            f"{text!r} is not a rule.", "Write it like bash(git status) or write(docs/**)."
+        )
+    return Rule(decision, found["tool"], (found["pattern"] or "*").strip())
+
+
+def rule_for_command(command: str) -> str:
+    """The rule that allows `command` again, as text: the narrowest that is of use.
+
+    ``git add`` and ``git commit`` are allowed with any arguments, as their messages differ each
+    time; everything else exactly as it is.
+    """
+    parts = split_command(command)
+    if len(parts.commands) == 1 and not parts.redirections:
+        part = parts.commands[0]
+        if part.kind == "command" and not part.assignments and part.name == "git":
+            if len(part.words) > 1 and part.words[1].value in ("add", "commit"):
+                return f"bash(git {part.words[1].value} *)"
+    text = command.strip()
+    is_literal = _is_simple(text) and not re.search(r"[*?\[]", text)
+    return f"bash({text})" if is_literal else f"bash(= {text})"
+
+
+def _is_simple(text: str) -> bool:
+    return _pattern_words(text) is not None
+
+
+def _pattern_words(pattern: str) -> list[str] | None:
+    """The pattern's words in the form parts are compared in; None if it is no simple command."""
+    parts = split_command(pattern)
+    if parts.problem or len(parts.commands) != 1 or parts.redirections:
+        return None
+    part = parts.commands[0]
+    words = [_shown(word) for word in part.words]
+    known = [word for word in words if word is not None]
+    if part.kind == "construct" or len(known) < len(words) or not words:
+        return None
+    return [*part.assignments, *known]
+
+
+def _shown(word: Word) -> str | None:
+    """A word in the form rules are compared in: quoted only where it has to be."""
+    if word.value is None:
+        return None
+    return word.value if word.is_pattern else _quoted(word.value)
+
+
+def _quoted(value: str) -> str:
+    """`value` so that a literal ``*`` differs from the wildcard."""
+    return shlex.quote(value) if re.search(r"[\s*?\[\]'\"]", value) or not value else value
+
+
+def _match_words(wanted: Sequence[str], words: Sequence[str | None]) -> Match:
+    takes_rest = wanted[-1] == "*"
+    fixed = wanted[:-1] if takes_rest else wanted
+    if len(words) < len(fixed) or (len(words) > len(fixed) and not takes_rest):
+        # An unquoted variable may become several words, or none.
+        return "maybe" if None in words[: len(fixed) + 1] else "no"
+    result: Match = "yes"
+    for pattern, word in zip(fixed, words, strict=False):
+        if word is None:
+            if pattern != "*":
+                result = "maybe"
+        elif not _word_regex(pattern).fullmatch(word):
+            return "no"
+    return result
+
+
+def _word_regex(pattern: str) -> re.Pattern[str]:
+    if pattern == "*":
+        return re.compile(r".*", re.DOTALL)
+    if pattern[:1] in "'\"":
+        return re.compile(re.escape(pattern))
+    pieces = [re.escape(piece) for piece in pattern.split("*")]
+    return re.compile(r"[^/]*".join(pieces))
+
+
+def _path_regex(pattern: str) -> re.Pattern[str]:
+    """A path glob as a regular expression: ``**`` crosses slashes, ``*`` and ``?`` do not."""
+    pieces: list[str] = []
+    for token in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
+        match token:
+            case "**/":
+                pieces.append("(?:.*/)?")
+            case "**":
+                pieces.append(".*")
+            case "*":
+                pieces.append("[^/]*")
+            case "?":
+                pieces.append("[^/]")
+            case _:
+                pieces.append(re.escape(token))
+    return re.compile("".join(pieces), re.DOTALL)

@@ -1,0 +1,123 @@
+"""``agent-tui context``: what the model would see of a session file."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from pydantic import JsonValue
+
+from agent_tui.cli.output import write_text
+from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
+from agent_tui.config import Settings
+from agent_tui.messages import JsonObject
+from agent_tui.providers.base import ModelRef, model_name
+from agent_tui.providers.wire import anthropic_payload, openai_messages
+from agent_tui.sessions.context import Context, build_context
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.store import SessionStore
+from agent_tui.sessions.text import strip_control_characters
+from agent_tui.tokens import ContextUsage, TokenCounter
+
+_DESCRIPTION = (
+    "Print the messages a session would send to the model now: compacted, edited and settled. "
+    "The system prompt and the tools belong to the program, not to the session, and are left out."
+)
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui context`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        SessionError: The session does not exist or cannot be read.
+    """
+    parser = argparse.ArgumentParser(
+        prog="agent-tui context", description=_DESCRIPTION, allow_abbrev=False
+    )
+    _add_arguments(parser)
+    return run(parser.parse_args(list(argv)))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Carry out what was parsed; returns the exit code. Raises as `run_command`."""
+    settings = read_settings(cast("str | None", arguments.session_dir))
+    store = SessionStore(session_root(settings))
+    with store.open(cast(str, arguments.session), Path.cwd(), read_only=True) as log:
+        context = build_context(log.path_entries(), carryover=log.header.compaction)
+        model = _model_of(log, context)
+        warnings = log.warnings
+    messages = [item.message for item in context.messages]
+    payload: JsonObject
+    if arguments.format == "anthropic":
+        payload = anthropic_payload("", messages)
+    else:
+        payload = {"messages": list[JsonValue](openai_messages("", messages, model=model))}
+    tokens = TokenCounter().count_messages(messages)
+    window = cast("int | None", arguments.window) or _window_of(model, settings)
+    if arguments.is_json:
+        write_text(json.dumps({**payload, "tokens": tokens, "window": window}) + "\n")
+        return 0
+    write_text(_readable(payload))
+    print(f"{tokens:,} of {window:,} tokens {ContextUsage(tokens, window, True).label}")
+    for warning in warnings:
+        print(f"warning: {strip_control_characters(warning)}", file=sys.stderr)
+    return 0
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "session", metavar="FILE_OR_ID", help="file, id, start of an id, or name of a session"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("openai", "anthropic"),
+        default="openai",
+        help="the shape of the messages (default: openai)",
+    )
+    parser.add_argument(
+        "--window",
+        type=_positive,
+        metavar="TOKENS",
+        help="size of the context window; else that of the session's model",
+    )
+    parser.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    add_session_dir(parser)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tokens")
+    return int(text)
+
+
+def _model_of(log: SessionLog, context: Context) -> str:
+    if context.model_id:
+        return model_name(context.provider, context.model_id)
+    return model_name(log.header.provider, log.header.model_id)
+
+
+def _window_of(model: str, settings: Settings) -> int:
+    from agent_tui.providers.catalog import ModelCatalog
+
+    return ModelCatalog(settings, os.environ).info(ModelRef(model)).window
+
+
+def _readable(payload: JsonObject) -> str:
+    """The messages as text: a line with the role, then the content, JSON where it is not text."""
+    shown: list[str] = []
+    messages = payload["messages"]
+    assert isinstance(messages, list)
+    for message in messages:
+        assert isinstance(message, dict)
+        rest = {key: value for key, value in message.items() if key not in ("role", "content")}
+        shown.append(f"--- {message['role']}")
+        shown += [_as_text(value) for value in (message.get("content"), rest) if value]
+        shown.append("")
+    return strip_control_characters("\n".join(shown)) + "\n"
+
+
+def _as_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,0 +1,26 @@
+"""Which folder holds the sessions, for the subcommands that only read files."""
+
+import argparse
+import os
+from pathlib import Path
+
+from agent_tui import paths
+from agent_tui.config import Settings, load_settings
+
+
+def add_session_dir(parser: argparse.ArgumentParser) -> None:
+    """Add ``--session-dir`` to `parser`."""
+    parser.add_argument("--session-dir", metavar="DIR", help="folder of the session files")
+
+
+def read_settings(session_dir: str | None) -> Settings:
+    """The settings of file and environment, with `session_dir` from the command line."""
+    flags = {"session_dir": session_dir}
+    return load_settings(paths.user_config_dir() / "config.toml", os.environ, flags).settings
+
+
+def session_root(settings: Settings) -> Path:
+    """The folder of all sessions under `settings`."""
+    if settings.session_dir:
+        return Path(settings.session_dir).expanduser()
+    return paths.default_session_dir()

@@ -1,0 +1,98 @@
+"""A finished compaction that nobody has written yet, and the entries it becomes."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from agent_tui.messages import Usage
+from agent_tui.sessions.entries import (
+    Carryover,
+    CompactionDetails,
+    CompactionEntry,
+    Entry,
+    MessageEntry,
+    new_entry_id,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """What a compaction came to. Nothing is written before the caller appends it.
+
+    Args:
+        summary: Prose with the blocks that code appends to it.
+        first_kept_entry_id: The first entry that stays; empty when none does.
+        kept_entries: The entries that stay, as they are in the session.
+        tokens_before: The caller's measured usage.
+        tokens_after: The same for the context afterwards; always less.
+        carryover: What the next session needs to know.
+        summarised_by: Name of the model; empty for the fallback.
+        is_fallback: The summary was written by code.
+        usage: What the requests for the summary used; None without any.
+        note: One line for the person when something did not go as planned; else empty.
+        focus: What the person asked to pay attention to.
+    """
+
+    summary: str
+    first_kept_entry_id: str
+    kept_entries: tuple[Entry, ...]
+    tokens_before: int
+    tokens_after: int
+    carryover: Carryover
+    summarised_by: str
+    is_fallback: bool
+    usage: Usage | None
+    note: str = ""
+    focus: str = ""
+
+    def entry(self, reason: str) -> CompactionEntry:
+        """The compaction as one entry, to be appended to the session it was made from.
+
+        It is dated later than every message it keeps, whatever the clock says, because the
+        age of a kept reply is what tells its outdated usage from a new one.
+        """
+        return CompactionEntry(
+            timestamp=self._timestamp(),
+            summary=self.summary,
+            first_kept_entry_id=self.first_kept_entry_id,
+            tokens_before=self.tokens_before,
+            tokens_after=self.tokens_after,
+            details=CompactionDetails(
+                read_files=self.carryover.read_files,
+                modified_files=self.carryover.modified_files,
+                ledger=self.carryover.ledger,
+                summarised_by=self.summarised_by,
+                is_fallback=self.is_fallback,
+            ),
+            reason=reason,
+            focus=self.focus or None,
+            usage=self.usage,
+        )
+
+    def _timestamp(self) -> str:
+        kept_ms = [e.message.timestamp for e in self.kept_entries if isinstance(e, MessageEntry)]
+        now = datetime.now(UTC)
+        earliest = now
+        if kept_ms:
+            try:
+                newest_kept = datetime.fromtimestamp(max(kept_ms) / 1000, UTC)
+                earliest = newest_kept + timedelta(milliseconds=1)
+            except (OverflowError, ValueError, OSError):
+                earliest = now
+        moment = max(now, earliest)
+        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def child_entries(result: CompactionResult, reason: str = "manual") -> tuple[Entry, ...]:
+    """The first entries of the session that goes on after a compaction, as one chain.
+
+    The compaction, then copies of the kept entries. Copies keep their ids (context edits name
+    them) and their times; only the parent ids are new.
+    """
+    taken = {entry.id for entry in result.kept_entries}
+    first = result.entry(reason).model_copy(update={"id": new_entry_id(taken)})
+    if not result.first_kept_entry_id:
+        first = first.model_copy(update={"first_kept_entry_id": first.id})
+    chain: list[Entry] = [first]
+    for entry in result.kept_entries:
+        chain.append(entry.model_copy(update={"parent_id": chain[-1].id}))
+    return tuple(chain)

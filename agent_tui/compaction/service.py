@@ -1,0 +1,255 @@
+"""Compaction from a session's entries to a finished result; writes nothing."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from agent_tui.compaction.appendix import appendix, strip_appendix
+from agent_tui.compaction.fallback import fallback_summary
+from agent_tui.compaction.ledger import build_ledger, known_so_far
+from agent_tui.compaction.plan import CompactionPlan, plan_compaction
+from agent_tui.compaction.result import CompactionResult, child_entries
+from agent_tui.compaction.summariser import (
+    NoSummaryError,
+    OnProgress,
+    Summariser,
+    SummaryJob,
+    SummaryModel,
+    WrittenSummary,
+)
+from agent_tui.compaction.templates import Template, template_named
+from agent_tui.config import CompactionSettings
+from agent_tui.errors import AgentTuiError, CompactionError
+from agent_tui.messages import AssistantMessage, UserMessage
+from agent_tui.providers.base import ModelInfo, ModelRef, Provider
+from agent_tui.sessions.context import wrap_summary
+from agent_tui.sessions.entries import Carryover, Entry, Ledger
+from agent_tui.tokens import TokenCounter
+
+__all__ = [
+    "CompactionRequest",
+    "CompactionResult",
+    "CompactionService",
+    "ModelLookup",
+    "child_entries",
+]
+
+_LEAST_SUMMARY_TOKENS = 150
+"""The form with a line or two in it; where less is to be gained a summary is no use."""
+
+
+class ModelLookup(Protocol):
+    """What the service asks about models; the model catalog answers."""
+
+    def info(self, ref: ModelRef) -> ModelInfo:
+        """What is known of a model."""
+        ...
+
+    def resolve(self, name: str) -> ModelRef:
+        """The model a setting names; raises an `AgentTuiError` for an unknown one."""
+        ...
+
+    def cheap_model(self, ref: ModelRef) -> ModelRef | None:
+        """The cheap model of the same provider, if it has one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRequest:
+    """A conversation to compact.
+
+    Args:
+        path: Entries from the root to the leaf.
+        previous: ``compaction`` of the session's header.
+        model: The session's model.
+        window: Its context window in tokens.
+        cwd: The session's working folder; files inside are named relative to it.
+        tokens_before: Tokens in use, as measured.
+        overhead_tokens: System prompt and tool schemas, as the counter estimates them.
+        focus: What the person asked to pay attention to.
+    """
+
+    path: tuple[Entry, ...]
+    previous: Carryover | None
+    model: ModelRef
+    window: int
+    cwd: Path
+    tokens_before: int
+    overhead_tokens: int = 0
+    focus: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """Everything that is settled before a model is asked. Sizes in tokens.
+
+    `replaced_tokens` is what the summary stands for, the previous summary included.
+    """
+
+    plan: CompactionPlan
+    ledger: Ledger
+    appendix: str
+    previous_prose: str
+    replaced_tokens: int
+    wanted_tokens: int
+    max_tokens: int
+
+
+class CompactionService:
+    """Plans, summarises (with a model or without) and puts the result together."""
+
+    def __init__(
+        self,
+        provider: Provider | None,
+        counter: TokenCounter,
+        models: ModelLookup,
+        settings: CompactionSettings,
+    ) -> None:
+        self._summariser = Summariser(provider, counter) if provider is not None else None
+        self._counter = counter
+        self._models = models
+        self._settings = settings
+        self._template: Template = template_named(settings.template)
+
+    async def compact(
+        self, request: CompactionRequest, on_progress: OnProgress
+    ) -> CompactionResult:
+        """Compact `request` without any side effect; cancel the task to give up.
+
+        Raises:
+            CompactionError: there is nothing to compact, or the result would not be smaller.
+        """
+        on_progress("reading the conversation", 0)
+        prepared = await asyncio.to_thread(self._prepare, request)
+        written, note = await self._write(request, prepared, on_progress)
+        prose = written.text if written else await asyncio.to_thread(self._extract, prepared)
+        return self._finish(request, prepared, prose, written, note)
+
+    def _prepare(self, request: CompactionRequest) -> _Prepared:
+        plan = plan_compaction(
+            request.path,
+            previous=request.previous,
+            counter=self._counter,
+            settings=self._settings,
+            window=request.window,
+        )
+        ledger = build_ledger(
+            request.path,
+            folders=(str(request.cwd), str(request.cwd.resolve())),
+            previous=known_so_far(request.path, request.previous),
+        )
+        extra = appendix(ledger, request=plan.request, window=request.window)
+        replaced = plan.summarised_tokens
+        if plan.previous_summary:
+            replaced += self._summary_tokens(plan.previous_summary)
+        extra_tokens = self._summary_tokens(f"\n\n{extra}")
+        room = replaced - extra_tokens - 1
+        if room < _LEAST_SUMMARY_TOKENS:
+            raise CompactionError(
+                "Nothing to compact: the conversation is already smaller than a summary of it."
+            )
+        cap = min(self._settings.max_summary_tokens, max(request.window // 8, 200))
+        cap = max(cap - extra_tokens, cap // 2)
+        return _Prepared(
+            plan=plan,
+            ledger=ledger,
+            appendix=extra,
+            previous_prose=strip_appendix(plan.previous_summary),
+            replaced_tokens=replaced,
+            wanted_tokens=min(cap, max(room // 2, _LEAST_SUMMARY_TOKENS)),
+            max_tokens=min(cap, room),
+        )
+
+    async def _write(
+        self, request: CompactionRequest, prepared: _Prepared, on_progress: OnProgress
+    ) -> tuple[WrittenSummary | None, str]:
+        """A model's summary and a note; without a summary the note says why."""
+        if self._summariser is None:
+            return None, "Summarised without a model."
+        models, problems = self._candidates(request.model)
+        job = SummaryJob(
+            messages=tuple(item.message for item in prepared.plan.summarised),
+            previous_prose=prepared.previous_prose,
+            focus=request.focus,
+            template=self._template,
+            wanted_tokens=prepared.wanted_tokens,
+            max_tokens=prepared.max_tokens,
+            splits_turn=prepared.plan.splits_turn,
+        )
+        try:
+            written = await self._summariser.summarise(job, models, on_progress)
+        except NoSummaryError as error:
+            reasons = "; ".join((*problems, *error.failures))
+            return None, f"Summarised without a model ({reasons})."
+        failures = (*problems, *written.failures)
+        if not failures:
+            return written, ""
+        return written, f"Summarised by {written.model.name} ({'; '.join(failures)})."
+
+    def _candidates(self, model: ModelRef) -> tuple[Sequence[SummaryModel], tuple[str, ...]]:
+        """Models to try, in order and without repeats, and what is wrong with the setting."""
+        problems: tuple[str, ...] = ()
+        refs: list[ModelRef] = []
+        if self._settings.model:
+            try:
+                refs.append(self._models.resolve(self._settings.model))
+            except AgentTuiError as error:
+                problems = (f"compaction.model = {self._settings.model!r}: {error.message}",)
+        cheap = self._models.cheap_model(model)
+        refs.extend([cheap, model] if cheap is not None else [model])
+        distinct = dict.fromkeys(refs)
+        return [SummaryModel(ref, self._models.info(ref)) for ref in distinct], problems
+
+    def _extract(self, prepared: _Prepared) -> str:
+        replies = (
+            item.message.text
+            for item in reversed(prepared.plan.summarised)
+            if isinstance(item.message, AssistantMessage)
+        )
+        return fallback_summary(
+            prepared.ledger,
+            template=self._template,
+            previous_prose=prepared.previous_prose,
+            last_reply=next((text for text in replies if text.strip()), ""),
+            counter=self._counter,
+            max_tokens=prepared.max_tokens,
+        )
+
+    def _finish(
+        self,
+        request: CompactionRequest,
+        prepared: _Prepared,
+        prose: str,
+        written: WrittenSummary | None,
+        note: str,
+    ) -> CompactionResult:
+        plan, ledger = prepared.plan, prepared.ledger
+        summary = "\n\n".join(text for text in (prose, prepared.appendix) if text)
+        kept = request.overhead_tokens + plan.kept_tokens
+        estimated_before = kept + prepared.replaced_tokens
+        estimated_after = kept + self._summary_tokens(summary)
+        if estimated_after >= estimated_before:
+            raise CompactionError("Nothing to compact: the summary would not be smaller.")
+        return CompactionResult(
+            summary=summary,
+            first_kept_entry_id=plan.first_kept_entry_id,
+            kept_entries=plan.kept_entries,
+            tokens_before=request.tokens_before,
+            tokens_after=request.tokens_before * estimated_after // estimated_before,
+            carryover=Carryover(
+                lastSummary=summary,
+                read_files=tuple(sorted(ledger.read_files)),
+                modified_files=tuple(sorted(ledger.modified_files)),
+                ledger=ledger,
+            ),
+            summarised_by=written.model.name if written else "",
+            is_fallback=written is None,
+            usage=written.usage if written else None,
+            note=note,
+            focus=request.focus,
+        )
+
+    def _summary_tokens(self, summary: str) -> int:
+        return self._counter.count_message(UserMessage(content=wrap_summary(summary)))

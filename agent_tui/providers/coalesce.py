@@ -1,0 +1,113 @@
+"""Joining a stream's many small pieces into fewer, and cutting huge ones."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from agent_tui.providers.wire import repair_text
+
+MAX_PIECE_CHARS = 32_000
+"""So that a line of JSON never nears the reader's limit, whatever one delta holds."""
+
+
+class Coalescer:
+    """Collects chunks between two flushes; neighbours of one kind become one.
+
+    Lone surrogates are repaired, and the first half of a pair is held back until the second
+    comes, for servers cut text in the middle of a character.
+    """
+
+    def __init__(self) -> None:
+        self._ready: list[Chunk] = []
+        self._last: Chunk | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits to be taken."""
+        return self._last is None and not self._ready
+
+    def add(self, chunk: Chunk) -> None:
+        """Take in the next chunk."""
+        if self._last is None:
+            self._last = chunk
+        elif (merged := _merge(self._last, chunk)) is not None:
+            self._last = merged
+        else:
+            self._ready.append(self._last)
+            self._last = chunk
+
+    def take(self, *, is_end: bool = False) -> tuple[Chunk, ...]:
+        """What has come since the last time, repaired and in pieces of bounded size."""
+        chunks = self._ready
+        self._ready = []
+        if self._last is not None:
+            kept_back = None if is_end else _half_character(self._last)
+            if kept_back is None:
+                chunks.append(self._last)
+                self._last = None
+            else:
+                whole, self._last = kept_back
+                chunks.append(whole)
+        return tuple(piece for chunk in chunks for piece in _pieces(chunk))
+
+
+def _merge(first: Chunk, second: Chunk) -> Chunk | None:
+    match first, second:
+        case TextChunk(), TextChunk():
+            return TextChunk(first.text + second.text)
+        case ThinkingChunk(signature=None, redacted=False), ThinkingChunk(redacted=False):
+            return ThinkingChunk(first.text + second.text, second.signature)
+        case ToolCallChunk(), ToolCallChunk(id="", name="") if first.index == second.index:
+            return replace(first, arguments_json=first.arguments_json + second.arguments_json)
+        case _:
+            return None
+
+
+def _half_character(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
+    """`chunk` without the half of a surrogate pair at its end, and that half; None if whole."""
+    match chunk:
+        case TextChunk(text) if _ends_in_half(text):
+            return TextChunk(text[:-1]), TextChunk(text[-1])
+        case ThinkingChunk(text, None, False) if _ends_in_half(text):
+            return ThinkingChunk(text[:-1]), ThinkingChunk(text[-1])
+        case ToolCallChunk(index, _, _, text) if _ends_in_half(text):
+            return replace(chunk, arguments_json=text[:-1]), ToolCallChunk(index, "", "", text[-1])
+        case _:
+            return None
+
+
+def _ends_in_half(text: str) -> bool:
+    return "\ud800" <= text[-1:] <= "\udbff"
+
+
+def _pieces(chunk: Chunk) -> Iterator[Chunk]:
+    match chunk:
+        case TextChunk(text):
+            for part in _cut(text):
+                yield TextChunk(part)
+        case ThinkingChunk(text, signature, redacted):
+            parts = list(_cut(text)) or [""]
+            for part in parts[:-1]:
+                yield ThinkingChunk(part)
+            if parts[-1] or signature is not None:
+                yield ThinkingChunk(parts[-1], signature, redacted)
+        case ToolCallChunk(index, call_id, name, text):
+            parts = list(_cut(text)) or [""]
+            yield ToolCallChunk(index, call_id, name, parts[0])
+            for part in parts[1:]:
+                yield ToolCallChunk(index, "", "", part)
+        case UsageChunk() | FinishChunk():
+            yield chunk
+
+
+def _cut(text: str) -> Iterator[str]:
+    repaired = repair_text(text)
+    for start in range(0, len(repaired), MAX_PIECE_CHARS):
+        yield repaired[start : start + MAX_PIECE_CHARS]

@@ -1,0 +1,61 @@
+"""Knowing that a request was larger than the model's window, in every provider's words."""
+
+import re
+
+_WORDINGS = re.compile(
+    "|".join(
+        (
+            r"context[_ ]length[_ ]exceeded",  # OpenAI, Azure, Groq, LM Studio: the code
+            r"maximum context (?:length|limit)",  # OpenAI, OpenRouter, DeepSeek, vLLM
+            r"max(?:imum)? (?:model|sequence|input) (?:length|len|tokens?)",  # vLLM, Fireworks
+            r"max_model_len",  # vLLM
+            r"prompt is too long",  # Anthropic
+            r"input length and `?max_tokens`? exceed context limit",  # Anthropic
+            r"input (?:is )?too long for (?:the )?(?:requested )?model",  # Bedrock
+            r"input token count[^.]{0,60}exceeds the maximum",  # Gemini
+            r"exceeds? the maximum number of (?:input )?tokens",  # Gemini, Bedrock, Mistral
+            r"too many (?:input )?tokens?(?! per)",  # Bedrock, Cohere
+            r"too large for model with \d+ maximum context",  # Mistral
+            r"exceeds? (?:the )?(?:model'?s? )?(?:available )?"
+            r"(?:maximum )?context (?:size|length|window|limit)",  # llama.cpp, LM Studio, xAI
+            r"exceed_context_size_error",  # llama.cpp: the type
+            r"(?:greater|longer|larger) than the context (?:length|size|window)",  # LM Studio
+            r"context (?:size|length|window)[^.]{0,40}(?:exceeded|overflow|is full|too small)",
+            r"context[_ ]window[_ ]exceeded",
+            r"exceeds? max context window|exceeds? n_ctx|longer than the model'?s context",
+            r"tokens? (?:\(\d+\) )?exceeds? (?:the )?(?:context window|configured limit)",
+            r"keep the first \d+ tokens when context",  # LM Studio
+            r"`inputs` tokens \+ `max_new_tokens` must be",  # Hugging Face TGI
+            r"current length is \d+ while limit is \d+",  # Cerebras
+            r"maximum (?:prompt|input) length is \d+",  # xAI, Together
+            r"prompt(?: length)?[^.]{0,40}(?:exceeds|is longer than)[^.]{0,40}(?:context|limit)",
+            r"(?:prompt|input|request|messages?)[^.]{0,30}too (?:long|large)[^.]{0,60}"
+            r"(?:token|context|model)",  # Ollama, Databricks, Groq ("reduce your message size")
+            r"reduce the length of (?:the|your) (?:messages|prompt|input)",  # OpenAI, Groq
+            r"tokens? (?:in|of) (?:the )?(?:prompt|request)[^.]{0,40}exceed",
+            r"string too long[^.]{0,60}maximum length",  # OpenAI: one message over 10 MB
+            r"range of input length should be",  # DashScope
+            r"input (?:tokens? )?exceeds? (?:the )?[^.]{0,20}(?:limit|context)",
+        )
+    ),
+    re.I,
+)
+_PER_TIME = re.compile(
+    r"per[- ](?:minute|hour|day|second)|\bTPM\b|\bRPM\b|\bTPD\b|rate.?limit", re.I
+)
+_TOO_LARGE_STATUS = 413
+
+
+def is_context_overflow(text: str, status: int | None = None) -> bool:
+    """Whether a server's refusal means that the conversation is larger than the window.
+
+    Args:
+        text: The message with the codes of the answer's body.
+        status: HTTP status, None where there is none. 429 never is an overflow, and 413 always
+            is one, unless the text speaks of an amount per time (Groq sends 413 for both).
+    """
+    if status == 429 or _PER_TIME.search(text):
+        return False
+    if status == _TOO_LARGE_STATUS:
+        return True
+    return status in (None, 400, 422, 500) and _WORDINGS.search(text) is not None

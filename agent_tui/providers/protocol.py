@@ -1,0 +1,159 @@
+"""What the program and its provider process say to each other: one JSON object a line.
+
+Lines are pure ASCII (JSON escapes the rest), so that no text can break the framing.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from pydantic import TypeAdapter
+
+from agent_tui.messages import JsonObject, ThinkingLevel
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+
+MAX_LINE_BYTES = 4 * 1024 * 1024
+"""Longest line the program reads from the process; see `coalesce.MAX_PIECE_CHARS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warm:
+    """Import and set up everything the first request would wait for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Begin a request. The key is not here: the process reads `api_key_env` itself."""
+
+    id: int
+    model: str
+    messages: list[JsonObject]
+    tools: list[JsonObject] = field(default_factory=list[JsonObject])
+    base_url: str = ""
+    api_key_env: str = ""
+    max_output_tokens: int | None = None
+    thinking: ThinkingLevel = "off"
+    idle_timeout_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop a request and close its connection."""
+
+    id: int
+
+
+Command: TypeAlias = Warm | Start | Cancel
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A failed request, as data; `faults.provider_error` says what it means.
+
+    `status` as litellm has it (it invents 500 where there was no answer at all); `codes` and
+    `causes` are the codes in the answer's body and the classes of the exceptions behind it.
+    """
+
+    name: str
+    text: str
+    status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    codes: list[str] = field(default_factory=list[str])
+    causes: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Nothing more comes for this request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """The process is ready, or will never be (`problem`)."""
+
+    problem: str = ""
+
+
+Event: TypeAlias = Chunk | Fault | Ended | Warmed
+
+_COMMANDS: Final[Mapping[str, TypeAdapter[Command]]] = MappingProxyType(
+    {"warm": TypeAdapter(Warm), "start": TypeAdapter(Start), "cancel": TypeAdapter(Cancel)}
+)
+_EVENTS: Final[Mapping[str, TypeAdapter[Event]]] = MappingProxyType(
+    {
+        "text": TypeAdapter(TextChunk),
+        "thinking": TypeAdapter(ThinkingChunk),
+        "call": TypeAdapter(ToolCallChunk),
+        "usage": TypeAdapter(UsageChunk),
+        "finish": TypeAdapter(FinishChunk),
+        "fault": TypeAdapter(Fault),
+        "ended": TypeAdapter(Ended),
+        "warmed": TypeAdapter(Warmed),
+    }
+)
+_KINDS: Final[Mapping[type[Command] | type[Event], str]] = MappingProxyType(
+    {
+        Warm: "warm",
+        Start: "start",
+        Cancel: "cancel",
+        TextChunk: "text",
+        ThinkingChunk: "thinking",
+        ToolCallChunk: "call",
+        UsageChunk: "usage",
+        FinishChunk: "finish",
+        Fault: "fault",
+        Ended: "ended",
+        Warmed: "warmed",
+    }
+)
+_LINE: Final = TypeAdapter(JsonObject)
+
+
+def command_line(command: Command) -> bytes:
+    """`command` as a line with its end."""
+    return _line({"kind": _KINDS[type(command)], "value": asdict(command)})
+
+
+def parse_command(line: bytes) -> Command:
+    """The command of a line.
+
+    Raises:
+        ValueError: the line is not one.
+    """
+    value = _LINE.validate_json(line)
+    return _COMMANDS[str(value["kind"])].validate_python(value["value"])
+
+
+def event_line(request_id: int, event: Event) -> bytes:
+    """`event` of a request as a line with its end."""
+    if isinstance(event, UsageChunk):
+        fields: Mapping[str, object] = {"usage": event.usage.model_dump(by_alias=True)}
+    else:
+        fields = asdict(event)
+    return _line({"id": request_id, "kind": _KINDS[type(event)], "value": fields})
+
+
+def parse_event(line: bytes) -> tuple[int, Event]:
+    """The request's number and the event of a line.
+
+    Raises:
+        ValueError: the line is not an event.
+    """
+    value = _LINE.validate_json(line)
+    request_id, kind = value.get("id"), str(value.get("kind"))
+    if not isinstance(request_id, int) or kind not in _EVENTS:
+        raise ValueError(f"not an event: {kind}")
+    return request_id, _EVENTS[kind].validate_python(value.get("value"))
+
+
+def _line(value: Mapping[str, object]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"

@@ -1,0 +1,25 @@
+"""When a failed request is tried again, and after how long."""
+
+from agent_tui.providers.base import ProviderError
+
+MAX_RETRIES = 3
+_FIRST_DELAY_S = 2.0
+_JITTER_SHARE = 0.25
+"""Up to a quarter longer, so that many clients of one server do not come back at once."""
+
+
+def retry_delay_s(error: ProviderError, attempt: int, jitter: float) -> float | None:
+    """Seconds to wait before retry number `attempt` (1 is the first); None: do not retry.
+
+    What the server asked for (at most 60 s, see `faults.retry_after_s`), else 2, 4 and 8 s.
+
+    Args:
+        error: Why the request failed.
+        attempt: Which retry this would be.
+        jitter: A random number from 0 to 1.
+    """
+    if not error.is_retryable or not 1 <= attempt <= MAX_RETRIES:
+        return None
+    if error.retry_after_s is not None:
+        return error.retry_after_s
+    return _FIRST_DELAY_S * 2 ** (attempt - 1) * (1 + _JITTER_SHARE * jitter)

@@ -1,0 +1,229 @@
+"""What the model sees of a session: a pure replay of its entries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from agent_tui.messages import (
+    AssistantContent,
+    AssistantMessage,
+    BashExecutionMessage,
+    ImageContent,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserContent,
+    UserMessage,
+)
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    Carryover,
+    CompactionEntry,
+    ContextEditEntry,
+    CustomEntry,
+    CustomMessageEntry,
+    Entry,
+    LabelEntry,
+    MessageEntry,
+    ModelChangeEntry,
+    SessionInfoEntry,
+    ThinkingLevelChangeEntry,
+    UnknownEntry,
+    milliseconds,
+)
+from agent_tui.sessions.settle import ContextMessage, settle
+
+OMITTED_RESULT_TEXT = "(This result was removed from the context.)"
+"""What the model reads in place of a tool result that an edit omits."""
+
+_SUMMARY_INTRODUCTION = (
+    "The earlier part of this conversation was compacted to save space. "
+    "This summary stands for it; go on from here."
+)
+_BRANCH_INTRODUCTION = "This is what happened on a branch of the conversation that was left:"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The messages of the next request, and what they were made under.
+
+    `messages` can be sent as they are: see `agent_tui.sessions.settle.settle`. `compaction`
+    is the one in force. `provider`, `model_id` and `thinking_level` are the newest named on the
+    path, empty where none is (the session's header counts then).
+    """
+
+    messages: tuple[ContextMessage, ...]
+    compaction: CompactionEntry | None
+    provider: str
+    model_id: str
+    thinking_level: str
+
+
+def build_context(
+    path: Sequence[Entry],
+    *,
+    summary_role: Literal["user", "system"] = "user",
+    carryover: Carryover | None = None,
+) -> Context:
+    """Replay `path` (root to leaf) into what the model sees.
+
+    The newest compaction's summary comes first, then the entries from its first kept one on,
+    then everything after it; context edits replace or omit single messages.
+
+    Args:
+        path: Entries from the root to the leaf.
+        summary_role: With "system" no message holds the summary; the caller puts
+            `wrap_summary` of it into the system prompt.
+        carryover: The header's compaction state: its summary opens the context of a session
+            that has no compaction entry.
+    """
+    compaction, kept = _kept_entries(path)
+    drafts: list[ContextMessage] = []
+    if summary_role == "user":
+        drafts += _summary_message(compaction, carryover)
+    edits = {entry.target_id: entry for entry in path if isinstance(entry, ContextEditEntry)}
+    for entry in kept:
+        message = _to_message(entry)
+        edit = edits.get(entry.id)
+        if message is not None and edit is not None:
+            message = _edited(message, edit)
+        if message is not None:
+            drafts.append(ContextMessage(entry.id, message))
+    provider, model_id = _newest_model(path)
+    return Context(settle(drafts), compaction, provider, model_id, _newest_thinking_level(path))
+
+
+def wrap_summary(summary: str) -> str:
+    """`summary` as it is put before the model: a line on what it is, then it, in tags."""
+    return f"{_SUMMARY_INTRODUCTION}\n\n<summary>\n{summary.strip()}\n</summary>"
+
+
+def _kept_entries(path: Sequence[Entry]) -> tuple[CompactionEntry | None, Sequence[Entry]]:
+    """The newest compaction and the entries it leaves, or None and all of them.
+
+    In the session ``/compact`` starts, the first kept entry is not before the compaction; all
+    that comes after it is kept.
+    """
+    at = next(
+        (i for i in range(len(path) - 1, -1, -1) if isinstance(path[i], CompactionEntry)), None
+    )
+    if at is None:
+        return None, path
+    compaction = path[at]
+    assert isinstance(compaction, CompactionEntry)
+    first = next((i for i in range(at) if path[i].id == compaction.first_kept_entry_id), at)
+    return compaction, (*path[first:at], *path[at + 1 :])
+
+
+def _summary_message(
+    compaction: CompactionEntry | None, carryover: Carryover | None
+) -> tuple[ContextMessage, ...]:
+    if compaction is not None:
+        sent_at = milliseconds(compaction.timestamp)
+        text = wrap_summary(compaction.summary)
+        return (ContextMessage(compaction.id, UserMessage(content=text, timestamp=sent_at)),)
+    if carryover is not None and carryover.summary.strip():
+        text = wrap_summary(carryover.summary)
+        return (ContextMessage("", UserMessage(content=text, timestamp=0)),)
+    return ()
+
+
+def _to_message(entry: Entry) -> Message | None:
+    match entry:
+        case MessageEntry(message=BashExecutionMessage(exclude_from_context=True)):
+            return None
+        case MessageEntry():
+            return entry.message
+        case CustomMessageEntry():
+            return UserMessage(content=entry.content, timestamp=milliseconds(entry.timestamp))
+        case BranchSummaryEntry():
+            text = f"{_BRANCH_INTRODUCTION}\n\n<summary>\n{entry.summary.strip()}\n</summary>"
+            return UserMessage(content=text, timestamp=milliseconds(entry.timestamp))
+        case (
+            CompactionEntry()
+            | ContextEditEntry()
+            | CustomEntry()
+            | LabelEntry()
+            | ModelChangeEntry()
+            | SessionInfoEntry()
+            | ThinkingLevelChangeEntry()
+            | UnknownEntry()
+        ):
+            return None
+        case _:
+            assert_never(entry)
+
+
+def _edited(message: Message, edit: ContextEditEntry) -> Message | None:
+    """`message` with the content `edit` gives it; None where it is omitted.
+
+    A reply keeps its calls unless the edit brings calls of its own, a result is never omitted
+    altogether: calls and results stay paired.
+    """
+    replacement = edit.replacement
+    match message:
+        case ToolResultMessage() if replacement is None:
+            content: tuple[UserContent, ...] = (TextContent(text=OMITTED_RESULT_TEXT),)
+            return message.model_copy(update={"content": content})
+        case _ if replacement is None:
+            return None
+        case UserMessage():
+            given = replacement if isinstance(replacement, str) else _user_parts(replacement)
+            return message.model_copy(update={"content": given})
+        case ToolResultMessage():
+            return message.model_copy(update={"content": _user_parts(replacement)})
+        case AssistantMessage():
+            return message.model_copy(update={"content": _reply_parts(message, replacement)})
+        case BashExecutionMessage():
+            output = "\n".join(
+                part.text for part in _user_parts(replacement) if isinstance(part, TextContent)
+            )
+            return message.model_copy(update={"output": output})
+        case _:
+            assert_never(message)
+
+
+def _user_parts(
+    replacement: str | tuple[UserContent | AssistantContent, ...],
+) -> tuple[UserContent, ...]:
+    if isinstance(replacement, str):
+        return (TextContent(text=replacement),)
+    return tuple(part for part in replacement if isinstance(part, TextContent | ImageContent))
+
+
+def _reply_parts(
+    message: AssistantMessage, replacement: str | tuple[UserContent | AssistantContent, ...]
+) -> tuple[AssistantContent, ...]:
+    given: tuple[AssistantContent, ...]
+    if isinstance(replacement, str):
+        given = (TextContent(text=replacement),) if replacement else ()
+    else:
+        given = tuple(
+            part
+            for part in replacement
+            if isinstance(part, TextContent | ThinkingContent | ToolCall)
+        )
+    if any(isinstance(part, ToolCall) for part in given):
+        return given
+    return (*given, *message.tool_calls)
+
+
+def _newest_model(path: Sequence[Entry]) -> tuple[str, str]:
+    for entry in reversed(path):
+        match entry:
+            case ModelChangeEntry():
+                return entry.provider, entry.model_id
+            case MessageEntry(message=AssistantMessage(provider=provider, model=model)) if model:
+                return provider, model
+            case _:
+                continue
+    return "", ""
+
+
+def _newest_thinking_level(path: Sequence[Entry]) -> str:
+    for entry in reversed(path):
+        if isinstance(entry, ThinkingLevelChangeEntry):
+            return entry.thinking_level
+    return ""

@@ -1,0 +1,199 @@
+"""All sessions of a person: made, found by id or name, listed, put in the trash."""
+
+import difflib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from agent_tui.config import Durability
+from agent_tui.errors import SessionError
+from agent_tui.messages import ThinkingLevel
+from agent_tui.paths import cwd_slug, make_private_dir
+from agent_tui.sessions.entries import (
+    Carryover,
+    Entry,
+    Header,
+    SessionInfoEntry,
+)
+from agent_tui.sessions.files import describe_fault
+from agent_tui.sessions.index import SessionIndex
+from agent_tui.sessions.lock import SessionLock
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.summary import SessionSummary
+
+_TRASH = "trash"
+_NEAR_MATCHES = 5
+
+
+class SessionStore:
+    """Session files below one folder: ``<root>/<cwd slug>/<timestamp>_<id>.jsonl``.
+
+    Nothing is made on the disk before the first session is written.
+    """
+
+    def __init__(self, root: Path, durability: Durability = "entry") -> None:
+        self.root = root
+        self._durability: Durability = durability
+
+    def create(self, header: Header) -> SessionLog:
+        """A new session; its file is made by the first append."""
+        return SessionLog.create(self._path_for(header), header, self._durability)
+
+    def create_child(
+        self,
+        parent: SessionLog,
+        first_entries: Sequence[Entry],
+        carryover: Carryover,
+        *,
+        cwd: Path | None = None,
+        provider: str | None = None,
+        model_id: str | None = None,
+        thinking_level: ThinkingLevel | None = None,
+    ) -> SessionLog:
+        """The session that follows `parent` after ``/compact``, written whole at once.
+
+        Its name is the parent's. What is not given is as in the parent's header. The child of
+        a session that lives in memory only does so too.
+
+        Raises:
+            SessionError: The file could not be written; there is none then.
+        """
+        before = parent.header
+        header = Header(
+            cwd=str(cwd) if cwd else before.cwd,
+            provider=before.provider if provider is None else provider,
+            model_id=before.model_id if model_id is None else model_id,
+            thinking_level=thinking_level or before.thinking_level,
+            parent_session=str(parent.path) if parent.path else before.id,
+            compaction=carryover,
+            launch_cwd=before.launch_cwd,
+        )
+        name = (SessionInfoEntry(name=parent.name),) if parent.name else ()
+        path = self._path_for(header) if parent.path else None
+        return SessionLog.write(path, header, (*first_entries, *name), self._durability)
+
+    def open(self, ref: str, cwd: Path, *, read_only: bool = False) -> SessionLog:
+        """Open the session `ref` means: a file, an id, a name, or the beginning of one id.
+
+        Args:
+            ref: A path is taken from `cwd`. Of several sessions with one name the newest counts.
+            cwd: Where the person is.
+            read_only: Take no lock; appending is refused.
+
+        Raises:
+            SessionInUseError: Another process writes it.
+            SessionError: There is none, or several; the text names the nearest ones.
+        """
+        return SessionLog.open(self.find(ref, cwd), self._durability, read_only=read_only)
+
+    def find(self, ref: str, cwd: Path) -> Path:
+        """The file of the session `ref` means; see `open`."""
+        file = cwd / Path(ref).expanduser()
+        if file.is_file():
+            return file
+        if os.sep in ref or ref.endswith(".jsonl"):
+            raise SessionError(f"{file} does not exist.")
+        sessions = self.list()
+        for matches in (
+            [found for found in sessions if found.id == ref],
+            [found for found in sessions if found.name and found.name == ref],
+        ):
+            if matches:
+                return matches[0].path
+        begun = [found for found in sessions if ref and found.id.startswith(ref)]
+        if len(begun) == 1:
+            return begun[0].path
+        if begun:
+            raise SessionError(
+                f'"{ref}" begins {len(begun)} session ids: {_shown(begun)}.', "Give more of it."
+            )
+        near = _near(ref, sessions)
+        hint = f"Near to it: {_shown(near)}." if near else "`agent-tui sessions list --all` helps."
+        raise SessionError(f'There is no session "{ref}".', hint)
+
+    def list(self, cwd: Path | None = None) -> list[SessionSummary]:
+        """All sessions, newest first; with `cwd` those that work or were started there."""
+        if not self.root.is_dir():
+            return []
+        sessions = SessionIndex(self.root / "index.sqlite").summaries(self._files())
+        if cwd is not None:
+            slug = cwd_slug(cwd)
+            sessions = [
+                found
+                for found in sessions
+                if cwd in (found.cwd, found.launch_cwd)
+                or (found.cwd == Path() and found.path.parent.name == slug)
+            ]
+        return sorted(sessions, key=lambda found: (found.modified, found.id), reverse=True)
+
+    def newest(self, cwd: Path) -> SessionSummary | None:
+        """The session that was written last in `cwd`."""
+        return next(iter(self.list(cwd)), None)
+
+    def rename(self, path: Path, name: str) -> None:
+        """Give the session at `path`, which no process may have open, another name.
+
+        Raises:
+            SessionInUseError: It is open; rename it there.
+            SessionError: It cannot be written.
+        """
+        with SessionLog.open(path, self._durability) as log:
+            log.append(SessionInfoEntry(name=name))
+
+    def delete(self, path: Path) -> Path:
+        """Move the session at `path` to the trash folder and return where it is now.
+
+        Raises:
+            SessionInUseError: It is open.
+            SessionError: It cannot be moved.
+        """
+        lock = SessionLock(path)
+        try:
+            folder = make_private_dir(self.root / _TRASH / path.parent.name)
+            target, number = folder / path.name, 2
+            while target.exists():
+                target, number = folder / f"{path.stem}-{number}{path.suffix}", number + 1
+            return path.rename(target)
+        except OSError as error:
+            raise describe_fault(path, "moved to the trash", error) from error
+        finally:
+            lock.release()
+
+    def _path_for(self, header: Header) -> Path:
+        stamp = header.timestamp.replace(":", "-").replace(".", "-")
+        return self.root / cwd_slug(Path(header.cwd)) / f"{stamp}_{header.id}.jsonl"
+
+    def _files(self) -> Iterator[Path]:
+        folders = [self.root]
+        while folders:
+            folder = folders.pop()
+            try:
+                items = list(os.scandir(folder))
+            except OSError:
+                continue
+            for item in items:
+                if item.name.endswith(".jsonl") and not item.name.startswith("."):
+                    yield Path(item.path)
+                elif folder == self.root and item.name != _TRASH and item.is_dir():
+                    folders.append(Path(item.path))
+
+
+def _near(ref: str, sessions: Sequence[SessionSummary]) -> list[SessionSummary]:
+    """Sessions whose name or id looks like `ref`, best first."""
+    wanted = ref.casefold()
+    by_label: dict[str, SessionSummary] = {}
+    for found in reversed(sessions):
+        by_label[found.id[: max(len(ref), 8)].casefold()] = found
+        if found.name:
+            by_label[found.name.casefold()] = found
+    close = difflib.get_close_matches(wanted, by_label, n=_NEAR_MATCHES, cutoff=0.5)
+    partly = [label for label in by_label if wanted in label and label not in close]
+    return [by_label[label] for label in (close + partly)[:_NEAR_MATCHES]]
+
+
+def _shown(sessions: Sequence[SessionSummary]) -> str:
+    texts = [
+        f"{found.id[:13]} ({found.name or found.first_prompt[:40] or 'empty'})"
+        for found in sessions[:_NEAR_MATCHES]
+    ]
+    return ", ".join(texts) + (", ..." if len(sessions) > _NEAR_MATCHES else "")

@@ -1,0 +1,164 @@
+"""The file side of a session: created late, extended line by line, migrated to a new file."""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from agent_tui.config import Durability
+from agent_tui.paths import make_private_dir
+from agent_tui.sessions.entries import FORMAT_VERSION, Entry, Header
+from agent_tui.sessions.files import (
+    AppendFile,
+    OpenFile,
+    describe_fault,
+    sync_folder,
+    write_new_file,
+)
+from agent_tui.sessions.lines import encode_header, encode_repaired
+from agent_tui.sessions.lock import SessionLock
+from agent_tui.sessions.parse import ParsedSession
+
+
+class SessionWriter:
+    """Puts whole lines at the end of one session file.
+
+    After a failed write the file may end in a piece of a line; the next write closes it off
+    with a line end, so that only that piece is lost. Nothing is cut off or overwritten.
+    """
+
+    def __init__(
+        self, path: Path, durability: Durability, open_file: OpenFile, lock: SessionLock | None
+    ) -> None:
+        self._path = path
+        self._durability: Durability = durability
+        self._open_file = open_file
+        self._lock = lock
+        self._file: AppendFile | None = None
+        self._exists = False
+        self._has_header = False
+        self._ends_clean = True
+        self._old_version: int | None = None
+        self._has_unsynced = False
+
+    def resume(self, parsed: ParsedSession) -> None:
+        """Go on with the file that holds `parsed`."""
+        self._exists = True
+        self._has_header = parsed.has_header
+        self._ends_clean = parsed.ends_clean
+        if parsed.has_header and parsed.header.version < FORMAT_VERSION:
+            self._old_version = parsed.header.version
+
+    def write(self, header: Header, before: Iterable[Entry], lines: bytes) -> None:
+        """Write `lines`, making or migrating the file first where needed.
+
+        Args:
+            header: The session's header, for a file that has none yet.
+            before: The entries the file already holds, for a migration.
+            lines: Whole lines.
+
+        Raises:
+            SessionError: Names the file and the cause; a part of `lines` may be in the file.
+        """
+        try:
+            if not self._exists:
+                self._create(encode_header(header) + lines)
+            elif self._old_version is not None:
+                self._migrate(self._old_version, header, before, lines)
+            else:
+                self._extend(header, lines)
+        except OSError as error:
+            self._ends_clean = False
+            self._close_file()
+            raise describe_fault(self._path, "written", error) from error
+        self._has_header = self._ends_clean = True
+
+    def write_whole(self, lines: bytes) -> None:
+        """Make the file with `lines` (header included) so that it shows up whole or not at all.
+
+        Raises:
+            SessionError: Names the file and the cause; there is no file.
+        """
+        try:
+            self._make_room()
+            write_new_file(self._path, lines, self._open_file, sync=self._durability != "none")
+        except OSError as error:
+            raise describe_fault(self._path, "written", error) from error
+        self._exists = self._has_header = True
+
+    def sync(self) -> None:
+        """Bring everything written to the disk, unless durability is "none".
+
+        Raises:
+            SessionError: The disk reports an error; what was written may not survive a crash.
+        """
+        if self._file is None or not self._has_unsynced or self._durability == "none":
+            return
+        try:
+            self._file.sync()
+        except OSError as error:
+            raise describe_fault(self._path, "brought to the disk", error) from error
+        self._has_unsynced = False
+
+    def close(self) -> None:
+        """Sync, let go of the file and give the lock back."""
+        try:
+            self.sync()
+        finally:
+            self._close_file()
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
+
+    def _make_room(self) -> None:
+        make_private_dir(self._path.parent)
+        if self._lock is None:
+            self._lock = SessionLock(self._path)
+
+    def _create(self, lines: bytes) -> None:
+        self._make_room()
+        self._file = self._open_file(self._path, True)
+        try:
+            self._put(lines)
+        except OSError:
+            with suppress(OSError):
+                self._path.unlink()
+            raise
+        if self._durability != "none":
+            sync_folder(self._path.parent)
+        self._exists = True
+
+    def _extend(self, header: Header, lines: bytes) -> None:
+        if not self._has_header:
+            lines = encode_header(header) + lines
+        if not self._ends_clean:
+            lines = b"\n" + lines
+        if self._file is None:
+            self._file = self._open_file(self._path, False)
+        self._put(lines)
+
+    def _put(self, lines: bytes) -> None:
+        assert self._file is not None
+        self._file.write(lines)
+        self._has_unsynced = True
+        if self._durability == "entry":
+            self._file.sync()
+            self._has_unsynced = False
+
+    def _migrate(
+        self, old_version: int, header: Header, before: Iterable[Entry], lines: bytes
+    ) -> None:
+        original = self._path.with_name(f"{self._path.name}.v{old_version}.bak")
+        if not original.exists():
+            os.link(self._path, original)
+        present = header.model_copy(update={"version": FORMAT_VERSION})
+        earlier = b"".join(encode_repaired(entry)[1] for entry in before)
+        whole = encode_header(present) + earlier + lines
+        write_new_file(self._path, whole, self._open_file, sync=self._durability != "none")
+        self._old_version = None
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+            self._file = None

@@ -1,0 +1,279 @@
+"""The one place where events of the agent become something on the screen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, assert_never
+
+from agent_tui.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    BashFinished,
+    BashStarted,
+    CompactionFailed,
+    CompactionFinished,
+    CompactionProgress,
+    CompactionStarted,
+    ContextChanged,
+    ContextWarning,
+    ModelChanged,
+    Notice,
+    QueueChanged,
+    ReplyDiscarded,
+    ReplyFinished,
+    ReplyStarted,
+    RetryScheduled,
+    SessionChanged,
+    TextDelta,
+    ThinkingDelta,
+    TodosChanged,
+    ToolCallDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolStarted,
+    TotalsChanged,
+    TurnFinished,
+    TurnStarted,
+    UserMessageAdded,
+)
+from agent_tui.ui.activity_line import ActivityLine, ActivityState
+from agent_tui.ui.approval_panel import ApprovalPanel
+from agent_tui.ui.history_blocks import REPLY_MARKS, bash_block, blocks_of, finished_tool
+from agent_tui.ui.plan_view import PlanView
+from agent_tui.ui.queue_view import QueueView
+from agent_tui.ui.transcript import (
+    BashBlock,
+    BlockId,
+    NoticeBlock,
+    SummaryBlock,
+    ToolBlock,
+    Transcript,
+    UserBlock,
+    WelcomeBlock,
+)
+
+if TYPE_CHECKING:
+    from agent_tui.agent.runtime import AgentRuntime
+
+
+@dataclass(frozen=True, slots=True)
+class ViewParts:
+    """The widgets that events change, and what is called for the rest.
+
+    `status_changed` redraws the status bar, `attention` rings if the person looks elsewhere,
+    `welcome` makes the first block of an empty chat.
+    """
+
+    chat: Transcript
+    activity: ActivityLine
+    approval: ApprovalPanel
+    queue: QueueView
+    plan: PlanView
+    status_changed: Callable[[], None]
+    attention: Callable[[], None]
+    welcome: Callable[[], WelcomeBlock]
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    place: BlockId
+    block: ToolBlock | BashBlock
+    started_at: float
+
+
+class EventView:
+    """Shows events in order.
+
+    Args:
+        parts: What is changed.
+        runtime: Read when another session was opened.
+        clock: Monotonic seconds, the activity line's.
+    """
+
+    def __init__(
+        self, parts: ViewParts, runtime: "AgentRuntime", clock: Callable[[], float]
+    ) -> None:
+        self._parts = parts
+        self._runtime = runtime
+        self._clock = clock
+        self._running: dict[str, _Running] = {}
+        self._denied: set[str] = set()
+        self._asked: dict[str, str] = {}
+        self.last_outcome = ""
+
+    def show(self, event: AgentEvent) -> None:
+        """Change the screen as `event` says."""
+        chat = self._parts.chat
+        match event:
+            case TurnStarted():
+                self._work("Waiting for the model")
+            case UserMessageAdded():
+                chat.append(UserBlock(event.text, event.image_count))
+            case ReplyStarted():
+                chat.start_reply()
+                self._work("Waiting for the model")
+            case TextDelta():
+                chat.stream_text(event.text)
+                self._relabel("Writing", len(event.text))
+            case ThinkingDelta():
+                chat.stream_thinking(event.text)
+                self._relabel("Thinking", len(event.text))
+            case ToolCallDelta():
+                self._relabel(f"Preparing {event.name}", 0)
+            case ReplyFinished():
+                chat.finish_reply(
+                    REPLY_MARKS[event.message.stop_reason], event.message.error_message or ""
+                )
+            case ReplyDiscarded():
+                chat.discard_reply()
+            case ToolStarted():
+                self._begin(ToolBlock(event.call_id, event.name, event.title))
+                self._relabel(f"Running {event.name}", 0)
+            case ToolOutputDelta():
+                chat.append_tool_output(event.call_id, event.text)
+            case ToolFinished():
+                self._end_tool(event)
+            case BashStarted():
+                self._begin(BashBlock(event.call_id, event.command))
+                self._work("Running your command")
+            case BashFinished():
+                self._end_bash(event)
+            case ApprovalRequested():
+                self._asked[event.request.id] = event.request.call_id
+                self._parts.approval.open(event.request)
+                self._relabel("Waiting for your answer", 0)
+                self._parts.attention()
+            case ApprovalResolved():
+                self._resolve(event)
+            case RetryScheduled():
+                self._retry(event)
+            case ContextWarning():
+                self._warn(event)
+            case QueueChanged():
+                self._parts.queue.show(event.texts)
+            case TodosChanged():
+                self._parts.plan.show(event.todos)
+            case CompactionStarted():
+                self._work(f"Compacting {event.tokens_before:,} tokens")
+            case CompactionProgress():
+                self._progress(event)
+            case CompactionFinished():
+                self._compacted(event)
+            case CompactionFailed():
+                chat.append(NoticeBlock("warning", f"Not compacted: {event.message}"))
+            case SessionChanged():
+                self._session(event)
+            case Notice():
+                chat.append(NoticeBlock(event.level, event.text))
+            case TurnFinished():
+                self._finish(event)
+            case ContextChanged() | TotalsChanged() | ModelChanged():
+                self._parts.status_changed()
+            case _:
+                assert_never(event)
+
+    def begin(self) -> None:
+        """An activity is about to run."""
+        self.last_outcome = ""
+
+    def idle(self) -> None:
+        """Nothing runs any more, however it ended."""
+        self._parts.activity.show(None)
+        self._running.clear()
+        self._parts.status_changed()
+
+    def redraw(self) -> None:
+        """Rebuild the chat from the session, or greet if nothing is in it."""
+        blocks = blocks_of(self._runtime.history())
+        self._parts.chat.load(blocks or [self._parts.welcome()])
+        self._parts.plan.show(self._runtime.todos)
+        self._parts.status_changed()
+
+    def _work(self, label: str) -> None:
+        state = self._parts.activity.state
+        started_at = state.started_at if state is not None else self._clock()
+        chars = state.output_chars if state is not None else 0
+        self._parts.activity.show(ActivityState(label, started_at, chars))
+
+    def _relabel(self, label: str, chars: int) -> None:
+        state = self._parts.activity.state
+        if state is None:
+            self._work(label)
+        elif label != state.label or chars:
+            total = state.output_chars + chars
+            self._parts.activity.show(replace(state, label=label, output_chars=total, until=0.0))
+
+    def _begin(self, block: ToolBlock | BashBlock) -> None:
+        place = self._parts.chat.append(block)
+        self._running[block.call_id] = _Running(place, block, self._clock())
+
+    def _end_tool(self, event: ToolFinished) -> None:
+        running = self._running.pop(event.call_id, None)
+        if running is None or not isinstance(running.block, ToolBlock):
+            return
+        block = finished_tool(
+            running.block,
+            event.message,
+            status="denied" if event.call_id in self._denied else None,
+            elapsed_s=self._clock() - running.started_at,
+        )
+        self._parts.chat.replace(running.place, block)
+        self._work("Waiting for the model")
+
+    def _end_bash(self, event: BashFinished) -> None:
+        running = self._running.pop(event.call_id, None)
+        if running is not None:
+            self._parts.chat.replace(running.place, bash_block(event.call_id, event.message))
+
+    def _resolve(self, event: ApprovalResolved) -> None:
+        call_id = self._asked.pop(event.request_id, "")
+        if not event.allowed:
+            self._denied.add(call_id)
+        self._parts.approval.resolve(event.request_id)
+
+    def _retry(self, event: RetryScheduled) -> None:
+        label = f"{event.reason} Trying again ({event.attempt} of {event.max_attempts})"
+        self._work(label)
+        state = self._parts.activity.state
+        if state is not None:
+            self._parts.activity.show(replace(state, until=self._clock() + event.delay_s))
+
+    def _warn(self, event: ContextWarning) -> None:
+        self._parts.status_changed()
+        advice = "/compact makes room." if event.level == "warn" else "It is about to be compacted."
+        text = f"The context is {event.usage.percent}% full. {advice}"
+        self._parts.chat.append(NoticeBlock("warning", text))
+
+    def _progress(self, event: CompactionProgress) -> None:
+        self._work(f"Compacting: {event.phase}")
+        state = self._parts.activity.state
+        if state is not None:
+            self._parts.activity.show(replace(state, output_chars=event.summary_chars))
+
+    def _compacted(self, event: CompactionFinished) -> None:
+        notes = [event.note] if event.note else []
+        if event.is_fallback:
+            notes.insert(0, "made without a model")
+        block = SummaryBlock(
+            event.summary, event.tokens_before, event.tokens_after, " · ".join(notes)
+        )
+        self._parts.chat.append(block)
+
+    def _session(self, event: SessionChanged) -> None:
+        if event.reason in ("new", "resumed"):
+            self.redraw()
+        self._parts.status_changed()
+
+    def _finish(self, event: TurnFinished) -> None:
+        self.last_outcome = event.outcome
+        again = " /retry goes on." if event.can_continue else ""
+        match event.outcome:
+            case "error":
+                self._parts.chat.append(NoticeBlock("error", event.error + again))
+            case "length":
+                text = f"The reply was cut off at the model's limit.{again}"
+                self._parts.chat.append(NoticeBlock("warning", text))
+            case "aborted" | "done":
+                pass
+            case _:
+                assert_never(event.outcome)

@@ -1,0 +1,38 @@
+"""The theme picker: each theme is tried on while it is highlighted."""
+
+from collections.abc import Callable, Sequence
+
+from agent_tui.ui.screens.picker import PickerRow, PickerScreen
+
+
+class ThemePicker(PickerScreen[str]):
+    """Returns the chosen theme's name; closing it brings the first theme back.
+
+    Args:
+        names: All themes.
+        present: The one in use.
+        try_on: Uses a theme.
+    """
+
+    heading = "Choose the colours"
+    nothing = "There are no themes."
+
+    def __init__(self, names: Sequence[str], present: str, try_on: Callable[[str], None]) -> None:
+        super().__init__()
+        self._names = tuple(names)
+        self._before = present
+        self._try_on = try_on
+
+    async def load_rows(self) -> Sequence[PickerRow[str]]:
+        """The themes, the one in use first."""
+        ordered = sorted(self._names, key=lambda name: name != self._before)
+        return [PickerRow(name, name) for name in ordered]
+
+    def row_highlighted(self, row: PickerRow[str]) -> None:
+        """Try the theme on."""
+        self._try_on(row.value)
+
+    def action_leave(self) -> None:
+        """Close and undo the trying."""
+        self._try_on(self._before)
+        super().action_leave()

@@ -1,0 +1,81 @@
+"""What happens after the first paint: history, session, first-run chooser, first prompt."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_tui.errors import AgentTuiError
+from agent_tui.ui.options import UiOptions, UiOutcome
+from agent_tui.ui.status_bar import short_path
+from agent_tui.ui.transcript import WelcomeBlock
+
+if TYPE_CHECKING:
+    from agent_tui.ui.app import AgentApp
+
+_HINTS = (
+    ("/", "commands"),
+    ("@", "attach files"),
+    ("!", "run a shell command"),
+    ("esc", "stop what runs"),
+    ("/help", "everything else"),
+)
+
+
+def welcome_block(options: UiOptions) -> WelcomeBlock:
+    """The first block of an empty chat."""
+    runtime = options.runtime
+    facts = [("folder", short_path(runtime.cwd, Path.home())), ("model", runtime.model.name)]
+    if runtime.context_files:
+        names = ", ".join(file.path.name for file in runtime.context_files)
+        facts.append(("memory", names))
+    if options.welcome:
+        facts.append(("note", options.welcome))
+    return WelcomeBlock("agent-tui", tuple(facts), _HINTS)
+
+
+async def begin(app: "AgentApp") -> None:
+    """Everything that must not keep the first key waiting."""
+    options = app.options
+    app.run_worker(options.warm(), group="warm", exit_on_error=False)
+    if not options.resume:
+        app.view.redraw()
+    for problem in options.problems:
+        app.say(f"Setting left out: {problem}", "warning")
+    for notice in options.notices:
+        app.say(notice)
+    await asyncio.gather(
+        asyncio.to_thread(app.history.load), asyncio.to_thread(app.status_source.look_at_branch)
+    )
+    app.refresh_status()
+    if options.first_run is not None:
+        await _choose_model(app)
+    if options.resume:
+        await _resume(app, options.resume)
+    elif options.opens_picker:
+        app.dispatch("/resume")
+    app.show_events(await app.runtime.refresh_usage())
+    if options.first_prompt:
+        app.dispatch(options.first_prompt)
+
+
+async def _resume(app: "AgentApp", ref: str) -> None:
+    try:
+        keeps_model = app.options.keeps_model
+        app.show_events(await app.runtime.open_session(ref, keep_model=keeps_model))
+    except AgentTuiError as error:
+        app.view.redraw()
+        app.say(str(error), "error")
+
+
+async def _choose_model(app: "AgentApp") -> None:
+    from agent_tui.ui.first_run import FirstRunScreen, TakeTour, UseModel
+
+    assert app.options.first_run is not None
+    match await app.ask(FirstRunScreen(app.options.first_run, app.models)):
+        case UseModel(model):
+            app.show_events(app.runtime.set_model(model))
+            app.view.redraw()
+        case TakeTour():
+            app.exit(UiOutcome(wants="demo"))
+        case None:
+            app.say("No model is set up. /model chooses one when a key is set.", "warning")

@@ -1,0 +1,38 @@
+"""What the status bar shows, read from the conversation."""
+
+from pathlib import Path
+
+from agent_tui.compaction.policy import context_level
+from agent_tui.ui.options import UiOptions
+from agent_tui.ui.status_bar import StatusFields, git_branch, short_path
+
+
+class StatusSource:
+    """Reads the runtime; the branch is read by `look_at_branch`, as that touches the disk."""
+
+    def __init__(self, options: UiOptions) -> None:
+        self._options = options
+        self._branch = ""
+
+    def look_at_branch(self) -> None:
+        """Read which branch is checked out. Blocking."""
+        self._branch = git_branch(self._options.runtime.cwd)
+
+    def fields(self) -> StatusFields:
+        """The fields as they are now."""
+        runtime = self._options.runtime
+        usage, totals = runtime.usage, runtime.totals
+        reserve = runtime.conversation.output_reserve
+        return StatusFields(
+            folder=short_path(runtime.cwd, Path.home()),
+            branch=self._branch,
+            model=runtime.model.name,
+            mode=runtime.permission_mode,
+            input_tokens=totals.input_tokens,
+            output_tokens=totals.output_tokens,
+            cost_usd=totals.cost_usd,
+            name=runtime.log.name,
+            usage=usage,
+            level=context_level(usage, runtime.settings.compaction, reserve),
+            badge="demo" if self._options.is_demo else "",
+        )

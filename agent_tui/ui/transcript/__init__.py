@@ -1,0 +1,50 @@
+"""The chat as one line-API view over blocks of data.
+
+For the app, `Transcript` is all there is (all methods are synchronous):
+
+- ``append(block) -> BlockId``, ``replace(id, block)``, ``remove(id)``, ``clear()``,
+  ``load(blocks)`` (another conversation, its last screen at once), ``block(id)``,
+  ``call_block_id(call_id)``, ``blocks``;
+- ``start_reply() -> BlockId``, ``stream_text(delta)``, ``stream_thinking(delta)``,
+  ``finish_reply(mark, note)``, ``discard_reply()``; deltas may come as fast as they like;
+- ``append_tool_output(call_id, text)`` for a running `ToolBlock` or `BashBlock`; a later
+  ``replace`` with the finished block stands for everything that was shown live;
+- ``toggle(id)``, ``toggle_all_tools()``, ``show_thinking``;
+- ``follow_end()``, ``is_following``, and the message ``Transcript.FollowChanged(following,
+  new_count)``; scrolling is at once (``action_page_up`` and its like);
+- ``to_text()``, ``last_reply_text``.
+"""
+
+from agent_tui.ui.transcript.blocks import (
+    AssistantBlock,
+    BashBlock,
+    Block,
+    BlockId,
+    DividerBlock,
+    NoticeBlock,
+    ReplyMark,
+    SummaryBlock,
+    ThinkingBlock,
+    ToolBlock,
+    ToolStatus,
+    UserBlock,
+    WelcomeBlock,
+)
+from agent_tui.ui.transcript.view import Transcript
+
+__all__ = [
+    "AssistantBlock",
+    "BashBlock",
+    "Block",
+    "BlockId",
+    "DividerBlock",
+    "NoticeBlock",
+    "ReplyMark",
+    "SummaryBlock",
+    "ThinkingBlock",
+    "ToolBlock",
+    "ToolStatus",
+    "Transcript",
+    "UserBlock",
+    "WelcomeBlock",
+]

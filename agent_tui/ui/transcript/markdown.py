@@ -1,0 +1,227 @@
+"""Markdown as styled lines: one top-level block at a time, so that a stream can keep what is done."""
+
+from collections.abc import Sequence
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+from rich.segment import Segment
+from rich.style import Style
+
+from agent_tui.ui.palette import Palette
+from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.styled_lines import BLANK, Line, Runs, prefixed, wrap, wrap_text
+from agent_tui.ui.transcript.code import CodePainter
+from agent_tui.ui.transcript.table import table_lines
+
+MIN_WIDTH = 8
+"""Columns that nested content always gets, however deep it is."""
+
+_BULLETS = ("•", "◦", "▪")
+
+
+def markdown_parser() -> MarkdownIt:
+    """CommonMark with tables and strike-through; HTML is shown as it is written."""
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+
+class MarkdownPainter:
+    """Draws parsed Markdown at one width in one palette, `margin` blank columns from the left."""
+
+    def __init__(self, palette: Palette, code: CodePainter, width: int, margin: int = 0) -> None:
+        self._palette = palette
+        self._code = code
+        self._width = width
+        self._margin = [Segment(" " * margin)] if margin else []
+
+    def block(self, node: SyntaxTreeNode) -> list[Line]:
+        """The rows of one top-level block."""
+        return prefixed(self._block(node, self._width, 0), self._margin)
+
+    def plain(self, text: str) -> list[Line]:
+        """Rows for text too large to be read as Markdown."""
+        return prefixed(wrap_text(text, self._palette.text, self._width), self._margin)
+
+    def _block(self, node: SyntaxTreeNode, width: int, depth: int) -> list[Line]:
+        width = max(MIN_WIDTH, width)
+        palette = self._palette
+        match node.type:
+            case "heading":
+                return self._heading(node, width)
+            case "fence" | "code_block":
+                language = node.info.split()[0] if node.type == "fence" and node.info else ""
+                code = safe_text(node.content.removesuffix("\n"))
+                return self._code.block(code, safe_text(language, keep_newlines=False), width)
+            case "bullet_list" | "ordered_list":
+                return self._list(node, width, depth)
+            case "blockquote":
+                inner = self._blocks(node.children, width - 2, depth)
+                return prefixed(inner, [Segment("▌ ", palette.quote_bar)])
+            case "hr":
+                return [Line((Segment("─" * width, palette.faint),), is_decoration=True)]
+            case "table":
+                return self._table(node, width)
+            case "paragraph" | "inline":
+                return self._paragraph(node, width, palette.text)
+            case _:
+                return wrap_text(safe_text(_content(node)), palette.text, width)
+
+    def _blocks(self, nodes: Sequence[SyntaxTreeNode], width: int, depth: int) -> list[Line]:
+        """Blocks inside a block, a blank row between two of them."""
+        rows: list[Line] = []
+        for node in nodes:
+            if rows:
+                rows.append(BLANK)
+            rows.extend(self._block(node, width, depth))
+        return rows
+
+    def _paragraph(self, node: SyntaxTreeNode, width: int, style: Style) -> list[Line]:
+        rows: list[Line] = []
+        for line in _split_lines(self._inlines(_inline_children(node), style)):
+            rows.extend(wrap(line, width))
+        return rows
+
+    def _heading(self, node: SyntaxTreeNode, width: int) -> list[Line]:
+        palette = self._palette
+        styles = {"h1": palette.heading_1, "h2": palette.heading_2}
+        return self._paragraph(node, width, styles.get(node.tag, palette.heading_3))
+
+    def _list(self, node: SyntaxTreeNode, width: int, depth: int) -> list[Line]:
+        rows: list[Line] = []
+        start = node.attrs.get("start", 1)
+        number = start if isinstance(start, int) else 1
+        marker_width = len(f"{number + len(node.children) - 1}.") + 1
+        for item in node.children:
+            if node.type == "ordered_list":
+                marker = f"{number}.".rjust(marker_width - 1) + " "
+            else:
+                marker = _BULLETS[min(depth, len(_BULLETS) - 1)] + " "
+            number += 1
+            if rows and _is_loose(node):
+                rows.append(BLANK)
+            rows.extend(self._item(item, marker, width, depth))
+        return rows
+
+    def _item(
+        self, item: SyntaxTreeNode, marker: str, width: int, depth: int
+    ) -> list[Line]:
+        """One list item; ``[ ]`` and ``[x]`` at its start become its marker."""
+        palette = self._palette
+        rows: list[Line] = []
+        for number, child in enumerate(item.children):
+            is_text = child.type == "paragraph"
+            if number and not (child.type.endswith("_list") or is_text and child.hidden):
+                rows.append(BLANK)
+            rows.extend(self._block(child, width - len(marker), depth + 1))
+        style = palette.accent
+        rows = rows or [BLANK]
+        task = rows[0].text[:4].lower()
+        if task in ("[ ] ", "[x] "):
+            style = palette.success if task == "[x] " else palette.muted
+            marker = ("☑ " if task == "[x] " else "☐ ").rjust(len(marker))
+            rows[0] = _without_start(rows[0], 4)
+        return prefixed(
+            rows, [Segment(marker, style)], [Segment(" " * len(marker), palette.text)]
+        )
+
+    def _table(self, node: SyntaxTreeNode, width: int) -> list[Line]:
+        palette = self._palette
+        table: list[list[list[Segment]]] = []
+        aligned: list[str] = []
+        for section in node.children:
+            for row in section.children:
+                is_head = section.type == "thead"
+                style = palette.strong if is_head else palette.text
+                table.append([self._inlines(_inline_children(cell), style) for cell in row.children])
+                if is_head:
+                    aligned = [str(cell.attrs.get("style", "")) for cell in row.children]
+        right = [style.endswith("right") for style in aligned]
+        return table_lines(table, right, width, rule=palette.faint)
+
+    def _inlines(self, nodes: Sequence[SyntaxTreeNode], style: Style) -> list[Segment]:
+        """Runs of inline Markdown; a line break is a run of its own that holds a newline."""
+        runs: list[Segment] = []
+        for node in nodes:
+            runs.extend(self._inline(node, style))
+        return runs
+
+    def _inline(self, node: SyntaxTreeNode, style: Style) -> list[Segment]:
+        palette = self._palette
+        match node.type:
+            case "softbreak" | "hardbreak":
+                return [Segment("\n", style)]
+            case "code_inline":
+                text = safe_text(node.content, keep_newlines=False)
+                return [Segment(text, style + palette.inline_code)]
+            case "strong":
+                return self._inlines(node.children, style + _attributes(palette.strong))
+            case "em":
+                return self._inlines(node.children, style + _attributes(palette.emphasis))
+            case "s":
+                return self._inlines(node.children, style + palette.strike)
+            case "link":
+                return self._link(node, style)
+            case "image":
+                source = safe_text(str(node.attrs.get("src", "")), keep_newlines=False)
+                return [Segment(f"{safe_text(node.content)} ({source})", style + palette.link)]
+            case _:
+                # Entities were decoded by the parser, so its text is foreign once more.
+                return [Segment(safe_text(node.content, keep_newlines=False), style)]
+
+    def _link(self, node: SyntaxTreeNode, style: Style) -> list[Segment]:
+        """The label, and the address where the label does not already show it."""
+        palette = self._palette
+        label = self._inlines(node.children, style + palette.link)
+        address = safe_text(str(node.attrs.get("href", "")), keep_newlines=False)
+        shown = "".join(run.text for run in label).removeprefix("mailto:").rstrip("/")
+        if not address or shown in (address.rstrip("/"), address.removeprefix("mailto:")):
+            return label
+        return [*label, Segment(f" ({address})", palette.muted)]
+
+
+def _content(node: SyntaxTreeNode) -> str:
+    """The source of a node that has no drawing of its own."""
+    return "" if node.is_nested or node.is_root else node.content
+
+
+def _attributes(style: Style) -> Style:
+    """Bold, italic and the like of `style`, without its colours."""
+    return Style(bold=style.bold, italic=style.italic, strike=style.strike)
+
+
+def _inline_children(node: SyntaxTreeNode) -> Sequence[SyntaxTreeNode]:
+    """The inline nodes of a paragraph, heading or table cell."""
+    if node.type == "inline":
+        return node.children
+    return [grandchild for child in node.children for grandchild in child.children]
+
+
+def _is_loose(node: SyntaxTreeNode) -> bool:
+    """Whether the items of a list were written with blank lines between them."""
+    return any(
+        child.type == "paragraph" and not child.hidden
+        for item in node.children
+        for child in item.children
+    )
+
+
+def _split_lines(runs: Runs) -> list[list[Segment]]:
+    """Runs cut at their newlines."""
+    lines: list[list[Segment]] = [[]]
+    for run in runs:
+        for number, piece in enumerate(run.text.split("\n")):
+            if number:
+                lines.append([])
+            if piece:
+                lines[-1].append(Segment(piece, run.style))
+    return lines
+
+
+def _without_start(line: Line, count: int) -> Line:
+    """`line` without its first `count` characters of text (it has no decoration yet)."""
+    segments: list[Segment] = []
+    for text, style, _ in line.segments:
+        cut = min(count, len(text))
+        count -= cut
+        if text[cut:]:
+            segments.append(Segment(text[cut:], style))
+    return Line(tuple(segments), joint=line.joint)

@@ -1,0 +1,146 @@
+"""Markdown that arrives in pieces: what is finished is drawn once, only the tail again."""
+
+import re
+from collections.abc import Iterator
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+
+from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.styled_lines import BLANK, Line
+from agent_tui.ui.transcript.markdown import MarkdownPainter
+
+MAX_TAIL_CHARS = 16_000
+MAX_FENCE_CHARS = 200_000
+"""An unfinished block (or code block) longer than this is no longer read as Markdown."""
+
+SLICE_CHARS = 4_000
+"""How much of a long finished text is parsed at one go (a few milliseconds)."""
+
+_MARKUP_ONLY = re.compile(r"[ \t]*(?:[-=*_+#>`~|:]+|\d{1,9}[.)]?)[ \t]*\Z")
+"""A last line that may still become anything (a rule, a heading's underline, a list) waits."""
+
+_UNDECIDED = "\r\u200c\u200d"
+"""Whether these are shown depends on the character that follows."""
+
+
+class MarkdownStream:
+    """Turns a growing Markdown text into rows.
+
+    CommonMark is read line by line and a closed top-level block is never opened again, so
+    every top-level block but the last that holds a complete line is final.
+    """
+
+    def __init__(self, parser: MarkdownIt, painter: MarkdownPainter) -> None:
+        self._parser = parser
+        self._painter = painter
+        self._finished: list[Line] = []
+        self._tail_rows: list[Line] = []
+        self._tail = ""
+        self._arrived: list[str] = []
+        self._undecided = ""
+        self._gap_before_tail = False
+
+    @property
+    def finished_rows(self) -> int:
+        """How many of the rows at the start will not change any more."""
+        return len(self._finished)
+
+    def feed(self, text: str) -> None:
+        """Take in more text; nothing is drawn yet."""
+        self._arrived.append(text)
+
+    def rows(self, *, is_end: bool = False) -> list[Line]:
+        """All rows for the text so far. With `is_end` no more text will come."""
+        for _ in self.steps():
+            pass
+        self._advance(is_end=is_end)
+        return [*self._finished, *self._tail_rows]
+
+    def steps(self) -> Iterator[None]:
+        """Work off what was fed in bounded steps, all but the last piece.
+
+        `rows` afterwards is quick; a caller short of time may pause between two steps.
+        """
+        text = "".join(self._arrived)
+        start = 0
+        while len(text) - start > SLICE_CHARS:
+            end = text.rfind("\n", start, start + SLICE_CHARS) + 1
+            if end <= start:
+                end = start + SLICE_CHARS
+            self._arrived = [text[start:end]]
+            self._advance(is_end=False)
+            start = end
+            self._arrived = [text[start:]]
+            yield
+
+    def _advance(self, *, is_end: bool) -> None:
+        """Draw what arrived: closed blocks for good, the rest as the tail."""
+        self._take_in(is_end=is_end)
+        nodes = self._parse(is_end=is_end)
+        complete_lines = self._tail.count("\n") + is_end
+        final = [node for node in nodes if _first_line(node) < complete_lines]
+        if final:
+            last = _first_line(final[-1])
+            kept = nodes if is_end else nodes[: len(final) - 1]
+            for node in kept:
+                self._finish(self._painter.block(node), is_heading=node.type == "heading")
+            self._cut_tail("" if is_end else self._tail.split("\n", last)[last])
+            nodes = nodes[len(kept) :]
+        self._draw_tail(nodes)
+
+    def _take_in(self, *, is_end: bool) -> None:
+        text = self._undecided + "".join(self._arrived)
+        self._arrived.clear()
+        decided = text if is_end else text.rstrip(_UNDECIDED)
+        self._undecided = text[len(decided) :]
+        if decided:
+            self._tail = safe_text(self._tail + decided)
+
+    def _parse(self, *, is_end: bool) -> list[SyntaxTreeNode]:
+        """The top-level blocks of the tail; none where it is too large to be parsed."""
+        tail = self._tail
+        if not tail.strip():
+            return []
+        limit = MAX_FENCE_CHARS if tail.lstrip().startswith(("```", "~~~")) else MAX_TAIL_CHARS
+        if len(tail) > limit:
+            whole, _, rest = tail.rpartition("\n")
+            if whole:
+                self._finish(self._painter.plain(whole), is_heading=True)
+            self._cut_tail(rest)
+            if len(rest) > limit:
+                self._tail_rows = self._painter.plain(rest)
+                return []
+        shown = self._tail
+        start = shown.rfind("\n") + 1
+        if not is_end and _MARKUP_ONLY.match(shown, start):
+            shown = shown[:start]
+        return SyntaxTreeNode(self._parser.parse(shown)).children
+
+    def _finish(self, rows: list[Line], *, is_heading: bool) -> None:
+        if rows:
+            if self._gap_before_tail:
+                self._finished.append(BLANK)
+            self._finished.extend(rows)
+            self._gap_before_tail = not is_heading
+
+    def _cut_tail(self, tail: str) -> None:
+        self._tail = tail
+        self._tail_rows = []
+
+    def _draw_tail(self, nodes: list[SyntaxTreeNode]) -> None:
+        if not nodes:
+            return
+        rows: list[Line] = []
+        gap = self._gap_before_tail
+        for node in nodes:
+            drawn = self._painter.block(node)
+            if gap and drawn:
+                rows.append(BLANK)
+            rows.extend(drawn)
+            gap = node.type != "heading"
+        self._tail_rows = rows
+
+
+def _first_line(node: SyntaxTreeNode) -> int:
+    return node.map[0] if node.map else 0

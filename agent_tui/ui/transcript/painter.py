@@ -1,0 +1,221 @@
+"""Blocks as rows of the screen: the look of the chat."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from markdown_it import MarkdownIt
+from rich.segment import Segment
+from rich.style import Style
+
+from agent_tui.ui.palette import Palette
+from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.styled_lines import BLANK, Line, padded, prefixed, wrap, wrap_text
+from agent_tui.ui.transcript.blocks import (
+    AssistantBlock,
+    BashBlock,
+    Block,
+    DividerBlock,
+    NoticeBlock,
+    SummaryBlock,
+    ThinkingBlock,
+    ToolBlock,
+    UserBlock,
+    WelcomeBlock,
+)
+from agent_tui.ui.transcript.code import CodePainter
+from agent_tui.ui.transcript.markdown import MarkdownPainter
+from agent_tui.ui.transcript.markdown_stream import MarkdownStream
+from agent_tui.ui.transcript.tool_lines import bash_lines, tool_lines
+
+MAX_MEASURE = 110
+"""Columns of running text on a wide screen: longer lines are hard to read."""
+
+MARGIN = 3
+"""Columns before the text: blank, mark, blank."""
+
+FOLDED_USER_LINES = 30
+"""Lines of a long message of the person (a paste) that show while it is folded."""
+
+
+class BlockPainter:
+    """Draws blocks at one width in one palette."""
+
+    def __init__(
+        self, palette: Palette, parser: MarkdownIt, width: int, *, show_thinking: bool
+    ) -> None:
+        self.palette = palette
+        self.width = width
+        self.show_thinking = show_thinking
+        self._parser = parser
+        self._room = max(10, width - MARGIN - 2)
+        measure = min(self._room, MAX_MEASURE)
+        self._markdown = MarkdownPainter(palette, CodePainter(palette), measure, MARGIN)
+
+    def stream(self) -> MarkdownStream:
+        """A Markdown text to be fed piece by piece."""
+        return MarkdownStream(self._parser, self._markdown)
+
+    def paint(self, block: Block, *, is_expanded: bool) -> list[Line]:
+        """The rows of `block`; none where there is nothing to show yet."""
+        match block:
+            case UserBlock():
+                return self._user(block, is_expanded=is_expanded)
+            case AssistantBlock():
+                return self._markdown_rows(block.markdown) + self.mark_rows(block)
+            case ThinkingBlock():
+                return self._thinking(block, is_expanded=is_expanded)
+            case ToolBlock():
+                return tool_lines(block, self.palette, self.width, is_expanded=is_expanded)
+            case BashBlock():
+                return bash_lines(block, self.palette, self.width, is_expanded=is_expanded)
+            case SummaryBlock():
+                return self._summary(block, is_expanded=is_expanded)
+            case NoticeBlock():
+                return self._notice(block)
+            case DividerBlock():
+                return self._divider(safe_text(block.title, keep_newlines=False))
+            case WelcomeBlock():
+                return self._welcome(block)
+            case _:
+                assert_never(block)
+
+    def _markdown_rows(self, source: str) -> list[Line]:
+        stream = self.stream()
+        stream.feed(source)
+        return stream.rows(is_end=True)
+
+    def mark_rows(self, block: AssistantBlock) -> list[Line]:
+        """How a reply ended that did not end well."""
+        if not block.mark:
+            return []
+        words = {
+            "interrupted": ("○", "interrupted", self.palette.muted),
+            "error": ("✗", "the reply broke off", self.palette.error),
+            "length": ("▲", "the reply reached its length limit", self.palette.warning),
+        }
+        glyph, text, style = words[block.mark]
+        note = safe_text(f"{text}: {block.note}" if block.note else text)
+        rows = prefixed(
+            wrap_text(note, style, self._room),
+            [Segment(f" {glyph} ", style)],
+            [Segment(" " * MARGIN)],
+        )
+        return [BLANK, *rows] if block.markdown.strip() else rows
+
+    def _user(self, block: UserBlock, *, is_expanded: bool) -> list[Line]:
+        palette = self.palette
+        text = block.text.rstrip("\n")
+        hidden = 0
+        if not is_expanded and (extra := text.count("\n") + 1 - FOLDED_USER_LINES) > 1:
+            text, hidden = "\n".join(text.split("\n", FOLDED_USER_LINES)[:-1]), extra
+        rows = wrap_text(safe_text(text), palette.user, min(self._room, MAX_MEASURE))
+        notes: list[str] = []
+        if hidden:
+            notes.append(f"… +{hidden:,} lines")
+        if block.image_count:
+            notes.append(f"+ {block.image_count} image{'s' * (block.image_count > 1)}")
+        surface = replace_colour(palette.user, palette.muted)
+        rows += [
+            Line((Segment(note, surface),), is_decoration=True, toggles=bool(hidden))
+            for note in notes
+        ]
+        bar = [Segment(" "), Segment("▌", palette.user_bar), Segment(" ", palette.user)]
+        return [padded(row, self.width - 1, palette.user) for row in prefixed(rows, bar)]
+
+    def _thinking(self, block: ThinkingBlock, *, is_expanded: bool) -> list[Line]:
+        text = safe_text(block.text).strip()
+        if not text:
+            return []
+        style = self.palette.thinking
+        if self.show_thinking or is_expanded:
+            rows = wrap_text(text, style, min(self._room, MAX_MEASURE))
+            rows[0] = replace(rows[0], toggles=True)
+        else:
+            word = "Thought" if block.is_finished else "Thinking…"
+            count = text.count("\n") + 1
+            folded = Segment(f"{word} {count:,} line{'s' * (count > 1)}", style)
+            rows = [Line((folded,), is_decoration=True, toggles=True)]
+        return prefixed(rows, [Segment(" ◇ ", style)], [Segment(" " * MARGIN)])
+
+    def _summary(self, block: SummaryBlock, *, is_expanded: bool) -> list[Line]:
+        before, after = short_tokens(block.tokens_before), short_tokens(block.tokens_after)
+        title = f"context compacted ({before} -> {after} tokens)"
+        if block.note:
+            title += f" · {safe_text(block.note, keep_newlines=False)}"
+        rows = [replace(row, toggles=True) for row in self._divider(title)]
+        if is_expanded:
+            rows += [BLANK, *self._markdown_rows(block.summary)]
+        return rows
+
+    def _notice(self, block: NoticeBlock) -> list[Line]:
+        palette = self.palette
+        glyph, style = {
+            "info": ("•", palette.muted),
+            "warning": ("▲", palette.warning),
+            "error": ("✗", palette.error),
+        }[block.level]
+        rows = wrap_text(safe_text(block.text), style, min(self._room, MAX_MEASURE))
+        return prefixed(rows, [Segment(f" {glyph} ", style)], [Segment(" " * MARGIN)])
+
+    def _divider(self, title: str) -> list[Line]:
+        palette = self.palette
+        rule = Segment(" " + "─" * max(0, self.width - 2), palette.faint)
+        if not title:
+            return [Line((rule,), is_decoration=True)]
+        label = wrap([Segment(title, palette.muted)], self._room - 4)[0]
+        before = Segment(" ── ", palette.faint)
+        after = "─" * max(0, self.width - 6 - label.cells)
+        return [
+            Line(
+                (before, *label.segments, Segment(" " + after, palette.faint)),
+                lead=len(before.text),
+                tail=len(after) + 1,
+            )
+        ]
+
+    def _welcome(self, block: WelcomeBlock) -> list[Line]:
+        palette = self.palette
+        title = safe_text(block.title, keep_newlines=False)
+        rows = wrap([Segment("◆ ", palette.accent), Segment(title, palette.strong)], self._room)
+        rows.append(BLANK)
+        for pairs, left, right in (
+            (block.facts, palette.muted, palette.text),
+            (block.hints, palette.accent, palette.muted),
+        ):
+            size = max((len(name) for name, _ in pairs), default=0) + 2
+            for name, value in pairs:
+                head = Segment(safe_text(name, keep_newlines=False).ljust(size), left)
+                body = wrap_text(safe_text(value), right, max(10, self._room - 2 - size))
+                rows += prefixed(body, [Segment("  "), head], [Segment(" " * (size + 2))])
+            if pairs:
+                rows.append(BLANK)
+        return prefixed(rows[:-1], [Segment(" ")])
+
+
+def replace_colour(surface: Style, ink: Style) -> Style:
+    """The background of `surface` with the colour and attributes of `ink`."""
+    return Style(bgcolor=surface.bgcolor) + ink
+
+
+def short_tokens(tokens: int) -> str:
+    """A number of tokens in at most a few characters: 950, 6.2k, 150k, 1.2M."""
+    if tokens < 1_000:
+        return str(tokens)
+    for size, unit in ((1_000, "k"), (1_000_000, "M")):
+        if tokens < 9_950 * size // 1_000:
+            return f"{tokens / size:.1f}".removesuffix(".0") + unit
+        if tokens < 999_500 * size // 1_000:
+            return f"{tokens / size:.0f}{unit}"
+    return f"{tokens / 1_000_000:.0f}M"
+
+
+def estimate_rows(block: Block, width: int) -> int:
+    """A guess of how many rows a block takes, without drawing it."""
+    match block:
+        case UserBlock(text=text) | AssistantBlock(markdown=text):
+            measure = max(10, min(width - MARGIN - 2, MAX_MEASURE))
+            return 1 + text.count("\n") + len(text) // measure
+        case WelcomeBlock():
+            return 2 + len(block.facts) + len(block.hints)
+        case _:
+            return 1

@@ -1,0 +1,284 @@
+"""The blocks of a chat from top to bottom: where each row is, drawn only when needed."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agent_tui.ui.styled_lines import Line, row_at_offset, text_offset
+from agent_tui.ui.transcript.blocks import (
+    AssistantBlock,
+    Block,
+    BlockId,
+    SummaryBlock,
+    ThinkingBlock,
+    ToolBlock,
+)
+from agent_tui.ui.transcript.markdown_stream import MarkdownStream
+from agent_tui.ui.transcript.painter import BlockPainter, estimate_rows
+
+TRAILING_ROWS = 1
+"""Blank rows below the last block."""
+
+MAX_KEPT_ROWS = 20_000
+"""Drawn rows kept in memory; blocks far from the screen are drawn again when seen."""
+
+
+@dataclass(slots=True)
+class Item:
+    """A block and what is known of its drawing.
+
+    `height` is exact when `is_measured`, a guess before; `rows` may be dropped and drawn again.
+    """
+
+    id: BlockId
+    block: Block
+    height: int
+    is_expanded: bool = False
+    is_measured: bool = False
+    rows: list[Line] | None = None
+    stream: MarkdownStream | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A row that stays findable: `row` counts from the blank rows above the block `id`.
+
+    `offset` is the source text before the row, for when the block wraps differently later.
+    """
+
+    id: BlockId
+    row: int
+    gap: int
+    offset: int
+
+
+class BlockStack:
+    """Blocks in order, with the row each begins at."""
+
+    def __init__(self, painter: BlockPainter) -> None:
+        self._painter = painter
+        self._items: list[Item] = []
+        self._ids: list[BlockId] = []
+        self._tops: list[int] = []
+        self._gaps: list[int] = []
+        self._valid = 0
+        self._total = 0
+        self._next_id: BlockId = 1
+        self._kept_rows = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: int) -> Item:
+        return self._items[index]
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._items)
+
+    @property
+    def painter(self) -> BlockPainter:
+        """What draws the blocks."""
+        return self._painter
+
+    @property
+    def total_rows(self) -> int:
+        """Rows of the whole chat."""
+        self._place_all()
+        return self._total
+
+    def index(self, block_id: BlockId) -> int | None:
+        """Where the block is, or None when it is gone."""
+        index = bisect_left(self._ids, block_id)
+        return index if index < len(self._ids) and self._ids[index] == block_id else None
+
+    def nearest(self, block_id: BlockId) -> int:
+        """Where the block is or, when it is gone, the one that followed it."""
+        return min(bisect_left(self._ids, block_id), max(0, len(self._ids) - 1))
+
+    def append(self, block: Block) -> Item:
+        """Put a block at the end."""
+        height = estimate_rows(block, self._painter.width)
+        item = Item(self._next_id, block, height)
+        self._next_id += 1
+        self._items.append(item)
+        self._ids.append(item.id)
+        return item
+
+    def replace(self, index: int, block: Block) -> None:
+        """Put other data in the place of a block."""
+        item = self._items[index]
+        item.block = block
+        item.stream = None
+        self.invalidate(index)
+
+    def remove(self, index: int) -> None:
+        """Take a block out."""
+        self._forget_rows(self._items[index])
+        del self._items[index], self._ids[index]
+        self._valid = min(self._valid, index)
+
+    def clear(self) -> None:
+        """Take all blocks out. Ids are not used again."""
+        self._items.clear()
+        self._ids.clear()
+        self._valid = self._kept_rows = 0
+
+    def invalidate(self, index: int) -> None:
+        """Something about the block changed: draw it again when it is seen."""
+        item = self._items[index]
+        self._forget_rows(item)
+        item.is_measured = False
+
+    def restyle(self, painter: BlockPainter, *, keeps_heights: bool) -> None:
+        """Draw everything anew with `painter` when it is seen."""
+        self._painter = painter
+        for item in self._items:
+            item.rows = None
+            item.is_measured = item.is_measured and keeps_heights
+            if item.stream is not None and isinstance(item.block, AssistantBlock):
+                item.stream = painter.stream()
+                item.stream.feed(item.block.markdown)
+        self._kept_rows = 0
+
+    def rows(self, index: int) -> Sequence[Line]:
+        """The rows of a block, drawn now if need be."""
+        item = self._items[index]
+        if item.rows is None:
+            for _ in self.drawing(index):
+                pass
+        return item.rows or ()
+
+    def drawing(self, index: int) -> Iterator[None]:
+        """Draw a block in bounded steps; a caller short of time may stop between two."""
+        item = self._items[index]
+        block = item.block
+        if isinstance(block, AssistantBlock):
+            stream = item.stream or self._painter.stream()
+            if item.stream is None:
+                stream.feed(block.markdown)
+            yield from stream.steps()
+            rows = stream.rows(is_end=item.stream is None) + self._painter.mark_rows(block)
+        else:
+            rows = self._painter.paint(block, is_expanded=item.is_expanded)
+        self.set_rows(index, rows)
+
+    def set_rows(self, index: int, rows: list[Line]) -> None:
+        """Take drawn rows over; the height is exact from now on."""
+        item = self._items[index]
+        self._forget_rows(item)
+        self._kept_rows += len(rows)
+        item.rows = rows
+        item.is_measured = True
+        if item.height != len(rows):
+            item.height = len(rows)
+            self._valid = min(self._valid, index)
+
+    def drop_rows_far_from(self, first: int, last: int) -> None:
+        """Free drawn rows outside the blocks `first` to `last` when too many are kept."""
+        if self._kept_rows > MAX_KEPT_ROWS:
+            for index, item in enumerate(self._items):
+                if not first <= index <= last and item.stream is None:
+                    self._forget_rows(item)
+
+    def top(self, index: int) -> int:
+        """The row the blank rows above a block begin at."""
+        self._place_all()
+        return self._tops[index]
+
+    def gap(self, index: int) -> int:
+        """Blank rows above a block."""
+        self._place_all()
+        return self._gaps[index]
+
+    def at(self, y: int) -> tuple[int, int]:
+        """The block at a row, and the row counted from the blank rows above that block.
+
+        Below the last block it is that block, and a row past its end. Needs a block.
+        """
+        self._place_all()
+        index = bisect_right(self._tops, y) - 1
+        index = max(0, min(index, len(self._items) - 1))
+        return index, y - self._tops[index]
+
+    def visible(self, y: int, height: int) -> range:
+        """Indices of the blocks that touch the rows from `y`."""
+        if not self._items or height <= 0:
+            return range(0)
+        return range(self.at(y)[0], self.at(y + height - 1)[0] + 1)
+
+    def place(self, y: int) -> Place | None:
+        """The row at `y` so that it can be found again after changes."""
+        if not self._items:
+            return None
+        index, row = self.at(y)
+        item, gap = self._items[index], self._gaps[index]
+        offset = text_offset(item.rows, row - gap) if item.rows and row > gap else 0
+        return Place(item.id, row, gap, offset)
+
+    def find(self, place: Place, *, is_rewrapped: bool) -> int:
+        """Where the row of `place` is now. With `is_rewrapped` its text decides."""
+        if not self._items:
+            return 0
+        index = self.nearest(place.id)
+        if is_rewrapped and place.offset:
+            row = row_at_offset(self.rows(index), place.offset)
+        else:
+            row = place.row - place.gap
+        return max(0, self.top(index) + self.gap(index) + row)
+
+    def measure(self, y: int, height: int) -> None:
+        """Draw what touches the rows from `y` until nothing there is a guess."""
+        while guesses := [i for i in self.visible(y, height) if not self._items[i].is_measured]:
+            for index in guesses:
+                self.rows(index)
+
+    def _forget_rows(self, item: Item) -> None:
+        if item.rows is not None:
+            self._kept_rows -= len(item.rows)
+            item.rows = None
+
+    def _place_all(self) -> None:
+        """Bring the first row of every block up to date, from the first changed one on."""
+        first = self._valid
+        if first == len(self._items) == len(self._tops):
+            return
+        del self._tops[first:], self._gaps[first:]
+        previous = next((self._items[i] for i in range(first - 1, -1, -1) if self._items[i].height), None)
+        y = 0
+        if first:
+            y = self._tops[-1] + self._gaps[-1] + self._items[first - 1].height
+        for item in self._items[first:]:
+            gap = _gap(previous, item)
+            self._tops.append(y)
+            self._gaps.append(gap)
+            y += gap + item.height
+            if item.height:
+                previous = item
+        self._valid = len(self._items)
+        self._total = y + TRAILING_ROWS if y else 0
+
+
+def _gap(above: Item | None, item: Item) -> int:
+    """Blank rows between two blocks: none between tool calls of one line."""
+    if not item.height:
+        return 0
+    if above is None:
+        return 1
+    return int(not (_is_slim(above) and _is_slim(item) and above.height == 1))
+
+
+def _is_slim(item: Item) -> bool:
+    return isinstance(item.block, ToolBlock)
+
+
+def can_toggle(block: Block) -> bool:
+    """Whether there is more to see of a block than it shows at first."""
+    match block:
+        case ToolBlock():
+            return bool(block.output or block.diff)
+        case AssistantBlock():
+            return False
+        case ThinkingBlock() | SummaryBlock():
+            return True
+        case _:
+            return True

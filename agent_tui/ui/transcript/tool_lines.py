@@ -1,0 +1,152 @@
+"""Tool calls and shell commands as rows: one line each, with what matters below."""
+
+from dataclasses import replace
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+
+from agent_tui.ui.diff_view import diff_lines, diff_stat, parse_diff
+from agent_tui.ui.palette import Palette
+from agent_tui.ui.sanitise import safe_output, safe_text
+from agent_tui.ui.styled_lines import Line, prefixed, wrap, wrap_text
+from agent_tui.ui.transcript.blocks import BashBlock, ToolBlock, ToolStatus
+
+LIVE_LINES = 5
+"""Last lines of output that show while a command runs."""
+
+FOLDED_ERROR_LINES = 4
+FOLDED_BASH_LINES = 10
+FOLDED_DIFF_LINES = 12
+UNFOLDED_LINES = 2_000
+"""Lines drawn when unfolded; tools are capped at as many."""
+
+SHOWN_ELAPSED_S = 1.0
+"""A shorter run is not worth a number."""
+
+_BODY = Segment("   ")
+
+
+def tool_lines(block: ToolBlock, palette: Palette, width: int, *, is_expanded: bool) -> list[Line]:
+    """A tool call: its head line, then the diff or the output as far as it is unfolded."""
+    body: list[Line] = []
+    if block.diff:
+        body += _diff(block.diff, palette, width, is_expanded=is_expanded)
+    if is_expanded:
+        body += _output(block.output, palette, width, UNFOLDED_LINES)
+    elif block.status == "running":
+        body += _output(block.output, palette, width, LIVE_LINES)
+    elif block.status in ("error", "denied"):
+        body += _output(block.output, palette, width, FOLDED_ERROR_LINES)
+    return [_tool_head(block, palette, width), *body]
+
+
+def bash_lines(block: BashBlock, palette: Palette, width: int, *, is_expanded: bool) -> list[Line]:
+    """A command of the person's: the command, then the end of its output."""
+    style = palette.error if block.status == "error" else palette.accent
+    command = safe_text(block.command)
+    head = prefixed(
+        wrap_text(command, palette.strong, max(10, width - 5)),
+        [Segment(" $ ", style)],
+        [_BODY],
+    )
+    head = [replace(line, toggles=True) for line in head]
+    limit = UNFOLDED_LINES if is_expanded else FOLDED_BASH_LINES
+    if block.status == "running" and not is_expanded:
+        limit = LIVE_LINES
+    notes: list[str] = []
+    if block.status == "cancelled":
+        notes.append("cancelled")
+    elif block.exit_code:
+        notes.append(f"exit {block.exit_code}")
+    if not block.in_context:
+        notes.append("not in the model's context")
+    rows = [*head, *_output(block.output, palette, width, limit)]
+    if notes:
+        rows.append(Line((_BODY, Segment(" · ".join(notes), palette.muted)), lead=3))
+    return rows
+
+
+def _tool_head(block: ToolBlock, palette: Palette, width: int) -> Line:
+    glyph, style = _status(block.status, palette)
+    name = safe_text(block.name, keep_newlines=False)
+    title = safe_text(block.title, keep_newlines=False).removeprefix(name).strip()
+    notes = _notes(block, palette)
+    room = width - 5 - cell_len(name) - sum(cell_len(note.text) for note in notes)
+    if cell_len(title) > room:
+        title = set_cell_size(title, max(1, room - 1)).rstrip() + "…"
+    segments = [Segment(f" {glyph} ", style), Segment(name, palette.strong)]
+    if title:
+        segments.append(Segment(f" {title}", palette.text))
+    row = wrap([*segments, *notes], width - 1, words=False)[0]
+    return replace(row, lead=3, toggles=True)
+
+
+def _notes(block: ToolBlock, palette: Palette) -> list[Segment]:
+    """What follows the title: the size of a diff, a short result, how long it took."""
+    notes: list[Segment] = []
+    if block.diff:
+        added, removed = diff_stat(block.diff)
+        notes += [Segment(f"  +{added}", palette.success), Segment(f" -{removed}", palette.error)]
+    elif block.summary:
+        summary = safe_text(block.summary, keep_newlines=False)
+        style = palette.error if block.status == "error" else palette.muted
+        notes.append(Segment(f"  {set_cell_size(summary, min(cell_len(summary), 40))}", style))
+    if block.status in ("denied", "cancelled"):
+        notes.append(Segment(f"  {block.status}", palette.warning))
+    if block.elapsed_s is not None and block.elapsed_s >= SHOWN_ELAPSED_S:
+        notes.append(Segment(f"  {short_time(block.elapsed_s)}", palette.muted))
+    return notes
+
+
+def _status(status: ToolStatus, palette: Palette) -> tuple[str, Style]:
+    """A mark that can be told from the others without colour, too."""
+    return {
+        "running": ("◐", palette.running),
+        "ok": ("●", palette.success),
+        "error": ("✗", palette.error),
+        "denied": ("⊘", palette.warning),
+        "cancelled": ("○", palette.muted),
+    }[status]
+
+
+def _diff(diff: str, palette: Palette, width: int, *, is_expanded: bool) -> list[Line]:
+    rows = parse_diff(diff)
+    if sum(row.kind == "file" for row in rows) == 1:
+        rows = tuple(row for row in rows if row.kind != "file")
+    limit = UNFOLDED_LINES if is_expanded else FOLDED_DIFF_LINES
+    shown = rows if len(rows) <= limit + 1 else rows[:limit]
+    lines = prefixed(diff_lines(shown, max(10, width - 4), palette), [_BODY])
+    if len(shown) < len(rows):
+        lines.append(_fold(len(rows) - len(shown), palette))
+    return lines
+
+
+def _output(output: str, palette: Palette, width: int, limit: int) -> list[Line]:
+    """The last `limit` lines of an output, with a line that says how many are folded."""
+    output = output.rstrip()
+    if not output:
+        return []
+    hidden = output.count("\n") + 1 - limit
+    if hidden > 1:
+        output = "\n".join(output.rsplit("\n", limit)[1:])
+    room = max(10, width - 7)
+    rows = wrap_text(safe_output(output), palette.muted, room, words=False)
+    bar = [_BODY, Segment("│ ", palette.faint)]
+    lines = prefixed(rows, bar)
+    return [_fold(hidden, palette), *lines] if hidden > 1 else lines
+
+
+def _fold(hidden: int, palette: Palette) -> Line:
+    text = f"… +{hidden:,} lines"
+    segments = (_BODY, Segment(text, palette.muted))
+    return Line(segments, is_decoration=True, toggles=True)
+
+
+def short_time(seconds: float) -> str:
+    """A duration for the eye: ``3.2s``, ``47s``, ``2m 05s``."""
+    if seconds < 10:
+        return f"{seconds:.1f}s"
+    if seconds < 60:
+        return f"{seconds:.0f}s"
+    return f"{int(seconds) // 60}m {int(seconds) % 60:02d}s"

@@ -1,0 +1,389 @@
+"""The chat: what the program tells it to show, and what the person does with it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Literal, TypeAlias
+
+from textual import events
+from textual.geometry import Offset
+from textual.reactive import var
+from textual.selection import Selection
+from textual.timer import Timer
+
+from agent_tui.ui.transcript.blocks import (
+    AssistantBlock,
+    BashBlock,
+    Block,
+    BlockId,
+    ReplyMark,
+    ThinkingBlock,
+    ToolBlock,
+)
+from agent_tui.ui.transcript.painter import BlockPainter
+from agent_tui.ui.transcript.plain import plain_text
+from agent_tui.ui.transcript.selection import block_selection, word_at
+from agent_tui.ui.transcript.stack import Item, can_toggle
+from agent_tui.ui.transcript.stack_view import StackView
+
+FLUSH_INTERVAL_S = 0.04
+"""Streamed text is shown 25 times a second."""
+
+FLUSH_SHARE = 6
+"""After a flush, at least this many times its duration is left to everything else."""
+
+MAX_LIVE_CHARS = 32_000
+"""Output of a running command that is kept for the screen."""
+
+_Kind: TypeAlias = Literal["text", "thinking"]
+
+
+class Transcript(StackView):
+    """The whole conversation as one widget."""
+
+    show_thinking: var[bool] = var(False, init=False)
+    """Whether reasoning is shown in full instead of one line."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._by_call: dict[str, BlockId] = {}
+        self._tools_expanded = False
+        self._reply: list[BlockId] = []
+        self._arrived: list[tuple[_Kind, str]] = []
+        self._live_output: dict[str, list[str]] = {}
+        self._flush_timer: Timer | None = None
+        self._next_flush_s = 0.0
+        self._pressed_at: Offset | None = None
+
+    # Blocks ------------------------------------------------------------------------------
+
+    def append(self, block: Block) -> BlockId:
+        """Put a block at the end; following, it is in sight at once."""
+        item = self._add(block)
+        if not self._is_following:
+            self._new_count += 1
+            self.post_message(self.FollowChanged(False, self._new_count))
+        self._settle_changed()
+        return item.id
+
+    def replace(self, block_id: BlockId, block: Block) -> None:
+        """Show other data in the place of a block. A block that is gone stays gone."""
+        index = self._stack.index(block_id)
+        if index is not None:
+            self._stack.replace(index, block)
+            self._register(block_id, block)
+            self._settle_changed()
+
+    def remove(self, block_id: BlockId) -> None:
+        """Take a block out."""
+        index = self._stack.index(block_id)
+        if index is not None:
+            self._stack.remove(index)
+            self._settle_changed()
+
+    def clear(self) -> None:
+        """Empty the chat."""
+        self._forget()
+        self._settle_changed()
+
+    def load(self, blocks: Sequence[Block]) -> None:
+        """Show another conversation: its last screen at once, the rest when there is time."""
+        self._forget()
+        for block in blocks:
+            self._add(block)
+        self._settle_changed()
+
+    def block(self, block_id: BlockId) -> Block | None:
+        """The data of a block, or None when it is gone."""
+        index = self._stack.index(block_id)
+        return None if index is None else self._stack[index].block
+
+    def call_block_id(self, call_id: str) -> BlockId | None:
+        """The block of a tool call or of a command of the person's."""
+        return self._by_call.get(call_id)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """All blocks from top to bottom."""
+        return tuple(item.block for item in self._stack)
+
+    @property
+    def last_reply_text(self) -> str:
+        """The Markdown of the newest reply with text, or nothing."""
+        self._flush()
+        for block in reversed(self.blocks):
+            if isinstance(block, AssistantBlock) and block.markdown.strip():
+                return block.markdown
+        return ""
+
+    def to_text(self) -> str:
+        """The whole conversation as plain text, safe to print."""
+        self._flush()
+        texts = (plain_text(block) for block in self.blocks)
+        return "\n\n".join(text for text in texts if text)
+
+    # A streaming reply -------------------------------------------------------------------
+
+    def start_reply(self) -> BlockId:
+        """A reply begins; it takes no room until something of it comes."""
+        self._close_live("", "")
+        item = self._add_live(AssistantBlock("", is_finished=False))
+        self._reply = [item.id]
+        return item.id
+
+    def stream_text(self, delta: str) -> None:
+        """More visible text of the reply."""
+        self._arrived.append(("text", delta))
+        self._wake_flush()
+
+    def stream_thinking(self, delta: str) -> None:
+        """More reasoning of the reply."""
+        self._arrived.append(("thinking", delta))
+        self._wake_flush()
+
+    def finish_reply(self, mark: ReplyMark = "", note: str = "") -> None:
+        """The reply is over; `mark` and `note` say so where it did not end well."""
+        self._flush()
+        self._close_live(mark, note)
+        self._settle_changed()
+
+    def discard_reply(self) -> None:
+        """Nothing of the present reply is to stay."""
+        self._arrived.clear()
+        reply, self._reply = self._reply, []
+        for block_id in reply:
+            self.remove(block_id)
+
+    def append_tool_output(self, call_id: str, text: str) -> None:
+        """More output of a running tool or command; its last lines are shown."""
+        self._live_output.setdefault(call_id, []).append(text)
+        self._wake_flush()
+
+    # Folding -----------------------------------------------------------------------------
+
+    def toggle(self, block_id: BlockId) -> None:
+        """Unfold or fold a block; the row at the top of the screen stays where it is."""
+        index = self._stack.index(block_id)
+        if index is None or not can_toggle(self._stack[index].block):
+            return
+        item = self._stack[index]
+        item.is_expanded = not item.is_expanded
+        self._stack.invalidate(index)
+        self._settle_in_place()
+
+    def toggle_all_tools(self) -> bool:
+        """Unfold the results of all tool calls, also of those to come, or fold them all.
+
+        Returns:
+            Whether they are unfolded now.
+        """
+        self._tools_expanded = not self._tools_expanded
+        for index, item in enumerate(self._stack):
+            if isinstance(item.block, ToolBlock) and item.is_expanded != self._tools_expanded:
+                item.is_expanded = self._tools_expanded
+                self._stack.invalidate(index)
+        self._settle_changed()
+        return self._tools_expanded
+
+    def watch_show_thinking(self) -> None:
+        """Fold or unfold all reasoning."""
+        self._stack.painter.show_thinking = self.show_thinking
+        for index, item in enumerate(self._stack):
+            if isinstance(item.block, ThinkingBlock):
+                self._stack.invalidate(index)
+        self._settle_changed()
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Remember where: only a press and release on one cell is a click."""
+        self._pressed_at = event.screen_offset
+
+    def on_click(self, event: events.Click) -> None:
+        """A click folds or unfolds; two select the word, three the whole block."""
+        event.prevent_default()
+        found = self._row_at(event.get_content_offset(self))
+        if found is None or event.screen_offset != self._pressed_at:
+            return
+        index, line = found
+        block_id = self._stack[index].id
+        if line.toggles:
+            self.toggle(block_id)
+        elif event.chain == 2:
+            self._select_word(event)
+        elif event.chain == 3:
+            self._select(block_selection(block_id, len(self._stack.rows(index))))
+
+    def _select_word(self, event: events.Click) -> None:
+        _, offset = self.screen.get_widget_and_offset_at(event.screen_x, event.screen_y)
+        found = self._row_at(event.get_content_offset(self))
+        if offset is not None and found is not None:
+            start, end = word_at(found[1], offset.x)
+            self._select(Selection(Offset(start, offset.y), Offset(end, offset.y)))
+
+    def _select(self, selection: Selection) -> None:
+        self.screen.selections = {self: selection}
+
+    # Inside ------------------------------------------------------------------------------
+
+    def _painter(self, width: int) -> BlockPainter:
+        return BlockPainter(
+            self._palette, self._parser, width, show_thinking=self.show_thinking
+        )
+
+    def on_mount(self) -> None:
+        """Begin to show what streams in."""
+        self._flush_timer = self.set_interval(FLUSH_INTERVAL_S, self._flush_if_due, pause=True)
+        self._wake_flush()
+
+    def _add(self, block: Block) -> Item:
+        item = self._stack.append(block)
+        item.is_expanded = self._tools_expanded and isinstance(block, ToolBlock)
+        self._register(item.id, block)
+        return item
+
+    def _register(self, block_id: BlockId, block: Block) -> None:
+        if isinstance(block, ToolBlock | BashBlock):
+            self._by_call[block.call_id] = block_id
+            self._live_output.pop(block.call_id, None)
+
+    def _forget(self) -> None:
+        self._stack.clear()
+        self._by_call.clear()
+        self._reply = []
+        self._arrived.clear()
+        self._live_output.clear()
+        self._set_following(True)
+
+    def _settle_changed(self) -> None:
+        """Blocks came, went or changed: draw what is seen of it."""
+        self._settle()
+        self._wake()
+        self.refresh()
+
+    def _wake_flush(self) -> None:
+        if self._flush_timer is not None:
+            self._flush_timer.resume()
+
+    def _flush_if_due(self) -> None:
+        if not (self._arrived or self._live_output) and self._flush_timer is not None:
+            self._flush_timer.pause()
+        elif perf_counter() >= self._next_flush_s:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Show everything that arrived; the next flush waits the longer this one takes."""
+        started_s = perf_counter()
+        arrived, self._arrived = self._arrived, []
+        for kind, text in _merged(arrived):
+            self._extend_reply(kind, text)
+        outputs, self._live_output = self._live_output, {}
+        for call_id, parts in outputs.items():
+            self._extend_output(call_id, "".join(parts))
+        now_s = perf_counter()
+        self._next_flush_s = now_s + FLUSH_SHARE * (now_s - started_s)
+
+    def _extend_reply(self, kind: _Kind, text: str) -> None:
+        index = self._stack.index(self._live_id(kind))
+        if index is None:
+            return
+        item = self._stack[index]
+        match item.block:
+            case AssistantBlock() as block:
+                item.block = replace(block, markdown=block.markdown + text)
+                if item.stream is not None:
+                    item.stream.feed(text)
+            case ThinkingBlock() as block:
+                item.block = replace(block, text=block.text + text)
+            case _:
+                return
+        self._redraw(index)
+
+    def _live_id(self, kind: _Kind) -> BlockId:
+        """The block of the present reply that text of this kind belongs to, made if need be."""
+        if not self._reply:
+            self.start_reply()
+        live_id = self._reply[-1]
+        block = self.block(live_id)
+        if kind == "thinking" and block == AssistantBlock("", is_finished=False):
+            index = self._stack.index(live_id)
+            if index is not None:
+                self._stack.replace(index, ThinkingBlock("", is_finished=False))
+        elif isinstance(block, AssistantBlock) != (kind == "text"):
+            self._finish_block(live_id, "", "")
+            is_text = kind == "text"
+            fresh = AssistantBlock("", False) if is_text else ThinkingBlock("", False)
+            live_id = self._add_live(fresh).id
+            self._reply.append(live_id)
+        return live_id
+
+    def _add_live(self, block: AssistantBlock | ThinkingBlock) -> Item:
+        item = self._add(block)
+        if isinstance(block, AssistantBlock):
+            item.stream = self._stack.painter.stream()
+        self._stack.set_rows(len(self._stack) - 1, [])
+        return item
+
+    def _close_live(self, mark: ReplyMark, note: str) -> None:
+        reply, self._reply = self._reply, []
+        if mark and reply and not isinstance(self.block(reply[-1]), AssistantBlock):
+            reply.append(self._add_live(AssistantBlock("", is_finished=False)).id)
+        for block_id in reply:
+            is_last = block_id == reply[-1]
+            self._finish_block(block_id, mark if is_last else "", note if is_last else "")
+
+    def _finish_block(self, block_id: BlockId, mark: ReplyMark, note: str) -> None:
+        """Nothing more comes for a streamed block; an empty one is taken out."""
+        index = self._stack.index(block_id)
+        if index is None:
+            return
+        item = self._stack[index]
+        match item.block:
+            case AssistantBlock(markdown=text) if not (text.strip() or mark):
+                self._stack.remove(index)
+            case AssistantBlock() as block:
+                item.block = replace(block, is_finished=True, mark=mark, note=note)
+                if item.stream is not None:
+                    rows = item.stream.rows(is_end=True)
+                    item.stream = None
+                    marks = self._stack.painter.mark_rows(item.block)
+                    self._stack.set_rows(index, rows + marks)
+            case ThinkingBlock() as block:
+                self._stack.replace(index, replace(block, is_finished=True))
+            case _:
+                pass
+
+    def _extend_output(self, call_id: str, text: str) -> None:
+        index = self._stack.index(self._by_call.get(call_id, 0))
+        if index is None:
+            return
+        block = self._stack[index].block
+        if isinstance(block, ToolBlock | BashBlock):
+            output = block.output + text
+            if len(output) > MAX_LIVE_CHARS:
+                output = output[-MAX_LIVE_CHARS:].partition("\n")[2] or output[-MAX_LIVE_CHARS:]
+            self._stack[index].block = replace(block, output=output)
+            self._redraw(index)
+
+    def _redraw(self, index: int) -> None:
+        """Draw a block that grew; only rows that differ are painted again."""
+        before = self._stack[index].rows or []
+        for _ in self._stack.drawing(index):
+            pass
+        after = self._stack[index].rows or []
+        changed = next(
+            (row for row, (old, new) in enumerate(zip(before, after, strict=False)) if old != new),
+            min(len(before), len(after)),
+        )
+        if len(before) != len(after):
+            self._settle()
+        self._refresh_from(index, changed)
+
+
+def _merged(arrived: Iterable[tuple[_Kind, str]]) -> list[tuple[_Kind, str]]:
+    """Neighbouring pieces of one kind joined."""
+    merged: list[tuple[_Kind, list[str]]] = []
+    for kind, text in arrived:
+        if merged and merged[-1][0] == kind:
+            merged[-1][1].append(text)
+        else:
+            merged.append((kind, [text]))
+    return [(kind, "".join(texts)) for kind, texts in merged]

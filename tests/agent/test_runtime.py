@@ -1,0 +1,251 @@
+import asyncio
+from contextlib import aclosing
+
+from agent_tui.config import CompactionSettings
+from agent_tui.events import (
+    BashFinished,
+    CompactionFailed,
+    CompactionFinished,
+    CompactionProgress,
+    ContextWarning,
+    SessionChanged,
+    TurnFinished,
+)
+from agent_tui.messages import Usage
+from agent_tui.providers.base import ModelRef, ProviderError
+from agent_tui.providers.scripted import Reply, ScriptedProvider, call
+from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import CompactionEntry
+from tests.support.runtime import GOOD_SUMMARY, collect, lines_of, of_kind, only, summary_or
+
+LONG_REPLY = Reply(text="I looked at the code and it is as you say. " * 60)
+
+
+async def talk(runtime, *texts):
+    for text in texts:
+        await collect(runtime.submit(text))
+
+
+async def test_compact_goes_on_in_a_new_file_and_leaves_the_old_one_alone(stage):
+    provider = ScriptedProvider(summary_or(LONG_REPLY))
+    runtime = stage.runtime(provider)
+    await talk(runtime, "never use tabs", "look at greet.py", "and now?")
+    parent, before = runtime.log, lines_of(runtime)
+    events = await collect(runtime.compact("the greeting"))
+    finished = only(events, CompactionFinished)
+    assert finished.tokens_after < finished.tokens_before
+    assert not finished.is_fallback
+    assert parent.path.read_bytes() == before
+    assert runtime.log.path != parent.path
+    assert only(events, SessionChanged).reason == "compacted"
+    header = runtime.log.header
+    assert header.parent_session == str(parent.path)
+    assert header.compaction.summary == finished.summary
+    assert "the greeting" in provider.requests[-1].messages[-1].text
+    context = build_context(runtime.history())
+    assert "## Goal" in context.messages[0].message.text
+    assert "never use tabs" in context.messages[0].message.text
+    assert runtime.usage.is_estimate
+    await talk(runtime, "go on")
+    assert "## Goal" in provider.requests[-1].messages[0].text
+
+
+async def test_a_second_compaction_is_given_the_first_summary(stage):
+    provider = ScriptedProvider(summary_or(LONG_REPLY))
+    runtime = stage.runtime(provider)
+    await talk(runtime, "one", "two")
+    await collect(runtime.compact())
+    await talk(runtime, "three", "four")
+    await collect(runtime.compact())
+    asked = [r for r in provider.requests if r.purpose == "summary"]
+    assert len(asked) == 2
+    assert "<previous-summary>" in asked[1].messages[-1].text
+    assert "Make the greeting polite." in asked[1].messages[-1].text
+
+
+async def test_compacting_without_a_working_model_falls_back_to_the_ledger(stage):
+    def script(request):
+        if request.purpose == "summary":
+            return Reply(error=ProviderError("auth", "No key."))
+        return LONG_REPLY
+
+    runtime = stage.runtime(script)
+    await talk(runtime, "always write tests first", "two", "three")
+    finished = only(await collect(runtime.compact()), CompactionFinished)
+    assert finished.is_fallback
+    assert "always write tests first" in finished.summary
+    assert "No key." in finished.note
+
+
+async def test_aborting_a_compaction_writes_nothing(stage):
+    hold = asyncio.Event()
+
+    def script(request):
+        return Reply(text=GOOD_SUMMARY, gate=hold) if request.purpose == "summary" else LONG_REPLY
+
+    runtime = stage.runtime(script)
+    await talk(runtime, "one", "two")
+    before, files = lines_of(runtime), set(stage.sessions.rglob("*.jsonl"))
+    seen = []
+    async with aclosing(runtime.compact()) as events:
+        async for event in events:
+            seen.append(event)
+            if isinstance(event, CompactionProgress) and event.summary_chars:
+                runtime.abort()
+    assert "cancelled" in only(seen, CompactionFailed).message
+    assert lines_of(runtime) == before
+    assert set(stage.sessions.rglob("*.jsonl")) == files
+    assert not runtime.is_busy
+
+
+async def test_an_empty_session_has_nothing_to_compact(stage):
+    runtime = stage.runtime([])
+    failed = only(await collect(runtime.compact()), CompactionFailed)
+    assert "Nothing to compact" in failed.message
+    assert not list(stage.sessions.rglob("*.jsonl"))
+
+
+async def test_a_full_window_is_compacted_in_place_and_the_work_goes_on(stage):
+    full = Usage(input=9_000, output=100, total_tokens=9_100)
+    replies = iter(
+        [
+            Reply(text=LONG_REPLY.text),
+            Reply(text=LONG_REPLY.text),
+            Reply(text="w", tool_calls=(call("c1", "ls"),), usage=full),
+            Reply(text="and on it goes"),
+        ]
+    )
+
+    def script(request):
+        return Reply(text=GOOD_SUMMARY) if request.purpose == "summary" else next(replies)
+
+    runtime = stage.runtime(script, window=10_000)
+    await talk(runtime, "one", "two")
+    path = runtime.log.path
+    events = await collect(runtime.submit("three"))
+    finished = only(events, CompactionFinished)
+    assert finished.reason == "threshold"
+    assert only(events, TurnFinished).outcome == "done"
+    assert of_kind(events, ContextWarning)[0].level == "trigger"
+    assert runtime.log.path == path
+    assert any(isinstance(entry, CompactionEntry) for entry in runtime.history())
+
+
+async def test_automatic_compaction_can_be_switched_off(stage):
+    full = Usage(input=9_000, output=100, total_tokens=9_100)
+    script = [Reply(text="a"), Reply(text="b", usage=full), Reply(text="c")]
+    runtime = stage.runtime(script, window=10_000, compaction=CompactionSettings(auto=False))
+    await talk(runtime, "one", "two")
+    events = await collect(runtime.submit("three"))
+    assert not of_kind(events, CompactionFinished)
+    assert runtime.usage.percent >= 90
+
+
+async def test_an_overflow_is_compacted_and_tried_once_more(stage):
+    overflow = ProviderError("context_overflow", "Too long.")
+    replies = iter([LONG_REPLY, LONG_REPLY, Reply(error=overflow), Reply(text="now it fits")])
+
+    def script(request):
+        return Reply(text=GOOD_SUMMARY) if request.purpose == "summary" else next(replies)
+
+    runtime = stage.runtime(script)
+    await talk(runtime, "one", "two")
+    events = await collect(runtime.submit("three"))
+    assert only(events, CompactionFinished).reason == "overflow"
+    assert only(events, TurnFinished).outcome == "done"
+
+
+async def test_a_second_overflow_in_a_row_is_said(stage):
+    overflow = ProviderError("context_overflow", "Too long.")
+
+    def script(request):
+        if request.purpose == "summary":
+            return Reply(text=GOOD_SUMMARY)
+        return Reply(error=overflow) if len(request.messages) > 4 else LONG_REPLY
+
+    runtime = stage.runtime(script, compaction=CompactionSettings(keep_recent_tokens=50_000))
+    await talk(runtime, "one", "two", "three")
+    end = only(await collect(runtime.submit("four")), TurnFinished)
+    assert end.outcome in ("error", "done")
+
+
+async def test_a_resumed_session_sees_what_the_live_one_saw(stage):
+    provider = ScriptedProvider(summary_or(LONG_REPLY))
+    runtime = stage.runtime(provider)
+    await talk(runtime, "one", "two")
+    await collect(runtime.compact())
+    await talk(runtime, "three")
+    live = runtime.conversation.request().messages
+    session_id = runtime.log.header.id
+    await runtime.aclose()
+
+    again = stage.runtime(provider)
+    events = await again.open_session(session_id)
+    assert only(list(events), SessionChanged).reason == "resumed"
+    assert again.conversation.request().messages == live
+    assert again.totals == runtime.totals
+    await again.aclose()
+
+
+async def test_resuming_takes_up_the_model_the_name_and_the_plan(stage):
+    todos = [{"text": "look", "status": "completed"}, {"text": "mend", "status": "pending"}]
+    script = [Reply(tool_calls=(call("c1", "todo", todos=todos),)), Reply(text="ok")]
+    runtime = stage.runtime(script)
+    await talk(runtime, "plan it")
+    runtime.set_model(ModelRef("scripted/other"))
+    runtime.set_thinking("high")
+    runtime.rename("the plan")
+    await runtime.aclose()
+
+    again = stage.runtime([])
+    await again.open_session("the plan")
+    assert again.model.name == "scripted/other"
+    assert again.thinking == "high"
+    assert [todo.text for todo in again.todos] == ["look", "mend"]
+    assert again.log.name == "the plan"
+
+
+async def test_a_new_session_leaves_the_old_one_whole(stage):
+    runtime = stage.runtime([LONG_REPLY])
+    await talk(runtime, "one")
+    old, before = runtime.log.path, lines_of(runtime)
+    events = await runtime.start_new_session()
+    assert only(list(events), SessionChanged).reason == "new"
+    assert runtime.history() == ()
+    assert old.read_bytes() == before
+    assert runtime.totals.output_tokens == 0
+
+
+async def test_an_unused_session_leaves_no_file(stage):
+    runtime = stage.runtime([])
+    runtime.set_model(ModelRef("scripted/other"))
+    await runtime.refresh_usage()
+    await runtime.aclose()
+    assert not list(stage.sessions.rglob("*.jsonl")) if stage.sessions.exists() else True
+    assert runtime.log.header.model_id == "other"
+
+
+async def test_a_command_of_the_persons_is_recorded_and_reaches_the_model(stage):
+    provider = ScriptedProvider([Reply(text="I see")])
+    runtime = stage.runtime(provider, mode="plan")
+    finished = only(await collect(runtime.run_bash("echo seen", in_context=True)), BashFinished)
+    assert finished.message.exit_code == 0
+    hidden = await collect(runtime.run_bash("echo hidden", in_context=False))
+    assert only(hidden, BashFinished).message.exclude_from_context
+    await talk(runtime, "what did it say?")
+    sent = "".join(str(m) for m in provider.requests[0].messages)
+    assert "seen" in sent
+    assert "hidden" not in sent
+
+
+async def test_an_aborted_command_keeps_what_it_printed(stage):
+    runtime = stage.runtime([])
+    seen = []
+    async with aclosing(runtime.run_bash("echo begun; sleep 100", in_context=True)) as events:
+        async for event in events:
+            seen.append(event)
+            if getattr(event, "text", "").startswith("begun"):
+                runtime.abort()
+    message = only(seen, BashFinished).message
+    assert message.cancelled
+    assert "begun" in message.output

@@ -1,0 +1,48 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_tui.compaction.appendix import appendix, strip_appendix
+from agent_tui.sessions.entries import Ledger
+
+
+def test_each_fact_has_its_block_and_empty_ones_are_left_out():
+    ledger = Ledger(pinned=("never push", "always test"), modified_files=("b", "a"))
+    assert appendix(ledger, request="", window=100_000) == (
+        "<pinned-constraints>\n- always test\n- never push\n</pinned-constraints>\n\n"
+        "<modified-files>\na\nb\n</modified-files>"
+    )
+    assert appendix(Ledger(), request="", window=100_000) == ""
+
+
+def test_a_small_window_gets_small_blocks():
+    ledger = Ledger(
+        pinned=tuple(f"never do {n} " + "x" * 100 for n in range(100)),
+        errors=tuple(f"$ cmd{n} => " + "e" * 200 for n in range(12)),
+        read_files=tuple(f"src/some/file{n}.py" for n in range(400)),
+    )
+    assert len(appendix(ledger, request="do " * 5_000, window=8_000)) < 4 * 2_100
+    assert len(appendix(ledger, request="do " * 5_000, window=200_000)) < 24_000
+
+
+_words = st.text(max_size=60) | st.sampled_from(
+    ["</read-files>", "<modified-files>", "</pinned-constraints>\n", "a\nb"]
+)
+
+
+@given(
+    pinned=st.lists(_words, max_size=3),
+    errors=st.lists(_words, max_size=3),
+    files=st.lists(_words, max_size=3),
+    request=_words,
+)
+def test_taking_it_off_gives_the_prose_back(
+    pinned: list[str], errors: list[str], files: list[str], request: str
+):
+    ledger = Ledger(
+        pinned=tuple(pinned),
+        errors=tuple(errors),
+        read_files=tuple(files),
+        modified_files=tuple(files),
+    )
+    extra = appendix(ledger, request=request, window=100_000)
+    assert strip_appendix(f"## Goal\nx\n\n{extra}") == "## Goal\nx"

@@ -1,0 +1,68 @@
+import pytest
+
+from agent_tui.compaction.policy import (
+    MAX_FAILURES_IN_A_ROW,
+    Breaker,
+    context_level,
+    should_compact,
+    usable_window,
+)
+from agent_tui.config import CompactionSettings
+from agent_tui.tokens import ContextUsage
+
+SETTINGS = CompactionSettings()
+
+
+def usage(used: int, window: int = 100_000) -> ContextUsage:
+    return ContextUsage(used, window, is_estimate=False)
+
+
+@pytest.mark.parametrize("window", [8_000, 32_000, 200_000, 2_000_000])
+def test_thresholds_are_fractions_of_the_window_less_the_reserve(window: int):
+    reserve = min(16_384, window // 4)
+    usable = window - reserve
+    assert context_level(usage(int(usable * 0.69), window), SETTINGS, reserve) == "normal"
+    assert context_level(usage(int(usable * 0.71), window), SETTINGS, reserve) == "warn"
+    assert context_level(usage(int(usable * 0.81), window), SETTINGS, reserve) == "trigger"
+
+
+def test_the_thresholds_themselves_belong_to_the_higher_level():
+    assert context_level(usage(70_000), SETTINGS, 0) == "warn"
+    assert context_level(usage(80_000), SETTINGS, 0) == "trigger"
+
+
+def test_an_unknown_window_never_triggers():
+    assert context_level(usage(1_000_000, 0), SETTINGS, 0) == "normal"
+
+
+def test_a_reserve_as_large_as_the_window_leaves_half_of_it():
+    assert usable_window(8_192, 8_192) == 4_096
+    assert usable_window(8_192, -5) == 8_192
+
+
+def test_automatic_compaction_is_due_at_the_trigger():
+    assert should_compact(usage(80_000), SETTINGS, 0, Breaker())
+    assert not should_compact(usage(79_000), SETTINGS, 0, Breaker())
+
+
+def test_automatic_compaction_can_be_turned_off():
+    settings = CompactionSettings(auto=False)
+    assert not should_compact(usage(99_000), settings, 0, Breaker())
+    assert context_level(usage(99_000), settings, 0) == "trigger"
+
+
+def test_the_third_failure_in_a_row_stops_automatic_compaction():
+    breaker = Breaker()
+    for _ in range(MAX_FAILURES_IN_A_ROW - 1):
+        breaker = breaker.after_failure()
+    assert not breaker.is_open
+    assert breaker.message == ""
+    breaker = breaker.after_failure()
+    assert breaker.is_open
+    assert "/compact" in breaker.message
+    assert not should_compact(usage(99_000), SETTINGS, 0, breaker)
+
+
+def test_a_success_closes_the_breaker_and_forgets_earlier_failures():
+    breaker = Breaker().after_failure().after_failure().after_success().after_failure()
+    assert breaker.failures == 1

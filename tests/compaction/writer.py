@@ -1,0 +1,124 @@
+"""A model that writes summaries by a script."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from agent_tui.compaction.service import (
+    CompactionRequest,
+    CompactionResult,
+    CompactionService,
+)
+from agent_tui.config import CompactionSettings
+from agent_tui.errors import ConfigError
+from agent_tui.messages import Usage
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    ModelInfo,
+    ModelRef,
+    ModelRequest,
+    ProviderError,
+    TextChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from agent_tui.tokens import TokenCounter
+
+GOOD = "## Goal\nBuild the parser.\n\n## Next Steps\n1. Run the tests."
+
+EMPTY = (FinishChunk("stop"),)
+REFUSAL = (TextChunk("I'm sorry, but I can't help with that."), FinishChunk("stop"))
+TOOL_CALL = (
+    TextChunk(GOOD),
+    ToolCallChunk(0, "c1", "read", '{"path": "a"}'),
+    FinishChunk("toolUse"),
+)
+CUT_OFF = (TextChunk(GOOD), FinishChunk("length"))
+BROKEN_OFF = (TextChunk(GOOD),)
+FILTERED = (TextChunk(GOOD), FinishChunk("contentFilter"))
+
+Step: TypeAlias = (
+    str | tuple[Chunk, ...] | ProviderError | Callable[[ModelRequest], "str | ProviderError"]
+)
+
+
+@dataclass
+class Writer:
+    """Answers each request with the next step; the last one is repeated."""
+
+    steps: list[Step]
+    requests: list[ModelRequest] = field(default_factory=list)
+    hangs: bool = False
+    closed: int = 0
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        self.requests.append(request)
+        step = self.steps[min(len(self.requests), len(self.steps)) - 1]
+        if callable(step):
+            step = step(request)
+        if isinstance(step, ProviderError):
+            raise step
+        chunks: tuple[Chunk, ...] = (
+            (TextChunk(step), UsageChunk(Usage(input=70, output=30)), FinishChunk("stop"))
+            if isinstance(step, str)
+            else step
+        )
+        try:
+            for chunk in chunks:
+                if self.hangs:
+                    await asyncio.Event().wait()
+                yield chunk
+        finally:
+            self.closed += 1
+
+    async def warm(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+    @property
+    def prompts(self) -> list[str]:
+        return [str(request.messages[0].content) for request in self.requests]  # pyright: ignore
+
+
+@dataclass
+class Models:
+    """A catalog of whatever name it is asked for."""
+
+    cheap: ModelRef | None = None
+    window: int = 100_000
+    max_output: int = 8_000
+
+    def info(self, ref: ModelRef) -> ModelInfo:
+        return ModelInfo(ref.name, self.window, self.max_output)
+
+    def resolve(self, name: str) -> ModelRef:
+        if name == "unknown":
+            raise ConfigError("there is no model 'unknown'")
+        return ModelRef(name)
+
+    def cheap_model(self, ref: ModelRef) -> ModelRef | None:
+        return self.cheap
+
+
+def service(
+    writer: Writer | None,
+    counter: TokenCounter,
+    *,
+    models: Models | None = None,
+    settings: CompactionSettings | None = None,
+) -> CompactionService:
+    return CompactionService(writer, counter, models or Models(), settings or CompactionSettings())
+
+
+async def compact(
+    writer: Writer | None,
+    counter: TokenCounter,
+    request: CompactionRequest,
+    *,
+    models: Models | None = None,
+    settings: CompactionSettings | None = None,
+) -> CompactionResult:
+    compaction = service(writer, counter, models=models, settings=settings)
+    return await compaction.compact(request, lambda phase, chars: None)

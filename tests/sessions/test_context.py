@@ -1,0 +1,403 @@
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.providers.wire import anthropic_payload, openai_messages
+from agent_tui.sessions.context import (
+    OMITTED_RESULT_TEXT,
+    Context,
+    build_context,
+    wrap_summary,
+)
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    Carryover,
+    CompactionEntry,
+    ContextEditEntry,
+    CustomEntry,
+    CustomMessageEntry,
+    Entry,
+    LabelEntry,
+    MessageEntry,
+    ModelChangeEntry,
+    SessionInfoEntry,
+    ThinkingLevelChangeEntry,
+    UnknownEntry,
+)
+from agent_tui.sessions.parse import parse_session
+from agent_tui.sessions.settle import NO_RESULT_TEXT, OPENING_TEXT, ContextMessage, settle
+from tests.support.session_values import (
+    WHEN,
+    chain,
+    conversation,
+    entry,
+    reply,
+    result,
+    user,
+)
+from tests.support.trajectories import trajectory
+from tests.support.wire_rules import anthropic_problems, openai_problems
+
+
+def compaction(summary: str, first_kept: str) -> CompactionEntry:
+    return CompactionEntry(summary=summary, first_kept_entry_id=first_kept, timestamp=WHEN)
+
+
+def shown(context: Context) -> list[str]:
+    """One short text a message: role and text, or calls."""
+    return [line(item.message) for item in context.messages]
+
+
+def line(message: Message) -> str:
+    match message:
+        case UserMessage():
+            return f"user: {message.text}"
+        case AssistantMessage():
+            calls = "".join(f" <{call.id}>" for call in message.tool_calls)
+            return f"assistant: {message.text}{calls}"
+        case ToolResultMessage():
+            return f"result {message.tool_call_id}: {message.text}"
+        case BashExecutionMessage():
+            return f"bash: {message.command}"
+
+
+def assert_settled(messages: Sequence[ContextMessage]) -> None:
+    """What every provider demands of a conversation."""
+    open_calls: list[str] = []
+    seen: set[str] = set()
+    if messages:
+        assert isinstance(messages[0].message, UserMessage | BashExecutionMessage)
+    for item in messages:
+        message = item.message
+        message.model_dump_json()
+        if isinstance(message, ToolResultMessage):
+            assert open_calls
+            assert open_calls.pop(0) == message.tool_call_id
+            continue
+        assert not open_calls
+        if isinstance(message, AssistantMessage):
+            open_calls = [call.id for call in message.tool_calls]
+            assert message.text.strip() or open_calls
+            assert not seen.intersection(open_calls)
+            assert len(set(open_calls)) == len(open_calls)
+            assert all(open_calls)
+            seen.update(open_calls)
+    assert not open_calls
+
+
+def test_a_sound_conversation_is_seen_as_it_was_written() -> None:
+    path = conversation()
+    context = build_context(path)
+    assert [item.entry_id for item in context.messages] == [item.id for item in path]
+    for item, source in zip(context.messages, path, strict=True):
+        assert isinstance(source, MessageEntry)
+        assert item.message is source.message
+    assert context.compaction is None
+
+
+def test_the_summary_comes_first_then_the_kept_entries_then_the_newer_ones() -> None:
+    path = chain(
+        *conversation()[:5],
+        compaction("Both files were read.", "00000005"),
+        entry(user("next")),
+    )
+    context = build_context(path)
+    assert shown(context) == [
+        f"user: {wrap_summary('Both files were read.')}",
+        "assistant: Both are fine.",
+        "user: next",
+    ]
+    assert context.messages[0].entry_id == "00000006"
+    assert context.compaction == path[5]
+
+
+def test_the_second_compaction_starts_at_its_own_first_kept_entry() -> None:
+    path = chain(
+        entry(user("one")),
+        entry(user("two")),
+        compaction("first", "00000002"),
+        entry(user("three")),
+        compaction("second", "00000002"),
+        entry(user("four")),
+    )
+    assert shown(build_context(path)) == [
+        f"user: {wrap_summary('second')}",
+        "user: two",
+        "user: three",
+        "user: four",
+    ]
+
+
+@pytest.mark.parametrize("first_kept", ["00000001", "00000002", "nowhere"])
+def test_in_a_child_session_everything_after_the_compaction_is_kept(first_kept: str) -> None:
+    path = chain(compaction("S", first_kept), entry(user("kept")), entry(reply("ok")))
+    assert shown(build_context(path))[1:] == ["user: kept", "assistant: ok"]
+
+
+def test_the_headers_summary_opens_a_session_without_a_compaction_entry() -> None:
+    path = chain(entry(user("go on")))
+    carried = Carryover(summary="from the parent")
+    assert shown(build_context(path, carryover=carried)) == [
+        f"user: {wrap_summary('from the parent')}",
+        "user: go on",
+    ]
+    newer = chain(compaction("own", ""), entry(user("go on")))
+    assert "own" in shown(build_context(newer, carryover=carried))[0]
+    assert len(build_context(newer, carryover=carried).messages) == 2
+
+
+def test_with_a_system_summary_the_messages_hold_none_and_still_begin_with_the_user() -> None:
+    path = chain(compaction("S", "00000002"), entry(reply("kept")))
+    context = build_context(path, summary_role="system")
+    assert shown(context) == [f"user: {OPENING_TEXT}", "assistant: kept"]
+    assert context.compaction is not None
+
+
+def test_the_summary_is_wrapped_in_tags_after_a_line_that_says_what_it_is() -> None:
+    first, *rest = wrap_summary("\n## Goal\nship\n").split("\n")
+    assert "compacted" in first
+    assert rest == ["", "<summary>", "## Goal", "ship", "</summary>"]
+
+
+def test_what_is_not_for_the_model_is_left_out_and_the_rest_is_the_users() -> None:
+    hidden = BashExecutionMessage(command="pwd", output="/", exclude_from_context=True)
+    path = chain(
+        entry(user("hi")),
+        CustomEntry(custom_type="x"),
+        LabelEntry(target_id="00000001"),
+        SessionInfoEntry(name="n"),
+        UnknownEntry(type="new"),
+        entry(hidden),
+        entry(BashExecutionMessage(command="ls", output="a")),
+        CustomMessageEntry(content="note", timestamp=WHEN),
+        BranchSummaryEntry(summary="tried B", timestamp=WHEN),
+    )
+    assert [text.split("\n")[0] for text in shown(build_context(path))] == [
+        "user: hi",
+        "bash: ls",
+        "user: note",
+        "user: This is what happened on a branch of the conversation that was left:",
+    ]
+    assert build_context(path) == build_context(path)
+
+
+def test_the_newest_model_and_thinking_level_are_named() -> None:
+    path = chain(
+        ModelChangeEntry(provider="a", model_id="old"),
+        ThinkingLevelChangeEntry(thinking_level="low"),
+        entry(user("x")),
+        ThinkingLevelChangeEntry(thinking_level="high"),
+        ModelChangeEntry(provider="b", model_id="new"),
+    )
+    context = build_context(path)
+    assert (context.provider, context.model_id, context.thinking_level) == ("b", "new", "high")
+    context = build_context(conversation())
+    assert (context.provider, context.model_id, context.thinking_level) == ("p", "m", "")
+
+
+def edit(target: str, replacement: object) -> ContextEditEntry:
+    return ContextEditEntry.model_validate({"targetId": target, "replacement": replacement})
+
+
+def test_edits_replace_and_omit_for_the_model_only_and_the_newest_counts() -> None:
+    path = chain(
+        *conversation(),
+        edit("00000003", "first try"),
+        edit("00000003", "(read app.py)"),
+        edit("00000004", None),
+        edit("00000005", None),
+        edit("00000006", [{"type": "text", "text": "thx"}]),
+    )
+    assert shown(build_context(path)) == [
+        "user: look at both files",
+        "assistant: Reading. <c1> <c2>",
+        "result c1: (read app.py)",
+        f"result c2: {OMITTED_RESULT_TEXT}",
+        "user: thx",
+        "assistant: Welcome.",
+    ]
+
+
+def test_an_omitted_reply_takes_its_results_with_it() -> None:
+    path = chain(*conversation(), edit("00000002", None))
+    assert shown(build_context(path))[:2] == [
+        "user: look at both files",
+        "assistant: Both are fine.",
+    ]
+
+
+def test_an_edited_reply_keeps_its_calls_or_gets_new_arguments() -> None:
+    assert "assistant: R. <c1> <c2>" in shown(
+        build_context(chain(*conversation(), edit("00000002", "R.")))
+    )
+    shorter = [
+        {"type": "toolCall", "id": "c1", "name": "read", "arguments": {"path": "..."}},
+        {"type": "toolCall", "id": "c2", "name": "read", "arguments": {}},
+    ]
+    context = build_context(chain(*conversation(), edit("00000002", shorter)))
+    message = context.messages[1].message
+    assert isinstance(message, AssistantMessage)
+    assert message.tool_calls[0].arguments == {"path": "..."}
+    assert_settled(context.messages)
+
+
+def test_a_call_without_a_result_gets_one_that_says_so() -> None:
+    path = chain(entry(user("x")), entry(reply("", ("c1", "bash"))), entry(user("again")))
+    context = build_context(path)
+    assert shown(context) == [
+        "user: x",
+        "assistant:  <c1>",
+        f"result c1: {NO_RESULT_TEXT}",
+        "user: again",
+    ]
+    made_up = context.messages[2].message
+    assert isinstance(made_up, ToolResultMessage)
+    assert made_up.is_error
+    assert made_up.tool_name == "bash"
+    assert context.messages[2].entry_id == "00000002"
+
+
+def test_results_stand_after_their_reply_in_the_order_of_its_calls() -> None:
+    path = chain(
+        entry(user("x")),
+        entry(reply("", ("c1", "read"), ("c2", "read"))),
+        entry(result("c2", "two")),
+        entry(user("wait")),
+        entry(result("c1", "one")),
+        entry(result("c1", "one again")),
+        entry(result("c9", "nobody asked")),
+    )
+    assert shown(build_context(path)) == [
+        "user: x",
+        "assistant:  <c1> <c2>",
+        "result c1: one",
+        "result c2: two",
+        "user: wait",
+    ]
+
+
+def test_ids_used_again_are_told_apart_by_turn() -> None:
+    path = chain(
+        entry(user("x")),
+        entry(reply("", ("c1", "read"), ("c1", "read"), ("", "read"))),
+        entry(result("c1", "a")),
+        entry(result("c1", "b")),
+        entry(result("", "c")),
+        entry(reply("", ("c1", "read"))),
+        entry(result("c1", "d")),
+    )
+    context = build_context(path)
+    assert_settled(context.messages)
+    assert [text.split(": ")[1] for text in shown(context) if "result" in text] == [
+        "a",
+        "b",
+        "c",
+        "d",
+    ]
+
+
+@pytest.mark.parametrize("empty", [reply(stop_reason="aborted"), reply("  \n")])
+def test_a_reply_with_nothing_in_it_is_left_out(empty: AssistantMessage) -> None:
+    thinking = AssistantMessage(content=(ThinkingContent(thinking="hm"),), stop_reason="aborted")
+    path = chain(entry(user("x")), entry(empty), entry(thinking), entry(user("")))
+    assert shown(build_context(path)) == ["user: x"]
+
+
+def test_an_aborted_reply_with_text_stays() -> None:
+    path = chain(entry(user("x")), entry(reply("Let me", stop_reason="aborted")))
+    assert shown(build_context(path))[-1] == "assistant: Let me"
+
+
+def test_lone_surrogates_are_repaired_wherever_they_are() -> None:
+    bad = "a\ud83d"
+    call = ToolCall(id="c", name="x", arguments={"p": [bad, {"k": bad}]})
+    path = chain(
+        entry(user(bad)),
+        entry(
+            AssistantMessage(content=(TextContent(text=bad), ThinkingContent(thinking=bad), call))
+        ),
+        entry(result("c", bad)),
+        entry(BashExecutionMessage(command=bad, output=bad)),
+    )
+    context = build_context(path)
+    assert_settled(context.messages)
+    assert "\ud83d" not in repr(context)
+
+
+MESSAGES = st.one_of(
+    st.builds(user, st.sampled_from(["hi", "", "a\ud800"])),
+    st.builds(
+        lambda text, calls: reply(text, *((call, "read") for call in calls)),
+        st.sampled_from(["", " ", "ok"]),
+        st.lists(st.sampled_from(["c1", "c2", "c3", ""]), max_size=3),
+    ),
+    st.builds(result, st.sampled_from(["c1", "c2", "c3", ""])),
+    st.builds(BashExecutionMessage, command=st.just("ls"), output=st.just("a")),
+)
+
+
+@st.composite
+def paths(draw: st.DrawFn) -> tuple[Entry, ...]:
+    """Any messages in any order, with compactions and edits that may point anywhere."""
+    count = draw(st.integers(0, 14))
+    ids = st.integers(1, 15).map(lambda number: f"{number:08x}")
+    kinds = st.one_of(
+        MESSAGES.map(entry),
+        MESSAGES.map(entry),
+        ids.map(lambda target: compaction("S", target)),
+        st.builds(edit, ids, st.sampled_from([None, "", "short", [{"type": "text", "text": "t"}]])),
+    )
+    return chain(*(draw(kinds) for _ in range(count)))
+
+
+@settings(max_examples=300)
+@given(paths())
+def test_whatever_the_entries_the_context_can_be_sent(path: tuple[Entry, ...]) -> None:
+    context = build_context(path)
+    assert_settled(context.messages)
+    messages = [item.message for item in context.messages]
+    assert openai_problems(openai_messages("", messages)) == []
+    assert anthropic_problems(anthropic_payload("", messages)) == []
+    assert settle(context.messages) == context.messages
+    assert build_context(path) == context
+
+
+@settings(max_examples=100)
+@given(paths(), paths())
+def test_later_entries_never_change_what_an_uncompacted_call_got(
+    path: tuple[Entry, ...], more: tuple[Entry, ...]
+) -> None:
+    """Messages before the newest reply stay as they are, so that a prompt cache holds."""
+    plain = chain(*(item for item in path if isinstance(item, MessageEntry)))
+    later = [item for item in more if isinstance(item, MessageEntry)]
+    later = [item for item in later if not isinstance(item.message, ToolResultMessage)]
+    longer = chain(*plain, *(item.model_copy(update={"id": ""}) for item in later))
+    before = build_context(plain).messages
+    if before and before[0].entry_id:
+        assert build_context(longer).messages[: len(before)] == before
+
+
+def test_every_cut_of_a_real_session_gives_a_context_that_can_be_sent() -> None:
+    data = (trajectory("pi/before-compaction.jsonl")).read_bytes()
+    entries = parse_session(data).entries
+    for cut in range(0, len(entries) + 1, 7):
+        assert_settled(build_context(entries[:cut]).messages)
+    context = build_context(entries)
+    messages = [item.message for item in context.messages]
+    assert openai_problems(openai_messages("", messages)) == []
+    assert anthropic_problems(anthropic_payload("", messages)) == []
+    assert context.compaction is not None
+    assert context.messages[0].entry_id == context.compaction.id
+    assert context.messages[1].entry_id == context.compaction.first_kept_entry_id

@@ -1,0 +1,147 @@
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    ImageContent,
+    TextContent,
+    ThinkingContent,
+    UserMessage,
+)
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    CustomMessageEntry,
+    SessionInfoEntry,
+)
+from agent_tui.sessions.export import to_html, to_jsonl, to_markdown
+from agent_tui.sessions.log import SessionLog
+from tests.support.session_values import chain, conversation, entry, header, reply, result, user
+
+HOSTILE = '</pre><script>alert(1)</script>{{body}}<img src="http://x/">&\x1b]52;c;QQ==\x07\x1b[31mred\u202e'
+
+
+def rich_path():
+    image = ImageContent(data="QQ==", mime_type="image/png")
+    asked = UserMessage(content=(TextContent(text="see"), image), timestamp=1)
+    thinking = AssistantMessage(content=(ThinkingContent(thinking="hm"),), timestamp=1)
+    failed = AssistantMessage(
+        content=(), stop_reason="error", error_message="no route", timestamp=1
+    )
+    return chain(
+        *conversation(),
+        SessionInfoEntry(name="Two files"),
+        entry(asked),
+        entry(thinking),
+        entry(failed),
+        entry(result("c9", "```\nfence\n````", "bash").model_copy(update={"is_error": True})),
+        entry(BashExecutionMessage(command="ls", output="a.py")),
+        CompactionEntry(summary="## Goal\nx", first_kept_entry_id="1", tokens_before=12_000),
+        CustomMessageEntry(content="shown"),
+        CustomMessageEntry(content="hidden", display=False),
+        BranchSummaryEntry(summary="left"),
+    )
+
+
+def test_markdown_holds_the_whole_conversation() -> None:
+    text = to_markdown(header(), rich_path())
+    assert text.startswith("# Two files\n")
+    for part in (
+        "look at both files",
+        "## Tool call: read",
+        "zwei: ü",
+        "[image, image/png]",
+        "hm",
+        "no route",
+        "## Tool error: bash",
+        "$ ls\na.py",
+        "Context compacted (12,000 -> 0 tokens)",
+        "shown",
+        "left",
+    ):
+        assert part in text
+    assert "hidden" not in text
+
+
+def test_a_fence_is_longer_than_any_in_the_text() -> None:
+    assert "`````\n```\nfence\n````\n`````" in to_markdown(header(), rich_path())
+
+
+def test_control_characters_reach_no_export() -> None:
+    path = chain(
+        entry(user(HOSTILE)),
+        entry(reply(HOSTILE, ("c1", HOSTILE))),
+        entry(result("c1", HOSTILE, HOSTILE)),
+        SessionInfoEntry(name=HOSTILE),
+    )
+    first = header(cwd=HOSTILE, parentSession=HOSTILE)
+    for text in (to_markdown(first, path), to_html(first, path)):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
+        assert "52;c" not in text
+        assert "red" in text
+
+
+class Page(HTMLParser):
+    """Checks that tags are closed and collects tags, addresses and text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.addresses: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.add(tag)
+        self.addresses += [value for name, value in attrs if name in ("src", "href")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data) -> None:
+        self.text += data
+
+
+def test_the_page_stands_alone_and_everything_in_it_is_escaped() -> None:
+    path = chain(entry(user(HOSTILE)), entry(reply(HOSTILE)), entry(result("c", HOSTILE)))
+    page = Page(to_html(header(cwd=HOSTILE), (*path, SessionInfoEntry(id="9", name=HOSTILE))))
+    assert page.open == []
+    assert page.addresses == []
+    assert page.tags <= {
+        *("html", "head", "meta", "title", "style", "body", "header", "h1", "ul", "li"),
+        *("main", "section", "h2", "div", "details", "summary", "pre"),
+    }
+    assert page.text.count("<script>alert(1)</script>{{body}}") >= 3
+
+
+def test_the_page_is_for_phones_and_for_the_dark() -> None:
+    text = to_html(header(), rich_path())
+    assert 'name="viewport"' in text
+    assert "prefers-color-scheme: dark" in text
+    assert "http" not in text.replace("http-equiv", "")
+    page = Page(text)
+    for part in ("Two files", "look at both files", "zwei: ü", "no route", "left"):
+        assert part in page.text
+
+
+def test_jsonl_is_a_session_file_with_every_branch(tmp_path: Path) -> None:
+    log = SessionLog.create(None, header())
+    log.append_many(conversation())
+    log.branch_to(log.entries[0].id)
+    log.append(entry(user("other way")))
+    copy = tmp_path / "copy.jsonl"
+    copy.write_text(to_jsonl(log), encoding="utf-8")
+    again = SessionLog.open(copy, read_only=True)
+    assert again.entries == log.entries
+    assert again.warnings == ()
+    assert [json.loads(line)["type"] for line in copy.read_text().split("\n")[:2]] == [
+        "session",
+        "message",
+    ]

@@ -1,0 +1,246 @@
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from agent_tui.errors import SessionError
+from agent_tui.paths import cwd_slug
+from agent_tui.sessions.context import build_context, wrap_summary
+from agent_tui.sessions.entries import (
+    Carryover,
+    CompactionEntry,
+    Header,
+    ModelChangeEntry,
+    SessionInfoEntry,
+)
+from agent_tui.sessions.log import SessionInUseError, SessionLog
+from agent_tui.sessions.store import SessionStore
+from tests.support.session_values import entry, reply, user
+
+HERE = Path("/w/here")
+ELSEWHERE = Path("/w/elsewhere")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SessionStore:
+    return SessionStore(tmp_path / "sessions", "none")
+
+
+def add(
+    store: SessionStore, prompt: str, *, name: str = "", cwd: Path = HERE, age_s: int = 0, **fields
+) -> Path:
+    """Write a small session whose file is `age_s` seconds old."""
+    with store.create(Header(cwd=str(cwd), **fields)) as log:
+        log.append_many([entry(user(prompt)), entry(reply("ok"))])
+        if name:
+            log.append(SessionInfoEntry(name=name))
+    assert log.path is not None
+    age(log.path, age_s)
+    return log.path
+
+
+def age(path: Path, seconds: int) -> None:
+    written = 1_800_000_000 - seconds
+    os.utime(path, (written, written))
+
+
+def session_id(path: Path) -> str:
+    return path.stem.rpartition("_")[2]
+
+
+def prompts(store: SessionStore, cwd: Path | None = None) -> list[str]:
+    return [found.first_prompt for found in store.list(cwd)]
+
+
+def test_a_session_lies_in_the_folder_of_its_working_folder(store: SessionStore) -> None:
+    made = Header(cwd="/w/here", timestamp="2026-03-02T09:00:00.000Z", id="abc")
+    path = store.create(made).path
+    assert path == store.root / cwd_slug(HERE) / "2026-03-02T09-00-00-000Z_abc.jsonl"
+    assert not store.root.exists()
+
+
+def test_nothing_is_listed_or_made_where_nothing_was_written(store: SessionStore) -> None:
+    assert store.list() == []
+    assert store.newest(HERE) is None
+    assert not store.root.exists()
+
+
+def test_the_list_tells_what_a_person_looks_for(store: SessionStore) -> None:
+    path = add(store, "fix\n  the \x1b[31mbug", name="Old name", provider="p", model_id="m1")
+    with SessionLog.open(path) as log:
+        log.append(ModelChangeEntry(provider="q", model_id="m2"))
+        log.append(SessionInfoEntry(name="New name"))
+    (found,) = store.list()
+    assert found.id == session_id(path)
+    assert found.path == path
+    assert found.cwd == HERE
+    assert found.name == "New name"
+    assert found.first_prompt == "fix the bug"
+    assert found.message_count == 2
+    assert found.model == "q/m2"
+    assert found.size_bytes == path.stat().st_size
+    assert found.modified.timestamp() == pytest.approx(path.stat().st_mtime)
+
+
+def test_the_newest_comes_first_and_a_folder_sees_its_own(store: SessionStore) -> None:
+    add(store, "old", age_s=20)
+    add(store, "new", age_s=0)
+    add(store, "other", cwd=ELSEWHERE, age_s=10)
+    add(store, "demo", cwd=Path("/scratch"), launch_cwd=str(HERE), age_s=30)
+    assert prompts(store) == ["new", "other", "old", "demo"]
+    assert prompts(store, HERE) == ["new", "old", "demo"]
+    newest = store.newest(ELSEWHERE)
+    assert newest is not None
+    assert newest.first_prompt == "other"
+
+
+def test_files_that_are_damaged_or_foreign_hide_no_others(store: SessionStore) -> None:
+    good = add(store, "good", age_s=5)
+    no_header = add(store, "no header", age_s=10)
+    no_header.write_bytes(b"broken\n" + no_header.read_bytes().split(b"\n", 1)[1])
+    age(no_header, 10)
+    folder = good.parent
+    (folder / "notes.jsonl").write_bytes(b"\x00\xff\n")
+    (folder / "empty.jsonl").write_bytes(b"")
+    (folder / "folder.jsonl").mkdir()
+    (folder / "gone.jsonl").symlink_to(folder / "nowhere")
+    (store.root / "loose.txt").write_text("x")
+    assert prompts(store, HERE) == ["good", "no header"]
+
+
+def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not(store: SessionStore) -> None:
+    path = add(store, "first", age_s=10)
+    assert prompts(store) == ["first"]
+    changed = path.read_bytes().replace(b"first", b"other")
+    path.write_bytes(changed)
+    age(path, 10)
+    assert prompts(store) == ["first"], "same size and time: the cache answers"
+    age(path, 9)
+    assert prompts(store) == ["other"]
+    path.unlink()
+    assert prompts(store) == []
+
+
+@pytest.mark.parametrize("damage", ["delete", "garbage", "other schema", "wrong rows", "locked"])
+def test_the_cache_may_be_lost_broken_or_locked(store: SessionStore, damage: str) -> None:
+    add(store, "still here")
+    store.list()
+    index = store.root / "index.sqlite"
+    database: sqlite3.Connection | None = None
+    match damage:
+        case "delete":
+            index.unlink()
+        case "garbage":
+            index.write_bytes(b"this is no database" * 500)
+        case "other schema":
+            database = sqlite3.connect(index)
+            database.execute("DROP TABLE sessions")
+            database.execute("CREATE TABLE sessions (a)")
+            database.execute("PRAGMA user_version = 99")
+            database.commit()
+        case "wrong rows":
+            database = sqlite3.connect(index)
+            database.execute("UPDATE sessions SET summary = '[1]'")
+            database.commit()
+        case _:
+            database = sqlite3.connect(index)
+            database.execute("BEGIN EXCLUSIVE")
+    try:
+        assert prompts(store) == ["still here"]
+    finally:
+        if database is not None:
+            database.close()
+    assert prompts(store) == ["still here"]
+    assert index.stat().st_mode & 0o077 == 0
+
+
+def test_a_session_is_opened_by_file_id_beginning_or_name(store: SessionStore) -> None:
+    path = add(store, "x", name="Fix the parser", id="1111aaaa-1")
+    add(store, "y", name="Docs", id="2222bbbb-2")
+    relative = os.path.relpath(path, store.root)
+    for ref, cwd in (
+        (str(path), HERE),
+        (relative, store.root),
+        ("1111aaaa-1", HERE),
+        ("1111", HERE),
+        ("Fix the parser", HERE),
+    ):
+        with store.open(ref, cwd) as log:
+            assert log.path == path
+
+
+def test_of_sessions_with_one_name_the_newest_is_opened(store: SessionStore) -> None:
+    add(store, "old", name="Work", age_s=10)
+    new = add(store, "new", name="Work", age_s=0)
+    assert store.find("Work", HERE) == new
+
+
+def test_a_session_that_is_not_there_is_answered_with_the_nearest(store: SessionStore) -> None:
+    add(store, "x", name="Fix the parser", id="1111aaaa-1")
+    add(store, "y", name="Docs", id="1122bbbb-2")
+    with pytest.raises(SessionError, match=r"begins 2 session ids.*Docs.*Fix the parser"):
+        store.open("11", HERE)
+    with pytest.raises(SessionError, match="Fix the parser"):
+        store.open("fix the parsre", HERE)
+    with pytest.raises(SessionError, match="sessions list"):
+        store.open("qqqqqqqq", HERE)
+    with pytest.raises(SessionError, match="does not exist"):
+        store.open("sub/none.jsonl", HERE)
+
+
+def test_a_child_carries_over_and_is_on_the_disk_at_once(store: SessionStore) -> None:
+    with store.create(Header(cwd="/w/here", provider="p", model_id="m", launch_cwd="/l")) as log:
+        tail = log.append_many([entry(user("a")), entry(reply("b")), SessionInfoEntry(name="Work")])
+        carried = Carryover(summary="S", read_files=("/w/here/a.py",))
+        first = CompactionEntry(summary="S", first_kept_entry_id=tail[0].id)
+        child = store.create_child(log, [first, *tail[:2]], carried, model_id="m2")
+    with child:
+        assert child.path is not None
+        assert child.path.parent == store.root / cwd_slug(HERE)
+        on_disk = SessionLog.open(child.path, read_only=True)
+        assert on_disk.entries == child.entries
+        assert on_disk.header == child.header
+        assert child.header.parent_session == str(log.path)
+        assert child.header.compaction == carried
+        assert (child.header.provider, child.header.model_id) == ("p", "m2")
+        assert child.header.launch_cwd == "/l"
+        assert child.header.id != log.header.id
+        assert child.name == "Work"
+        messages = build_context(child.path_entries()).messages
+        assert [item.entry_id for item in messages[1:]] == [tail[0].id, tail[1].id]
+        assert messages[0].message == user(wrap_summary("S")).model_copy(
+            update={"timestamp": messages[0].message.timestamp}
+        )
+        child.append(entry(user("go on")))
+
+
+def test_the_child_of_a_memory_session_is_one_too(store: SessionStore) -> None:
+    log = SessionLog.create(None, Header(cwd="/w/here"))
+    log.append(entry(user("a")))
+    child = store.create_child(
+        log, [CompactionEntry(summary="S", first_kept_entry_id="")], Carryover()
+    )
+    assert child.path is None
+    assert child.header.parent_session == log.header.id
+    assert not store.root.exists()
+
+
+def test_a_deleted_session_is_in_the_trash_and_an_open_one_stays(store: SessionStore) -> None:
+    path = add(store, "x")
+    with SessionLog.open(path), pytest.raises(SessionInUseError):
+        store.delete(path)
+    data = path.read_bytes()
+    moved = store.delete(path)
+    assert moved.read_bytes() == data
+    assert moved.is_relative_to(store.root / "trash")
+    assert store.list() == []
+    assert list(path.parent.iterdir()) == []
+    path.write_bytes(data)
+    assert store.delete(path) != moved
+
+
+def test_a_session_can_be_renamed_without_opening_it(store: SessionStore) -> None:
+    path = add(store, "x", name="Old")
+    store.rename(path, "New")
+    assert [found.name for found in store.list()] == ["New"]

@@ -1,0 +1,156 @@
+"""A whole runtime over the scripted provider, real tools and real session files."""
+
+import dataclasses
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import TypeVar
+
+from agent_tui.agent.approval import Approvals
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.services import RuntimeServices
+from agent_tui.compaction.service import CompactionService
+from agent_tui.config import CompactionSettings, PermissionMode, Settings
+from agent_tui.events import AgentEvent
+from agent_tui.providers.base import ModelInfo, ModelRef, Provider
+from agent_tui.providers.scripted import Reply, Script, ScriptedProvider
+from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.store import SessionStore
+from agent_tui.tokens import TokenCounter, TokenRatios
+from agent_tui.tools.registry import default_toolbox
+
+MODEL = ModelRef("scripted/test")
+EventT = TypeVar("EventT")
+
+GOOD_SUMMARY = """\
+## Goal
+Make the greeting polite.
+
+## Constraints & Preferences
+(none)
+
+## Progress
+### Done
+- [x] Looked at greet.py
+
+### In Progress
+(none)
+
+### Blocked
+(none)
+
+## Key Decisions
+(none)
+
+## Next Steps
+1. Change the greeting.
+
+## Critical Context
+(none)
+"""
+
+
+class SmallModels:
+    """Every model has the same window; none has a cheaper sibling."""
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+
+    def info(self, ref: ModelRef) -> ModelInfo:
+        return ModelInfo(ref.name, self._window, 1_000)
+
+    def resolve(self, name: str) -> ModelRef:
+        return ModelRef(name)
+
+    def cheap_model(self, ref: ModelRef) -> ModelRef | None:
+        return None
+
+
+class Stage:
+    """Makes runtimes that share one folder of sessions and one workspace."""
+
+    def __init__(self, folder: Path) -> None:
+        self.workspace = folder / "workspace"
+        self.workspace.mkdir()
+        self.sessions = folder / "sessions"
+        self.folder = folder
+
+    def runtime(
+        self,
+        script: Script | Provider,
+        *,
+        mode: PermissionMode = "full",
+        window: int = 100_000,
+        compaction: CompactionSettings | None = None,
+        is_interactive: bool = True,
+    ) -> AgentRuntime:
+        provider = script if _is_provider(script) else ScriptedProvider(script)  # type: ignore[arg-type]
+        settings = Settings(compaction=compaction or CompactionSettings())
+        models, counter = SmallModels(window), TokenCounter()
+        services = RuntimeServices(
+            provider=provider,
+            store=SessionStore(self.sessions, "none"),
+            toolbox=default_toolbox(),
+            counter=counter,
+            ratios=TokenRatios(),
+            compaction=CompactionService(provider, counter, models, settings.compaction),
+            settings=settings,
+            make_approvals=self._approvals(settings, is_interactive),
+            model_info=models.info,
+            resolve_model=models.resolve,
+            user_config_dir=self.folder / "config",
+            output_dir=self.folder / "outputs",
+            environ={"PATH": "/usr/bin:/bin", "HOME": str(self.folder)},
+        )
+        return AgentRuntime(services, MODEL, self.workspace, mode)
+
+    def _approvals(
+        self, settings: Settings, is_interactive: bool
+    ) -> Callable[[Path, PermissionMode], Approvals]:
+        return lambda workspace, mode: Approvals(
+            mode=mode,
+            rules=settings.permissions,
+            workspace=workspace,
+            project_rules_file=self.folder / "permissions.toml",
+            own_folders=(self.folder / "config",),
+            is_interactive=is_interactive,
+        )
+
+
+def _is_provider(script: object) -> bool:
+    return hasattr(script, "stream")
+
+
+async def collect(events: AsyncGenerator[AgentEvent, None]) -> list[AgentEvent]:
+    """All events of an activity."""
+    async with aclosing(events) as stream:
+        return [event async for event in stream]
+
+
+def only(events: list[AgentEvent], kind: type[EventT]) -> EventT:
+    """The one event of a kind."""
+    (found,) = of_kind(events, kind)
+    return found
+
+
+def of_kind(events: list[AgentEvent], kind: type[EventT]) -> list[EventT]:
+    """All events of a kind."""
+    return [event for event in events if isinstance(event, kind)]
+
+
+def roles(runtime: AgentRuntime) -> list[str]:
+    """Roles of the messages in the log, in order."""
+    return [e.message.role for e in runtime.history() if isinstance(e, MessageEntry)]
+
+
+def lines_of(runtime: AgentRuntime) -> bytes:
+    """The session file's bytes."""
+    assert runtime.log.path is not None
+    return runtime.log.path.read_bytes()
+
+
+def summary_or(reply: Reply) -> Callable[..., Reply]:
+    """A script that answers summary requests with a good summary and all others with `reply`."""
+    return lambda request: (
+        Reply(text=GOOD_SUMMARY) if request.purpose == "summary" else dataclasses.replace(reply)
+    )

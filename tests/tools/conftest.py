@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import pytest
+
+from agent_tui.tools.base import FileMemory, ToolContext
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def emitted() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def context(workspace: Path, tmp_path: Path, emitted: list[str]) -> ToolContext:
+    """A context without ripgrep; searches with it are tested where it is installed."""
+    return ToolContext(
+        cwd=workspace,
+        emit=emitted.append,
+        files=FileMemory(),
+        output_dir=tmp_path / "outputs",
+        environ={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8"},
+        todos=[],
+        default_timeout_s=60.0,
+    )

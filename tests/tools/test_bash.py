@@ -1,0 +1,145 @@
+import asyncio
+import os
+import stat
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agent_tui.errors import ToolError
+from agent_tui.tools.base import ToolContext
+from tests.support.tool_calls import call_tool, intent_of
+
+
+def _alive(marker: str) -> list[int]:
+    """Processes whose command line holds `marker`."""
+    found: list[int] = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        command = " ".join(process.info["cmdline"] or ())
+        if marker in command and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process.pid)
+    return found
+
+
+async def test_output_and_exit_code_come_back(context: ToolContext, emitted: list[str]):
+    output = await call_tool(context, "bash", {"command": "echo out; echo err >&2"})
+    assert output.for_model == "out\nerr\n[exit code 0]"
+    assert not output.is_error
+    assert "".join(emitted) == "out\nerr\n"
+    assert list(context.output_dir.iterdir()) == []
+
+
+async def test_a_failing_command_is_an_error_with_its_code(context: ToolContext):
+    output = await call_tool(context, "bash", {"command": "exit 3"})
+    assert output.for_model == "(no output)\n[exit code 3]"
+    assert output.is_error
+    assert output.for_person.exit_code == 3
+
+
+async def test_it_runs_in_the_workspace_without_input(context: ToolContext, workspace: Path):
+    output = await call_tool(context, "bash", {"command": "pwd; cat; tty"})
+    assert output.for_model.startswith(f"{workspace}\nnot a tty")
+
+
+async def test_a_timeout_ends_the_whole_group(context: ToolContext):
+    command = "echo before; trap '' TERM; sleep 54321 & sleep 54321"
+    output = await call_tool(context, "bash", {"command": command, "timeout": 1})
+    assert output.for_model.startswith("before\n[timeout: stopped after")
+    assert output.is_error
+    assert output.for_person.exit_code is None
+    assert _alive("sleep 54321") == []
+
+
+async def test_cancelling_ends_the_whole_group(context: ToolContext):
+    started = asyncio.Event()
+    context.emit = lambda text: started.set()
+    command = "echo go; sleep 65432 & sleep 65432"
+    task = asyncio.create_task(call_tool(context, "bash", {"command": command}))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert _alive("sleep 65432") == []
+
+
+async def test_a_background_process_neither_hangs_the_call_nor_outlives_it(context: ToolContext):
+    output = await call_tool(context, "bash", {"command": "sleep 76543 & echo done"})
+    assert output.for_model == "done\n[exit code 0]"
+    assert _alive("sleep 76543") == []
+
+
+async def test_long_output_is_shortened_and_kept_whole(context: ToolContext):
+    output = await call_tool(context, "bash", {"command": "seq 1 100000"})
+    assert output.for_person.truncated
+    assert output.for_model.startswith("1\n2\n")
+    assert "\n100000\n[whole output" in output.for_model
+    assert len(output.for_model) < 50_500
+    path = Path(output.for_person.full_output_path or "")
+    assert path.read_text() == "".join(f"{n}\n" for n in range(1, 100_001))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert str(path) in output.for_model
+
+
+async def test_what_is_kept_on_disk_is_bounded(
+    context: ToolContext, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("agent_tui.tools.shell.MAX_KEPT_BYTES", 600_000)
+    command = "head -c 2000000 /dev/zero | tr '\\0' x; echo; echo end"
+    output = await call_tool(context, "bash", {"command": command})
+    assert output.for_model.rstrip().split("\n")[-3] == "end"
+    path = Path(output.for_person.full_output_path or "")
+    assert path.stat().st_size == 600_000
+
+
+async def test_bytes_that_are_no_text_and_terminal_codes_do_no_harm(context: ToolContext):
+    command = r"printf 'a\0b\377c\033[31mred\033[0m\r\nold\rnew\n'"
+    output = await call_tool(context, "bash", {"command": command})
+    assert output.for_model == "ab\ufffdcred\nnew\n[exit code 0]"
+
+
+async def test_a_character_cut_between_reads_is_shown_whole(
+    context: ToolContext, emitted: list[str]
+):
+    command = r"printf '\303'; sleep 0.2; printf '\244'"
+    await call_tool(context, "bash", {"command": command})
+    assert "".join(emitted) == "ä"
+
+
+async def test_variables_that_steer_a_shell_are_not_passed_on(
+    context: ToolContext, workspace: Path
+):
+    (workspace / "evil.sh").write_text("echo EVIL\n")
+    context.environ["BASH_ENV"] = str(workspace / "evil.sh")
+    context.environ["BASH_FUNC_ls%%"] = "() { echo EVIL; }"
+    context.environ["CDPATH"] = "/"
+    output = await call_tool(context, "bash", {"command": "ls; echo $PAGER"})
+    assert output.for_model == "evil.sh\ncat\n[exit code 0]"
+
+
+async def test_a_signal_is_named(context: ToolContext):
+    output = await call_tool(context, "bash", {"command": "kill -9 $$"})
+    assert "[killed by signal 9]" in output.for_model
+
+
+async def test_a_missing_workspace_is_said(context: ToolContext, workspace: Path):
+    workspace.rmdir()
+    with pytest.raises(ToolError, match="cannot be started in"):
+        await call_tool(context, "bash", {"command": "ls"})
+
+
+async def test_no_file_handle_is_left_open(context: ToolContext):
+    await call_tool(context, "bash", {"command": "true"})
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    for _ in range(5):
+        await call_tool(context, "bash", {"command": "true"})
+    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
+
+
+def test_the_intent_shows_the_exact_command(context: ToolContext, workspace: Path):
+    intent = intent_of(context, "bash", {"command": "a\n  b"})
+    assert (intent.access, intent.command, intent.body) == ("execute", "a\n  b", "a\n  b")
+    assert intent.body_kind == "command"
+    other = intent_of(context, "bash", {"command": "a\n b"})
+    assert intent.fingerprint != other.fingerprint
+    with pytest.raises(ToolError, match="NUL"):
+        intent_of(context, "bash", {"command": "ls\0rm"})

@@ -1,0 +1,156 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_tui.errors import ToolError
+from agent_tui.messages import JsonObject
+from agent_tui.tools.base import ToolContext
+from agent_tui.tools.text_files import decode, digest_of
+from tests.support.tool_calls import call_tool, intent_of
+
+_SOURCE = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
+
+
+@pytest.fixture
+def source(context: ToolContext, workspace: Path) -> Path:
+    return _seen(context, workspace / "a.py", _SOURCE.encode())
+
+
+def _seen(context: ToolContext, path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    context.files.seen[path] = digest_of(content)
+    return path
+
+
+def _edit(*pairs: tuple[str, str], **more: bool) -> JsonObject:
+    return {"path": "a.py", "edits": [{"old": old, "new": new, **more} for old, new in pairs]}
+
+
+async def test_several_edits_apply_at_once(context: ToolContext, source: Path):
+    output = await call_tool(context, "edit", _edit(("return 2", "return 22"), ("f()", "h()")))
+    assert source.read_text() == _SOURCE.replace("f()", "h()").replace("return 2", "return 22")
+    assert output.for_person.summary == "+2 -2"
+    assert output.for_model == "Edited a.py: 2 places, +2 -2 lines."
+    assert output.for_person.files.edited == (str(source),)
+
+
+async def test_edits_are_matched_against_the_file_as_it_was(context: ToolContext, source: Path):
+    await call_tool(context, "edit", _edit(("f()", "g2()"), ("g()", "f()")))
+    assert "def g2():" in source.read_text()
+    assert "def f():" in source.read_text()
+
+
+async def test_one_bad_edit_leaves_the_file_alone(context: ToolContext, source: Path):
+    with pytest.raises(ToolError, match=r"edits\[1\] is not in a.py"):
+        await call_tool(context, "edit", _edit(("return 2", "return 3"), ("return 7", "x")))
+    assert source.read_text() == _SOURCE
+
+
+async def test_an_ambiguous_edit_names_the_lines(context: ToolContext, source: Path):
+    with pytest.raises(ToolError, match=r"is in a.py 2 times, at lines 2, 6"):
+        await call_tool(context, "edit", _edit(("return", "yield")))
+    await call_tool(context, "edit", _edit(("return", "yield"), all=True))
+    assert source.read_text().count("yield") == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "advice"),
+    [
+        ("def f():\n  return 1", "Only the indentation differs"),
+        ("def f():\n\treturn 1", "the file uses spaces"),
+        ("def f( ):\n    return 1", "Only whitespace within lines differs"),
+        ("def F():\n    return 1", "Only upper and lower case differ"),
+        ("def f():\n    return 1234", "first differs in line 2"),
+        ("def f():   \n    return 1", "Only spaces at line ends"),
+        ("import numpy as np, pandas as pd, os, sys", "Nothing in it comes near"),
+    ],
+)
+async def test_a_miss_shows_the_nearest_text_and_the_difference(
+    context: ToolContext, source: Path, old: str, advice: str
+):
+    with pytest.raises(ToolError) as caught:
+        await call_tool(context, "edit", _edit((old, "x")))
+    assert advice in str(caught.value)
+    if "Nothing" not in advice:
+        assert "1\tdef f():\n2\t    return 1" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("edits", "why"),
+    [
+        ([("return 1", "return 1")], "old and new are the same"),
+        ([("", "x")], "old is empty"),
+        ([("f():\n    return", "x"), ("return 1", "y")], "overlap at line 2"),
+        ([("1", "2"), ("2", "1")], None),
+    ],
+)
+async def test_edits_that_make_no_sense_are_refused(
+    context: ToolContext, source: Path, edits: list[tuple[str, str]], why: str | None
+):
+    if why is None:
+        await call_tool(context, "edit", _edit(*edits))
+        return
+    with pytest.raises(ToolError, match=why):
+        await call_tool(context, "edit", _edit(*edits))
+    assert source.read_text() == _SOURCE
+
+
+async def test_a_file_must_have_been_read_as_it_is(context: ToolContext, source: Path):
+    source.write_text(_SOURCE + "# more\n")
+    with pytest.raises(ToolError, match="changed since you read it"):
+        await call_tool(context, "edit", _edit(("return 1", "return 3")))
+    context.files.seen.clear()
+    with pytest.raises(ToolError, match="you have not read it"):
+        await call_tool(context, "edit", _edit(("return 1", "return 3")))
+
+
+async def test_edits_may_follow_each_other_without_reading_again(
+    context: ToolContext, source: Path
+):
+    await call_tool(context, "edit", _edit(("return 1", "return 3")))
+    await call_tool(context, "edit", _edit(("return 3", "return 4")))
+    assert "return 4" in source.read_text()
+
+
+async def test_line_endings_and_byte_order_mark_are_kept(context: ToolContext, workspace: Path):
+    path = _seen(context, workspace / "a.py", b"\xef\xbb\xbfa\r\nb\r\nc\nd\r\n")
+    await call_tool(context, "edit", _edit(("b\nc", "B\nX\nC")))
+    assert path.read_bytes() == b"\xef\xbb\xbfa\r\nB\r\nX\r\nC\nd\r\n"
+
+
+async def test_the_encoding_is_kept_and_a_character_it_lacks_is_refused(
+    context: ToolContext, workspace: Path
+):
+    text = "das ist käse und größe, überall schöne äpfel für jeden\n"
+    path = _seen(context, workspace / "a.py", text.encode("cp1252"))
+    await call_tool(context, "edit", _edit(("ist", "war")))
+    assert path.read_bytes() == text.replace("ist", "war").encode("cp1252")
+    with pytest.raises(ToolError, match="which has no '漢'"):
+        await call_tool(context, "edit", _edit(("war", "漢")))
+
+
+def test_the_intent_shows_the_diff_and_changes_nothing(context: ToolContext, source: Path):
+    intent = intent_of(context, "edit", _edit(("return 1", "return 3")))
+    assert intent.title == "edit a.py (+1 -1)"
+    assert "-    return 1\n+    return 3" in intent.body
+    assert source.read_text() == _SOURCE
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "é", "\r\n", "\n", "\r"]), min_size=1, max_size=40),
+    st.data(),
+)
+def test_replacing_keeps_every_byte_outside_the_span(pieces: list[str], data: st.DataObject):
+    raw = "".join(pieces)
+    file = decode(raw.encode())
+    assert file is not None
+    start = data.draw(st.integers(0, len(file.text)))
+    end = data.draw(st.integers(start, len(file.text)))
+    changed = file.replaced([(start, end, "NEW")])
+    before, _, after = changed.partition("NEW")
+    assert raw.startswith(before)
+    assert raw.endswith(after)
+    assert before.replace("\r\n", "\n") == file.text[:start]
+    assert after.replace("\r\n", "\n") == file.text[end:]

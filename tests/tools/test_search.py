@@ -1,0 +1,218 @@
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agent_tui.errors import ToolError
+from agent_tui.tools.base import ToolContext
+from agent_tui.tools.walk import glob_spec, project_files
+from tests.support.tool_calls import call_tool
+
+_RIPGREP = shutil.which("rg")
+
+
+@pytest.fixture
+def project(workspace: Path) -> Path:
+    files = {
+        ".gitignore": "*.log\n/build/\n!keep.log\n",
+        "src/app.py": "import os\n\ndef main():\n    return 'needle'\n",
+        "src/app_test.py": "# needle one\n# needle two\n",
+        "src/.gitignore": "generated.py\n",
+        "src/generated.py": "needle\n",
+        "docs/guide.md": "A Needle in the docs\n",
+        "build/out.py": "needle\n",
+        "debug.log": "needle\n",
+        "keep.log": "needle kept\n",
+        ".env": "KEY=needle\n",
+        ".github/ci.yml": "needle: yes\n",
+        ".git/config": "needle\n",
+    }
+    for name, text in files.items():
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (workspace / "data.bin").write_bytes(b"\0needle\n")
+    return workspace
+
+
+@pytest.fixture(params=["own search", "ripgrep"])
+def searching(request: pytest.FixtureRequest, context: ToolContext, project: Path) -> ToolContext:
+    """The same context with either search engine."""
+    if request.param == "ripgrep":
+        if _RIPGREP is None:
+            pytest.skip("ripgrep is not installed")
+        context.environ["PATH"] = str(Path(_RIPGREP).parent)
+    return context
+
+
+async def test_grep_groups_matches_by_file_and_leaves_out_what_is_ignored_binary_or_secret(
+    searching: ToolContext,
+):
+    output = await call_tool(searching, "grep", {"pattern": "needle"})
+    assert output.for_model == (
+        ".github/ci.yml\n1:needle: yes\n\n"
+        "keep.log\n1:needle kept\n\n"
+        "src/app.py\n4:    return 'needle'\n\n"
+        "src/app_test.py\n1:# needle one\n2:# needle two"
+    )
+    assert output.for_person.summary == "5 matches"
+
+
+async def test_grep_takes_a_glob_a_folder_and_case(searching: ToolContext):
+    arguments = {"pattern": "NEEDLE", "path": "docs", "glob": "*.{md,txt}", "ignore_case": True}
+    output = await call_tool(searching, "grep", {**arguments})
+    assert output.for_model == "docs/guide.md\n1:A Needle in the docs"
+
+
+async def test_grep_keeps_the_rules_of_folders_above(searching: ToolContext):
+    output = await call_tool(searching, "grep", {"pattern": "needle", "path": "src"})
+    assert "generated" not in output.for_model
+    assert "src/app.py" in output.for_model
+
+
+async def test_grep_shows_context(searching: ToolContext):
+    arguments = {"pattern": "def", "path": "src/app.py", "context": 1}
+    output = await call_tool(searching, "grep", {**arguments})
+    assert output.for_model == "src/app.py\n2-\n3:def main():\n4-    return 'needle'"
+
+
+async def test_grep_stops_at_its_limit(searching: ToolContext):
+    output = await call_tool(searching, "grep", {"pattern": "needle", "limit": 2})
+    assert output.for_model.endswith(
+        "keep.log\n1:needle kept\n[first 2 matches; narrow the search]"
+    )
+    assert output.for_person.truncated
+
+
+async def test_grep_says_when_nothing_matches(searching: ToolContext):
+    output = await call_tool(searching, "grep", {"pattern": "haystack"})
+    assert output.for_model == "No matches."
+    assert not output.is_error
+
+
+async def test_a_pattern_that_looks_like_an_option_is_a_pattern(
+    searching: ToolContext, project: Path
+):
+    (project / "src/app.py").write_text("x --pre=touch y\n")
+    output = await call_tool(searching, "grep", {"pattern": "--pre=touch"})
+    assert output.for_model == "src/app.py\n1:x --pre=touch y"
+
+
+async def test_a_broken_pattern_is_explained(searching: ToolContext):
+    with pytest.raises(ToolError, match="The search failed"):
+        await call_tool(searching, "grep", {"pattern": "(needle"})
+
+
+async def test_a_pattern_that_runs_wild_is_stopped(
+    context: ToolContext, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("agent_tui.tools.grep._SEARCH_TIME_S", 1.0)
+    (project / "src/app.py").write_text("a" * 60 + "!\n")
+    output = await call_tool(context, "grep", {"pattern": "(a|a)*$", "path": "src/app.py"})
+    assert "stopped after 1 s" in output.for_model
+
+
+async def test_modules_of_the_workspace_are_not_imported_by_the_search(
+    context: ToolContext, project: Path
+):
+    for name in ("json.py", "re.py", "pathspec.py"):
+        (project / name).write_text("raise SystemExit(99)\n")
+    output = await call_tool(context, "grep", {"pattern": "needle", "path": "keep.log"})
+    assert output.for_model == "keep.log\n1:needle kept"
+
+
+async def test_find_gives_newest_first(context: ToolContext, project: Path):
+    os.utime(project / "src/app.py", (1_000, 1_000))
+    os.utime(project / "src/app_test.py", (2_000, 2_000))
+    output = await call_tool(context, "find", {"pattern": "*.py"})
+    assert output.for_model == "src/app_test.py\nsrc/app.py"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ({"pattern": "src/**/*_test.py"}, "src/app_test.py"),
+        ({"pattern": "*_test.py", "path": "src"}, "src/app_test.py"),
+        ({"pattern": "*.{md,rst}"}, "docs/guide.md"),
+        ({"pattern": "generated.py"}, "No files match."),
+        ({"pattern": "*.py", "path": "docs"}, "No files match."),
+    ],
+)
+async def test_find_takes_globs(context: ToolContext, project: Path, arguments, found):
+    assert (await call_tool(context, "find", arguments)).for_model == found
+
+
+async def test_find_says_how_many_more_there_are(context: ToolContext, project: Path):
+    output = await call_tool(context, "find", {"pattern": "*", "limit": 1})
+    assert "more; narrow the pattern]" in output.for_model
+
+
+async def test_ls_shows_folders_first_with_sizes_and_link_targets(
+    context: ToolContext, workspace: Path
+):
+    (workspace / "sub").mkdir()
+    (workspace / "b.txt").write_text("x" * 1_500)
+    (workspace / ".hidden").write_text("")
+    (workspace / "link").symlink_to("b.txt")
+    output = await call_tool(context, "ls", {})
+    assert output.for_model == "sub/\n.hidden (0 bytes)\nb.txt (1.5 KB)\nlink -> b.txt"
+
+
+async def test_ls_of_a_file_an_empty_folder_and_nothing(context: ToolContext, workspace: Path):
+    (workspace / "file").write_text("")
+    (workspace / "sub").mkdir()
+    with pytest.raises(ToolError, match=r"file is a file. Use read"):
+        await call_tool(context, "ls", {"path": "file"})
+    assert (await call_tool(context, "ls", {"path": "sub"})).for_model == "sub is empty."
+    with pytest.raises(ToolError, match=r"Did you mean sub\?"):
+        await call_tool(context, "ls", {"path": "subs"})
+
+
+async def test_ls_is_capped(context: ToolContext, workspace: Path):
+    for number in range(12):
+        (workspace / f"{number:02}").touch()
+    output = await call_tool(context, "ls", {"limit": 10})
+    assert output.for_model.endswith("09 (0 bytes)\n[2 more entries; use find with a pattern]")
+
+
+def test_project_files_are_relative_sorted_and_pruned(project: Path):
+    assert project_files(project, 100) == [
+        ".env",
+        ".github/ci.yml",
+        ".gitignore",
+        "data.bin",
+        "docs/guide.md",
+        "keep.log",
+        "src/.gitignore",
+        "src/app.py",
+        "src/app_test.py",
+    ]
+    assert project_files(project, 2) == [".env", ".github/ci.yml"]
+
+
+def test_an_ignore_file_that_is_a_pipe_does_not_hang_the_walk(tmp_path: Path):
+    os.mkfifo(tmp_path / ".gitignore")
+    (tmp_path / "a").touch()
+    assert "a" in project_files(tmp_path, 10)
+
+
+def test_a_link_to_a_folder_above_is_not_followed(tmp_path: Path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "up").symlink_to(tmp_path)
+    assert project_files(tmp_path, 10) == ["sub/up"]
+
+
+@pytest.mark.parametrize(
+    ("glob", "name", "matches"),
+    [
+        ("*.py", "a/b.py", True),
+        ("a/*.py", "a/b.py", True),
+        ("a/*.py", "c/a/b.py", False),
+        ("{a,b}/*.{py,md}", "b/x.md", True),
+        ("!important", "!important", True),
+        ("#x", "#x", True),
+    ],
+)
+def test_globs_mean_what_they_mean_in_a_gitignore(glob: str, name: str, matches: bool):
+    assert glob_spec(glob).match_file(name) is matches

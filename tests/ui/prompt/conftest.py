@@ -1,0 +1,72 @@
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from agent_tui.ui.commands import built_in_commands
+from agent_tui.ui.prompt import Draft, Prompt, PromptHistory
+from agent_tui.ui.prompt.file_index import FileIndex
+from agent_tui.ui.prompt.prompt import PromptSources
+
+FILES = ["README.md", "src/app.py", "src/main.py", "notes/a plan.md"]
+
+
+class PromptApp(App[None]):
+    """A prompt below an empty chat; remembers what it said."""
+
+    CSS_PATH = str(Path(__file__).parents[3] / "agent_tui" / "ui" / "app.tcss")
+
+    def __init__(self, history: PromptHistory) -> None:
+        super().__init__()
+        self.sent: list[Draft] = []
+        self.refused: list[str] = []
+        self.history = history
+        self.prompt = Prompt(
+            PromptSources(
+                registry=built_in_commands(),
+                choices=lambda name: ("off", "low", "high") if name == "thinking" else (),
+                files=FileIndex(Path(), lambda _root, _limit: FILES, lambda: 0.0),
+                history=history,
+            )
+        )
+
+    def compose(self) -> ComposeResult:
+        chat = Static("chat")
+        chat.styles.height = "1fr"
+        yield chat
+        yield self.prompt
+
+    def on_mount(self) -> None:
+        self.prompt.focus()
+
+    def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
+        self.sent.append(event.draft)
+        self.history.add(event.draft)
+
+    def on_prompt_refused(self, event: Prompt.Refused) -> None:
+        self.refused.append(event.reason)
+
+    @property
+    def text(self) -> str:
+        return self.prompt.area.text
+
+    @property
+    def labels(self) -> list[str]:
+        menu = self.prompt.menu
+        return [item.label for item in menu.items] if menu.is_open else []
+
+
+@pytest.fixture
+async def pilot() -> AsyncGenerator[Pilot[None], None]:
+    app = PromptApp(PromptHistory(None))
+    async with app.run_test(size=(80, 24)) as running:
+        yield running
+
+
+@pytest.fixture
+def app(pilot: Pilot[None]) -> PromptApp:
+    assert isinstance(pilot.app, PromptApp)
+    return pilot.app

@@ -1,0 +1,69 @@
+import stat
+from pathlib import Path
+
+from agent_tui.ui.prompt.history import MAX_DRAFTS, HistoryWalk, PromptHistory
+from agent_tui.ui.prompt.pastes import Draft
+
+
+def test_the_file_is_private_and_read_again(tmp_path: Path):
+    path = tmp_path / "project" / "history.jsonl"
+    history = PromptHistory(path)
+    history.add(Draft("one"))
+    history.add(Draft("see [paste #1 +11 lines]", {1: "pasted"}))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    again = PromptHistory(path)
+    again.load()
+    assert again.drafts == (Draft("one"), Draft("see [paste #1 +11 lines]", {1: "pasted"}))
+
+
+def test_a_text_sent_twice_is_kept_once_as_the_newest(tmp_path: Path):
+    path = tmp_path / "history.jsonl"
+    history = PromptHistory(path)
+    for text in ("one", "two", "one"):
+        history.add(Draft(text))
+    again = PromptHistory(path)
+    again.load()
+    assert (
+        [draft.text for draft in again.drafts]
+        == ["two", "one"]
+        == [draft.text for draft in history.drafts]
+    )
+
+
+def test_damaged_lines_are_skipped(tmp_path: Path):
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(b'{"text": "good"}\n{"text": 3}\n\xff\xfe\n{"text": "also')
+    history = PromptHistory(path)
+    history.load()
+    assert history.drafts == (Draft("good"),)
+
+
+def test_what_was_sent_before_the_file_was_read_stays_newest(tmp_path: Path):
+    path = tmp_path / "history.jsonl"
+    path.write_text('{"text": "old"}\n{"text": "fresh"}\n{"text": "older"}\n', encoding="utf-8")
+    history = PromptHistory(path)
+    history.add(Draft("fresh"))
+    history.load()
+    assert [draft.text for draft in history.drafts] == ["old", "older", "fresh"]
+
+
+def test_the_file_is_shortened_when_it_has_grown(tmp_path: Path):
+    path = tmp_path / "history.jsonl"
+    lines = [f'{{"text": "prompt {n}"}}\n' for n in range(2 * MAX_DRAFTS)]
+    path.write_text("".join(lines), encoding="utf-8")
+    history = PromptHistory(path)
+    history.load()
+    history.add(Draft("newest"))
+    kept = path.read_text(encoding="utf-8").splitlines()
+    assert len(kept) == MAX_DRAFTS
+    assert "newest" in kept[-1]
+
+
+def test_a_walk_comes_back_to_the_draft_and_keeps_what_was_changed_on_the_way():
+    walk = HistoryWalk([Draft("one"), Draft("two")], Draft("my draft"))
+    assert walk.older(Draft("my draft")) == Draft("two")
+    assert walk.older(Draft("two, changed")) == Draft("one")
+    assert walk.older(Draft("one")) is None
+    assert walk.newer(Draft("one")) == Draft("two, changed")
+    assert walk.newer(Draft("two, changed")) == Draft("my draft")
+    assert walk.newer(Draft("my draft")) is None

@@ -1,0 +1,111 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent_tui.tokens import ContextUsage
+from agent_tui.ui.status_bar import StatusFields, git_branch, short_count, short_path, status_line
+
+FIELDS = StatusFields(
+    folder="~/proj",
+    branch="main",
+    model="anthropic/claude-sonnet",
+    mode="ask",
+    input_tokens=12_300,
+    output_tokens=4_100,
+    cost_usd=0.18,
+    name="session name",
+    usage=ContextUsage(144_000, 200_000, is_estimate=False),
+    level="warn",
+)
+
+
+def test_the_whole_bar():
+    line = status_line(FIELDS, 100).plain
+    assert line.startswith(
+        "~/proj (main) · claude-sonnet · ask · ↑12.3k ↓4.1k $0.18 · session name  "
+    )
+    assert line.endswith("[ctx: 72%]")
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+def test_the_context_is_whole_at_every_width_and_the_bar_fits_exactly(width: int):
+    line = status_line(FIELDS, width)
+    assert line.plain.endswith("[ctx: 72%]")
+    assert line.cell_length == width
+
+
+def test_the_name_gives_way_first_then_the_totals():
+    assert "session name" not in status_line(FIELDS, 70).plain
+    assert "↑12.3k" in status_line(FIELDS, 70).plain
+    assert "↑12.3k" not in status_line(FIELDS, 50).plain
+    assert status_line(FIELDS, 40).plain == "~/proj · claude-sonnet · ask  [ctx: 72%]"
+
+
+@pytest.mark.parametrize(
+    ("level", "style"), [("normal", "$text-muted"), ("warn", "warning"), ("trigger", "error")]
+)
+def test_the_context_is_coloured_by_level(level, style: str):
+    spans = status_line(replace(FIELDS, level=level), 80).spans
+    assert style in str(spans[-1].style)
+
+
+def test_a_wide_folder_name_does_not_push_the_context_out():
+    line = status_line(replace(FIELDS, folder="~/" + "工" * 60), 60)
+    assert line.plain.endswith("[ctx: 72%]")
+    assert line.cell_length == 60
+
+
+def test_a_session_name_cannot_steer_the_terminal():
+    line = status_line(replace(FIELDS, name="x\x1b]0;owned\x07\n[red]y"), 200).plain
+    assert "\x1b" not in line
+    assert "\n" not in line
+    assert "[red]y" in line
+
+
+def test_nothing_spent_is_not_shown():
+    assert "↑" not in status_line(replace(FIELDS, input_tokens=0, output_tokens=0), 120).plain
+    assert "$" not in status_line(replace(FIELDS, cost_usd=0.0), 120).plain
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0"),
+        (950, "950"),
+        (12_345, "12.3k"),
+        (99_999, "100k"),
+        (200_000, "200k"),
+        (999_999, "1.0M"),
+        (1_048_576, "1.0M"),
+    ],
+)
+def test_counts_stay_short(count: int, text: str):
+    assert short_count(count) == text
+
+
+def test_the_branch_is_read_without_git(tmp_path: Path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/fix/bar\n", encoding="utf-8")
+    inside = tmp_path / "src"
+    inside.mkdir()
+    assert git_branch(inside) == "fix/bar"
+    (tmp_path / ".git" / "HEAD").write_text("0123456789abcdef\n", encoding="utf-8")
+    assert git_branch(inside) == "01234567"
+
+
+def test_a_worktree_names_its_folder_in_a_file(tmp_path: Path):
+    real = tmp_path / "real"
+    real.mkdir()
+    (real / "HEAD").write_text("ref: refs/heads/topic\n", encoding="utf-8")
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / ".git").write_text(f"gitdir: {real}\n", encoding="utf-8")
+    assert git_branch(tree) == "topic"
+
+
+def test_home_is_shortened():
+    home = Path("/home/me")
+    assert short_path(home / "proj", home) == "~/proj"
+    assert short_path(home, home) == "~"
+    assert short_path(Path("/srv/x"), home) == "/srv/x"
