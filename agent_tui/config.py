@@ -120,10 +120,11 @@ def load_settings(
     """
     merged: JsonObject = {}
     problems: list[SettingProblem] = []
+    given_flags: JsonObject = {k: v for k, v in (flags or {}).items() if v is not None}
     for source, values, lines in (
         _read_file(user_file, problems),
         ("environment", _from_environ(environ), {}),
-        ("command line", {k: v for k, v in (flags or {}).items() if v is not None}, {}),
+        ("command line", given_flags, {}),
     ):
         good = _keep_valid(source, values, lines, problems)
         merged = _merge(merged, good)
@@ -135,7 +136,7 @@ def _read_file(
 ) -> tuple[str, JsonObject, dict[str, int]]:
     source = str(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         values = tomllib.loads(text)
     except FileNotFoundError:
         return source, {}, {}
@@ -196,8 +197,12 @@ def _keep_valid(
                 location = [str(part) for part in detail["loc"]]
                 key = ".".join(location)
                 problems.append(
-                    SettingProblem(source, _line_of(lines, location), key, _explain(detail["type"],
-                    detail["msg"], location))
+                    SettingProblem(
+                        source,
+                        _line_of(lines, location),
+                        key,
+                        _explain(detail["type"], detail["msg"], location),
+                    )
                 )
                 remaining = _without(remaining, location)
             continue

@@ -229,6 +229,11 @@ class BashExecutionMessage(Stored):
     exclude_from_context: bool = False
     timestamp: int = Field(default_factory=now_ms)
 
+    @property
+    def text(self) -> str:
+        """The command and what it printed."""
+        return f"$ {self.command}\n{self.output}"
+
 
 Message: TypeAlias = Annotated[
     UserMessage | AssistantMessage | ToolResultMessage | BashExecutionMessage,

@@ -46,7 +46,7 @@ def cwd_slug(cwd: Path) -> str:
     SHA-256 of the whole path, so that two folders never share a name.
     """
     text = str(cwd)
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-")[-60:] or "root"
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", text)[-60:].strip("-") or "root"
     return f"{readable}-{hashlib.sha256(os.fsencode(text)).hexdigest()[:8]}"
 
 
@@ -56,6 +56,9 @@ def project_dir(cwd: Path) -> Path:
 
 
 def make_private_dir(path: Path) -> Path:
-    """Create a folder and its parents with mode 0700 and return it."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Create a folder and its missing parents with mode 0700 and return it."""
+    for parent in reversed(path.parents):
+        # mkdir(parents=True) would give them the default mode.
+        parent.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
     return path

@@ -42,7 +42,7 @@ _CACHE_ENTRIES = 50_000
 
 @dataclass(frozen=True, slots=True)
 class ContextUsage:
-    """How full the context window is. `is_estimate`: part of `used` was counted by us."""
+    """How full the context window is. `is_estimate`: no figure of the provider is behind `used`."""
 
     used: int
     window: int
@@ -113,6 +113,8 @@ class TokenCounter:
 
     def count_message(self, message: Message) -> int:
         """Tokens of one message with its role, calls, arguments and images."""
+        if isinstance(message, BashExecutionMessage) and message.exclude_from_context:
+            return 0
         return MESSAGE_OVERHEAD_TOKENS + self._count_body(message)
 
     def count_messages(self, messages: Iterable[Message]) -> int:
@@ -132,8 +134,6 @@ class TokenCounter:
             case AssistantMessage():
                 return sum(self._count_reply_part(part) for part in message.content)
             case BashExecutionMessage():
-                if message.exclude_from_context:
-                    return 0
                 return self.count_text(message.command) + self.count_text(message.output)
             case _:
                 return 0

@@ -66,9 +66,6 @@ class Compactor:
                 entries,
                 result.carryover,
                 cwd=conversation.cwd,
-                provider=conversation.model.provider,
-                model_id=conversation.model.model_id,
-                thinking_level=conversation.thinking,
             )
         except SessionError as error:
             emit(CompactionFailed(str(error)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.compaction.policy import Breaker, ContextLevel, context_level, output_reserve_tokens
-from agent_tui.compaction.usage import measure_context
+from agent_tui.compaction.usage import learn_ratio, measure_context
 from agent_tui.config import CompactionSettings
 from agent_tui.events import AgentEvent, ContextChanged, ContextWarning, TotalsChanged
 from agent_tui.messages import (
@@ -60,6 +60,7 @@ class Conversation:
     totals: TotalsChanged = field(default_factory=lambda: TotalsChanged(0, 0, 0.0))
     warned_level: ContextLevel = "normal"
     breaker: Breaker = field(default_factory=Breaker)
+    has_unlearned_reply: bool = False
 
     @property
     def output_reserve(self) -> int:
@@ -90,6 +91,7 @@ class Conversation:
         entry = self.log.append(MessageEntry(message=message))
         if isinstance(message, AssistantMessage):
             self.totals = add_totals(self.totals, message)
+            self.has_unlearned_reply = True
         return entry
 
     def used_tool_call_ids(self) -> frozenset[str]:
@@ -119,6 +121,15 @@ class Conversation:
         overhead = self.overhead_tokens()
         if context.compaction and self.settings.summary_role == "system":
             overhead += self.counter.count_text(context.compaction.summary)
+        if self.has_unlearned_reply:
+            self.has_unlearned_reply = False
+            learn_ratio(
+                context,
+                counter=self.counter,
+                ratios=self.ratios,
+                model=self.model.name,
+                overhead_tokens=overhead,
+            )
         return measure_context(
             context,
             counter=self.counter,

@@ -1,5 +1,6 @@
 """``@path`` in what the person writes: the text stays, the files go along with it."""
 
+import html
 import os
 import re
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ MAX_ATTACHMENTS = 20
 _BINARY_PROBE_BYTES = 8_000
 
 _MENTION = re.compile(r"(?:^|(?<=[\s(\[{\"'`,;]))@(?:\"([^\"\n]+)\"|([^\s\"]+))")
+_ATTACHED = re.compile(r'\n\n<(?:file|folder) path="([^"\n]*)"')
 _TRAILING = ".,;:!?)]}'`"
 
 
@@ -25,6 +27,15 @@ def attach_mentions(text: str, cwd: Path) -> str:
     """
     blocks = [_attachment(path, name) for name, path in mentioned_paths(text, cwd)]
     return "\n\n".join([text, *blocks]) if blocks else text
+
+
+def without_attachments(text: str) -> str:
+    """What the person wrote, from what `attach_mentions` made of it."""
+    for start in _ATTACHED.finditer(text):
+        written = html.unescape(start[1])
+        if f"@{written}" in text[: start.start()] or f'@"{written}"' in text[: start.start()]:
+            return text[: start.start()]
+    return text
 
 
 def mentioned_paths(text: str, cwd: Path) -> list[tuple[str, Path]]:

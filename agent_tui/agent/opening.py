@@ -7,22 +7,11 @@ from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.system_prompt import build_system_prompt
-from agent_tui.messages import (
-    AssistantMessage,
-    ThinkingLevel,
-    ToolResultMessage,
-)
+from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessage
 from agent_tui.providers.base import ModelRef, model_name
-from agent_tui.sessions.entries import (
-    Entry,
-    Header,
-    MessageEntry,
-    ModelChangeEntry,
-    ThinkingLevelChangeEntry,
-)
+from agent_tui.sessions.context import newest_model, newest_thinking_level
+from agent_tui.sessions.entries import Entry, Header, MessageEntry, as_thinking_level
 from agent_tui.sessions.log import SessionLog
-
-_LEVELS: dict[str, ThinkingLevel] = {"low": "low", "medium": "medium", "high": "high"}
 
 
 def new_log(
@@ -37,11 +26,9 @@ def new_log(
         thinking_level=thinking,
         launch_cwd=str(launch_cwd) if launch_cwd and launch_cwd != cwd else None,
     )
-    return (
-        services.store.create(header)
-        if services.keeps_sessions
-        else SessionLog.create(None, header)
-    )
+    if services.keeps_sessions:
+        return services.store.create(header)
+    return SessionLog.create(None, header)
 
 
 def converse(
@@ -71,18 +58,16 @@ def converse(
 
 def last_model_name(log: SessionLog) -> str:
     """The model a session last used; empty where the file does not say."""
-    for entry in reversed(log.path_entries()):
-        if isinstance(entry, ModelChangeEntry):
-            return model_name(entry.provider, entry.model_id)
-    return model_name(log.header.provider, log.header.model_id)
+    provider, model_id = newest_model(log.path_entries())
+    if not model_id:
+        provider, model_id = log.header.provider, log.header.model_id
+    return model_name(provider, model_id)
 
 
 def last_thinking_level(log: SessionLog) -> ThinkingLevel:
     """The thinking level a session last used; levels we do not know are ``off``."""
-    for entry in reversed(log.path_entries()):
-        if isinstance(entry, ThinkingLevelChangeEntry):
-            return _LEVELS.get(entry.thinking_level, "off")
-    return log.header.thinking_level
+    newest = newest_thinking_level(log.path_entries())
+    return as_thinking_level(newest or log.header.thinking_level)
 
 
 def _take_up_history(conversation: Conversation, entries: Sequence[Entry]) -> None:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from types import MappingProxyType
 
 from agent_tui.agent.shell_words import CommandPart
@@ -48,12 +49,14 @@ def is_read_only(part: CommandPart) -> bool:
     """
     if part.kind != "command" or part.assignments or not part.words:
         return False
+    if part.wrapper == "xargs":
+        part = _without_unknown_files(part)
     if any(word.value is None for word in part.words) or part.words[0].is_pattern:
         return False
-    if any(word.is_pattern and word.source[:1] in "*?[" for word in part.arguments):
-        # A file may be called -o: only patterns that cannot begin with a dash are harmless.
-        if part.name not in _SAFE_WITH_ANY_OPTION:
-            return False
+    # A file may be called -o: elsewhere only patterns that cannot begin with a dash are harmless.
+    may_be_option = any(w.is_pattern and (w.value or "")[:1] in "*?[" for w in part.arguments)
+    if may_be_option and part.name not in _SAFE_WITH_ANY_OPTION:
+        return False
     arguments = [word.value or "" for word in part.arguments]
     check = _SPECIAL.get(part.name)
     if check is not None:
@@ -62,6 +65,13 @@ def is_read_only(part: CommandPart) -> bool:
     if form is not None and form.admits(arguments):
         return True
     return part.name in _VERSIONED and arguments in (["--version"], ["-V"], ["-v"], ["version"])
+
+
+def _without_unknown_files(part: CommandPart) -> CommandPart:
+    """What xargs runs, without the arguments it adds, where any arguments do no harm."""
+    if part.name in _SAFE_WITH_ANY_FILE and part.words[-1].value is None:
+        return replace(part, words=part.words[:-1])
+    return part
 
 
 def _git(arguments: Sequence[str]) -> bool:
@@ -119,6 +129,12 @@ def _lookup(arguments: Sequence[str]) -> bool:
     return len(arguments) >= 2 and arguments[0] in ("-v", "-V")
 
 
+def _xargs(arguments: Sequence[str]) -> bool:
+    """Itself harmless; the command it runs is a part of its own."""
+    options = list(takewhile(lambda argument: argument.startswith("-"), arguments))
+    return len(options) < len(arguments) and _Form("0rn123456789").admits(options)
+
+
 def _head_or_tail(arguments: Sequence[str]) -> bool:
     plain = [a for a in arguments if not re.fullmatch(r"-\d+|-[nc][+-]?\d+", a)]
     return _Form("ncqv", "lines bytes quiet verbose").admits(plain)
@@ -126,6 +142,10 @@ def _head_or_tail(arguments: Sequence[str]) -> bool:
 
 def _ps(arguments: Sequence[str]) -> bool:
     return " ".join(arguments) in ("", "aux", "-ef", "-e", "-A", "ax")
+
+
+def _cd(arguments: Sequence[str]) -> bool:
+    return len(arguments) == 1 and not arguments[0].startswith("-")
 
 
 def _anything(arguments: Sequence[str]) -> bool:
@@ -145,9 +165,11 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
         "printf": _printf,
         "test": _test,
         "command": _lookup,
+        "xargs": _xargs,
         "head": _head_or_tail,
         "tail": _head_or_tail,
         "ps": _ps,
+        "cd": _cd,
         "echo": _anything,
         "true": _anything,
         "false": _anything,
@@ -159,7 +181,11 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
     }
 )
 
-_SAFE_WITH_ANY_OPTION = frozenset({"echo", "ls", "wc", "cat", "stat", "file", "du"})
+_SAFE_WITH_ANY_OPTION = frozenset(
+    {"echo", "ls", "wc", "cat", "tac", "nl", "grep", "head", "tail", "stat", "du", "diff", "cut"}
+)
+
+_SAFE_WITH_ANY_FILE = frozenset({"grep", "wc", "ls", "stat", "du", "basename", "dirname"})
 
 _FORMS: Mapping[str, _Form] = MappingProxyType(
     {
@@ -168,7 +194,6 @@ _FORMS: Mapping[str, _Form] = MappingProxyType(
             "all almost-all color human-readable recursive reverse size sort time full-time "
             "group-directories-first classify directory inode",
         ),
-        "cd": _Form(most=1),
         "pwd": _Form("LP", most=0),
         "cat": _Form("AbeEnstTuv", "number show-all number-nonblank squeeze-blank"),
         "tac": _Form(),
@@ -199,7 +224,7 @@ _FORMS: Mapping[str, _Form] = MappingProxyType(
         ),
         "df": _Form("hHTkmai", "human-readable"),
         "stat": _Form("cfLt", "format printf terse dereference"),
-        "file": _Form("bikLz", "brief mime mime-type mime-encoding dereference"),
+        "file": _Form("bikL", "brief mime mime-type mime-encoding dereference"),
         "diff": _Form(
             "uUrqNwBbiyaC0123456789",
             "unified recursive brief new-file ignore-all-space ignore-space-change color "

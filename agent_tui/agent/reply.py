@@ -4,6 +4,8 @@ import json
 import uuid
 from dataclasses import dataclass, field
 
+from pydantic import JsonValue
+
 from agent_tui.messages import (
     AssistantContent,
     AssistantMessage,
@@ -184,7 +186,7 @@ def _parse_arguments(text: str) -> tuple[JsonObject, str]:
     if not text.strip():
         return {}, ""
     try:
-        value = json.loads(text)
+        value: JsonValue = json.loads(text)
     except ValueError as error:
         return {}, f"its arguments are not valid JSON ({error})"
     except RecursionError:

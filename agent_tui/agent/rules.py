@@ -1,4 +1,4 @@
-"""Permission rules: ``allow bash(git commit *)``, ``deny write(secrets/**)``; reading and matching."""
+"""Permission rules such as ``allow bash(git commit *)``: reading and matching them."""
 
 import re
 import shlex
@@ -72,7 +72,8 @@ class Rule:
 
         Args:
             part: The part, with any ``A=1`` before it.
-            ignore_prefix: For deny and ask: leave out ``A=1`` and the folder of the program.
+            ignore_prefix: For deny and ask: see through ``A=1``, the folder and case of the
+                program's name, options before git's subcommand, and file patterns.
         """
         if self.pattern == "*":
             return "yes"
@@ -81,15 +82,12 @@ class Rule:
         wanted = _pattern_words(self.pattern)
         if wanted is None:
             return "no"
-        if part.kind == "construct":
+        if not part.words:
             return "no"
-        words = [_shown(word) for word in part.words]
-        if ignore_prefix:
-            if words and words[0] is not None:
-                words[0] = words[0].rpartition("/")[2].casefold()
-        else:
-            words = [*part.assignments, *words]
-        return _match_words(wanted, words)
+        if not ignore_prefix:
+            return _match_words(wanted, [*part.assignments, *map(_shown, part.words)])
+        found = {_match_words(wanted, words) for words in _disguises(part)}
+        return "yes" if "yes" in found else "maybe" if "maybe" in found else "no"
 
 
 def parse_rule(text: str, decision: Decision) -> Rule:
@@ -115,9 +113,10 @@ def rule_for_command(command: str) -> str:
     parts = split_command(command)
     if len(parts.commands) == 1 and not parts.redirections:
         part = parts.commands[0]
-        if part.kind == "command" and not part.assignments and part.name == "git":
-            if len(part.words) > 1 and part.words[1].value in ("add", "commit"):
-                return f"bash(git {part.words[1].value} *)"
+        verb = part.words[1].value if len(part.words) > 1 else None
+        is_plain = part.kind == "command" and not part.assignments
+        if is_plain and part.name == "git" and verb in ("add", "commit"):
+            return f"bash(git {verb} *)"
     text = command.strip()
     is_literal = _is_simple(text) and not re.search(r"[*?\[]", text)
     return f"bash({text})" if is_literal else f"bash(= {text})"
@@ -130,9 +129,11 @@ def _is_simple(text: str) -> bool:
 def _pattern_words(pattern: str) -> list[str] | None:
     """The pattern's words in the form parts are compared in; None if it is no simple command."""
     parts = split_command(pattern)
-    if parts.problem or len(parts.commands) != 1 or parts.redirections:
+    if parts.problem or not parts.commands or parts.redirections:
         return None
-    part = parts.commands[0]
+    part, *others = parts.commands
+    if any(not other.wrapper for other in others):
+        return None
     words = [_shown(word) for word in part.words]
     known = [word for word in words if word is not None]
     if part.kind == "construct" or len(known) < len(words) or not words:
@@ -152,20 +153,36 @@ def _quoted(value: str) -> str:
     return shlex.quote(value) if re.search(r"[\s*?\[\]'\"]", value) or not value else value
 
 
+def _disguises(part: CommandPart) -> list[list[str | None]]:
+    """The part's words, and what they amount to once disguises are taken off."""
+    words = [None if word.is_pattern else _shown(word) for word in part.words]
+    seen = [words]
+    if words and words[0] is not None:
+        bare = [words[0].rpartition("/")[2].casefold(), *words[1:]]
+        seen.append(bare)
+        if bare[0] == "git":
+            index = 1
+            while index < len(bare) and (bare[index] or "").startswith("-"):
+                index += 2 if bare[index] in ("-C", "-c", "--git-dir", "--work-tree") else 1
+            seen.append(["git", *bare[index:]])
+    return seen
+
+
 def _match_words(wanted: Sequence[str], words: Sequence[str | None]) -> Match:
     takes_rest = wanted[-1] == "*"
     fixed = wanted[:-1] if takes_rest else wanted
-    if len(words) < len(fixed) or (len(words) > len(fixed) and not takes_rest):
-        # An unquoted variable may become several words, or none.
-        return "maybe" if None in words[: len(fixed) + 1] else "no"
-    result: Match = "yes"
-    for pattern, word in zip(fixed, words, strict=False):
-        if word is None:
-            if pattern != "*":
-                result = "maybe"
-        elif not _word_regex(pattern).fullmatch(word):
+    for index, pattern in enumerate(fixed):
+        if index >= len(words):
             return "no"
-    return result
+        word = words[index]
+        if word is None:  # an unquoted variable may become several words, or none
+            return "maybe"
+        if not _word_regex(pattern).fullmatch(word):
+            return "no"
+    rest = words[len(fixed) :]
+    if rest and not takes_rest:
+        return "maybe" if all(word is None for word in rest) else "no"
+    return "yes"
 
 
 def _word_regex(pattern: str) -> re.Pattern[str]:

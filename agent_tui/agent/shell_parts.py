@@ -111,7 +111,7 @@ class _Splitter:
                 if not _HARMLESS_TEST.fullmatch(self._text(node)):
                     self._add_construct(node, "a test with an expression")
             case "expansion" if not _reads_only(node):
-                self._add_construct(node, "an expansion that sets or runs something")
+                self._add_opaque(node, "an expansion that sets or runs something")
             case "arithmetic_expansion":
                 if not _PLAIN_ARITHMETIC.fullmatch(self._text(node)):
                     self._add_construct(node, "arithmetic with variables")
@@ -133,6 +133,9 @@ class _Splitter:
     def _add_construct(self, node: Node, note: str) -> None:
         text = self._text(node)
         self._commands.append(CommandPart(text, kind="construct", note=note))
+
+    def _add_opaque(self, node: Node, note: str) -> None:
+        self._commands.append(CommandPart(self._text(node), kind="opaque", note=note))
 
     def _add_redirection(self, node: Node) -> None:
         operator = next((c.type for c in node.children if not c.is_named), "")

@@ -10,11 +10,12 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.approval import Approvals
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
-from agent_tui.errors import ToolError
+from agent_tui.errors import ConfigError, ToolError
 from agent_tui.events import (
     ApprovalRequest,
     ApprovalRequested,
     ApprovalResolved,
+    Notice,
     TodosChanged,
     ToolFinished,
     ToolOutputDelta,
@@ -141,14 +142,20 @@ class ToolRunner:
             if not answer.words:
                 raise _Declined
             return ToolOutput(f"{_DECLINED} They say: {answer.words}", is_error=True)
-        if answer.choice == "session":
-            self._services.approvals.add_session_rule(verdict.session_rule)
-        elif answer.choice == "project":
-            self._services.approvals.add_project_rule(verdict.session_rule)
+        self._remember(answer, verdict.session_rule)
         again = await self._prepare(call, context)
         if again.intent.fingerprint != intent.fingerprint:
             return ToolOutput(_CHANGED, is_error=True)
         return None
+
+    def _remember(self, answer: ApprovalAnswer, rule: str) -> None:
+        try:
+            if answer.choice == "session":
+                self._services.approvals.add_session_rule(rule)
+            elif answer.choice == "project":
+                self._services.approvals.add_project_rule(rule)
+        except ConfigError as error:
+            self._emit(Notice("warning", str(error)))
 
     async def _ask(
         self, call: ToolCall, intent: Intent, reason: str, session_rule: str

@@ -4,11 +4,13 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from agent_tui import __version__
-from agent_tui.config import PermissionMode
-from agent_tui.messages import ThinkingLevel
+
+if TYPE_CHECKING:  # pydantic would double the time of --version
+    from agent_tui.config import PermissionMode
+    from agent_tui.messages import ThinkingLevel
 
 _DESCRIPTION = """\
 A coding agent in the terminal whose context never runs out and never forgets.
@@ -42,8 +44,8 @@ class Arguments:
     model: str | None
     base_url: str | None
     api_key_env: str | None
-    thinking: ThinkingLevel | None
-    permission_mode: PermissionMode | None
+    thinking: "ThinkingLevel | None"
+    permission_mode: "PermissionMode | None"
     cwd: Path | None
     session_dir: str | None
     is_demo: bool

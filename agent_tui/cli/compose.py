@@ -12,6 +12,7 @@ from agent_tui.agent.conversation import child_environment
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.cli.arguments import Arguments
+from agent_tui.cli.session_root import session_root
 from agent_tui.compaction.service import CompactionService
 from agent_tui.config import LoadedSettings, PermissionMode, Settings, load_settings
 from agent_tui.errors import UsageError
@@ -31,7 +32,7 @@ NO_MODEL = ModelRef("")
 class RoutedProvider:
     """Sends ``scripted/...`` requests to the scripted provider and all others to the host."""
 
-    def __init__(self, host: Provider, scripted: Provider) -> None:
+    def __init__(self, host: ProviderHost, scripted: Provider) -> None:
         self._host = host
         self._scripted = scripted
 
@@ -47,6 +48,10 @@ class RoutedProvider:
         """See `Provider.warm`."""
         await self._host.warm()
 
+    def forget_worker(self) -> None:
+        """See `ProviderHost.forget_worker`."""
+        self._host.forget_worker()
+
     async def aclose(self) -> None:
         """See `Provider.aclose`."""
         await self._host.aclose()
@@ -58,7 +63,7 @@ class Program:
     """Everything a front end needs. `resume` is a session to open first; empty means ask."""
 
     runtime: AgentRuntime
-    provider: Provider
+    provider: RoutedProvider
     catalog: ModelCatalog
     loaded: LoadedSettings
     resume: str | None
@@ -92,7 +97,7 @@ def compose(arguments: Arguments, *, is_interactive: bool) -> Program:
     settings = loaded.settings
     launch_cwd = _existing_folder(arguments.cwd or Path.cwd())
     catalog = ModelCatalog(settings, os.environ)
-    store = SessionStore(_session_root(settings), settings.durability)
+    store = SessionStore(session_root(settings), settings.durability)
     cwd, model = launch_cwd, catalog.default_model() or NO_MODEL
     if arguments.is_demo:
         cwd, model = _demo_folder(), DEMO_MODEL
@@ -158,12 +163,6 @@ def _services(
         keeps_sessions=arguments.keeps_session,
         launch_cwd=launch_cwd,
     )
-
-
-def _session_root(settings: Settings) -> Path:
-    if settings.session_dir:
-        return Path(settings.session_dir).expanduser()
-    return paths.default_session_dir()
 
 
 def _session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str | None:

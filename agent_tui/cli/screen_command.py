@@ -15,7 +15,11 @@ _KEY_CHOICES = (
     KeyChoice("Anthropic", "ANTHROPIC_API_KEY", ModelRef("anthropic/claude-sonnet-4-5")),
     KeyChoice("OpenAI", "OPENAI_API_KEY", ModelRef("openai/gpt-5")),
     KeyChoice("Google Gemini", "GEMINI_API_KEY", ModelRef("gemini/gemini-2.5-pro")),
-    KeyChoice("OpenRouter", "OPENROUTER_API_KEY", ModelRef("openrouter/anthropic/claude-sonnet-4.5")),
+    KeyChoice(
+        "OpenRouter",
+        "OPENROUTER_API_KEY",
+        ModelRef("openrouter/anthropic/claude-sonnet-4.5"),
+    ),
 )
 
 _DEMO_WELCOME = (

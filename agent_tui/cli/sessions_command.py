@@ -94,7 +94,8 @@ def _list(arguments: argparse.Namespace, store: SessionStore) -> int:
     for found in sessions:
         title = found.name or found.first_prompt or "(no message yet)"
         when = found.modified.astimezone().strftime("%Y-%m-%d %H:%M")
-        print(f"{found.id[:8]}  {when}  {found.message_count:>5} messages  {one_line(title, 60)}")
+        facts = f"{one_line(found.id)[:8]}  {when}  {found.message_count:>5} messages"
+        print(f"{facts}  {one_line(title, 60)}")
         if cwd is None:
             print(f"          {strip_control_characters(str(found.cwd))}")
     return 0
@@ -113,15 +114,16 @@ def _show(arguments: argparse.Namespace, store: SessionStore) -> int:
             )
             return 0
         header = log.header
-        print(f"{log.name or 'Session'} {header.id}")
+        print(f"{one_line(log.name) or 'Session'} {one_line(header.id)}")
         print(f"  file    {log.path}")
         print(f"  folder  {strip_control_characters(header.cwd)}")
-        print(f"  begun   {header.timestamp}")
+        print(f"  begun   {strip_control_characters(header.timestamp)}")
         if header.parent_session:
             print(f"  parent  {strip_control_characters(header.parent_session)}")
         print()
         for entry in log.entries:
-            print(f"{entry.id}  {entry.type:<12}  {one_line(_describe(entry), _LINE_CHARS)}")
+            kind = f"{one_line(entry.id)}  {one_line(entry.type):<12}"
+            print(f"{kind}  {one_line(_describe(entry), _LINE_CHARS)}")
         for warning in log.warnings:
             print(f"warning: {strip_control_characters(warning)}", file=sys.stderr)
     return 0

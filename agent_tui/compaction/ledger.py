@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from agent_tui.compaction.ledger_files import FileTracker, touched_files
 from agent_tui.compaction.pinned import bounded_pins, pinned_sentences
+from agent_tui.compaction.plan import newest_compaction
 from agent_tui.compaction.shorten import one_line, shorten_middle
 from agent_tui.messages import (
     AssistantMessage,
@@ -81,7 +82,7 @@ def known_so_far(path: Sequence[Entry], carryover: Carryover | None) -> Ledger |
 
     File lists outside the ledger (other programs write only those) are taken in.
     """
-    newest = next((e for e in reversed(path) if isinstance(e, CompactionEntry)), None)
+    newest = newest_compaction(path)
     details = newest.details if newest is not None else carryover
     if details is None:
         return None

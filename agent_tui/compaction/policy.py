@@ -10,6 +10,14 @@ ContextLevel: TypeAlias = Literal["normal", "warn", "trigger"]
 
 MAX_FAILURES_IN_A_ROW = 3
 
+_LARGEST_RESERVE = 20_000
+"""Replies beyond this are rare; a model's whole output limit would waste a third of a window."""
+
+
+def output_reserve_tokens(window: int, max_output: int) -> int:
+    """Tokens kept free for the reply: the model's limit, at most a quarter of the window."""
+    return max(0, min(max_output, window // 4, _LARGEST_RESERVE))
+
 
 def usable_window(window: int, output_reserve: int) -> int:
     """The window less the reserve; never less than half the window, whatever the reserve."""

@@ -91,8 +91,8 @@ def build_context(
             message = _edited(message, edit)
         if message is not None:
             drafts.append(ContextMessage(entry.id, message))
-    provider, model_id = _newest_model(path)
-    return Context(settle(drafts), compaction, provider, model_id, _newest_thinking_level(path))
+    provider, model_id = newest_model(path)
+    return Context(settle(drafts), compaction, provider, model_id, newest_thinking_level(path))
 
 
 def wrap_summary(summary: str) -> str:
@@ -210,19 +210,16 @@ def _reply_parts(
     return (*given, *message.tool_calls)
 
 
-def _newest_model(path: Sequence[Entry]) -> tuple[str, str]:
+def newest_model(path: Sequence[Entry]) -> tuple[str, str]:
+    """Provider and model id last changed to on `path`; empty where the header's still counts."""
     for entry in reversed(path):
-        match entry:
-            case ModelChangeEntry():
-                return entry.provider, entry.model_id
-            case MessageEntry(message=AssistantMessage(provider=provider, model=model)) if model:
-                return provider, model
-            case _:
-                continue
+        if isinstance(entry, ModelChangeEntry):
+            return entry.provider, entry.model_id
     return "", ""
 
 
-def _newest_thinking_level(path: Sequence[Entry]) -> str:
+def newest_thinking_level(path: Sequence[Entry]) -> str:
+    """The thinking level last changed to on `path`; empty where the header's still counts."""
     for entry in reversed(path):
         if isinstance(entry, ThinkingLevelChangeEntry):
             return entry.thinking_level

@@ -34,6 +34,21 @@ def milliseconds(timestamp: str) -> int:
         return 0
 
 
+_THINKING_LEVELS: dict[str, ThinkingLevel] = {
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "high",
+    "max": "high",
+}
+
+
+def as_thinking_level(text: str) -> ThinkingLevel:
+    """The level nearest to `text`, which another program may have written; else ``off``."""
+    return _THINKING_LEVELS.get(text, "off")
+
+
 def new_entry_id(taken: "frozenset[str] | set[str] | dict[str, object]") -> str:
     """Eight hex digits that are not in `taken`."""
     while (candidate := uuid.uuid4().hex[:8]) in taken:

@@ -17,6 +17,7 @@ from agent_tui.sessions.entries import (
     KnownEntry,
     MessageEntry,
     UnknownEntry,
+    as_thinking_level,
     milliseconds,
 )
 from agent_tui.sessions.text import repair_json
@@ -38,9 +39,6 @@ _KNOWN_TYPES = frozenset(
 )
 _MOST_MENDS = 40
 """Fields of one line that are dropped before it is given up; each costs one validation."""
-
-_THINKING_LEVELS = {"minimal": "low", "xhigh": "high", "max": "high", "none": "off"}
-"""Levels other programs write, and the nearest one of ours."""
 
 ValueT = TypeVar("ValueT")
 
@@ -188,7 +186,7 @@ def _dated(entry: Entry) -> Entry:
 def _read_header(data: JsonObject, notes: list[str]) -> Header:
     level = data.get("thinkingLevel")
     if isinstance(level, str):
-        data = {**data, "thinkingLevel": _THINKING_LEVELS.get(level, level)}
+        data = {**data, "thinkingLevel": as_thinking_level(level)}
     data = {"version": 1, "timestamp": "", **data}
     if "parentSession" not in data and isinstance(data.get("branchedFrom"), str):
         data = {**data, "parentSession": data["branchedFrom"]}

@@ -237,19 +237,21 @@ class SessionLog:
 
     def _place(self, entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], bytes]:
         """`entries` with ids, as a chain below the leaf, and their lines."""
-        taken = set(self._by_id)
+        fresh: set[str] = set()
         parent_id = self._leaf_id
         placed: list[Entry] = []
         lines: list[bytes] = []
         for entry in entries:
-            own_id = entry.id if entry.id and entry.id not in taken else new_entry_id(taken)
+            own_id = entry.id
+            while not own_id or own_id in self._by_id or own_id in fresh:
+                own_id = new_entry_id(fresh)
             changes: dict[str, object] = {"id": own_id, "parent_id": parent_id}
             if isinstance(entry, CompactionEntry) and not entry.first_kept_entry_id:
                 changes["first_kept_entry_id"] = own_id
             present, line = encode_repaired(entry.model_copy(update=changes))
             placed.append(present)
             lines.append(line)
-            taken.add(own_id)
+            fresh.add(own_id)
             parent_id = own_id
         return tuple(placed), b"".join(lines)
 

@@ -52,6 +52,8 @@ def _parse(data: bytes, fallback_id: str) -> ParsedSession:
     if "id" not in header.model_fields_set:
         header = header.model_copy(update={"id": fallback_id or "unknown"})
     has_ids = header.version > 1 or any(item.entry.id for item in reader.found)
+    if has_ids and header.version == 1:  # only the number is missing
+        header = header.model_copy(update={"version": FORMAT_VERSION})
     linked = link_entries(reader.found, has_ids=has_ids)
     warnings = [*reader.warnings, *linked.warnings]
     if reader.header is None:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from agent_tui.config import Durability
 from agent_tui.errors import SessionError
-from agent_tui.messages import ThinkingLevel
 from agent_tui.paths import cwd_slug, make_private_dir
+from agent_tui.sessions.context import newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
     Carryover,
     Entry,
     Header,
     SessionInfoEntry,
+    as_thinking_level,
 )
 from agent_tui.sessions.files import describe_fault
 from agent_tui.sessions.index import SessionIndex
@@ -46,31 +47,33 @@ class SessionStore:
         carryover: Carryover,
         *,
         cwd: Path | None = None,
-        provider: str | None = None,
-        model_id: str | None = None,
-        thinking_level: ThinkingLevel | None = None,
     ) -> SessionLog:
         """The session that follows `parent` after ``/compact``, written whole at once.
 
-        Its name is the parent's. What is not given is as in the parent's header. The child of
-        a session that lives in memory only does so too.
+        Its name, model and thinking level are what the parent's last were, its folder is `cwd`
+        or the parent's. The child of a session that lives in memory only does so too.
 
         Raises:
             SessionError: The file could not be written; there is none then.
         """
         before = parent.header
+        path = parent.path_entries()
+        provider, model_id = newest_model(path)
+        if not model_id:
+            provider, model_id = before.provider, before.model_id
+        level = as_thinking_level(newest_thinking_level(path) or before.thinking_level)
         header = Header(
             cwd=str(cwd) if cwd else before.cwd,
-            provider=before.provider if provider is None else provider,
-            model_id=before.model_id if model_id is None else model_id,
-            thinking_level=thinking_level or before.thinking_level,
+            provider=provider,
+            model_id=model_id,
+            thinking_level=level,
             parent_session=str(parent.path) if parent.path else before.id,
             compaction=carryover,
             launch_cwd=before.launch_cwd,
         )
         name = (SessionInfoEntry(name=parent.name),) if parent.name else ()
-        path = self._path_for(header) if parent.path else None
-        return SessionLog.write(path, header, (*first_entries, *name), self._durability)
+        file = self._path_for(header) if parent.path else None
+        return SessionLog.write(file, header, (*first_entries, *name), self._durability)
 
     def open(self, ref: str, cwd: Path, *, read_only: bool = False) -> SessionLog:
         """Open the session `ref` means: a file, an id, a name, or the beginning of one id.

@@ -114,5 +114,7 @@ class ActivityLine(Widget):
         text = safe_text(activity_text(self._state, now), keep_newlines=False)
         label, separator, rest = text.partition(" · ")
         return Content.assemble(
-            (f"{frame} ", "$primary"), (label, "$foreground"), (separator + rest, "$text-muted")
+            (f"{frame} ", "$primary"),
+            (label, "$foreground"),
+            (separator + rest, "$foreground-muted"),
         )

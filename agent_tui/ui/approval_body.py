@@ -14,7 +14,9 @@ def approval_body(request: ApprovalRequest) -> Content:
         case "command":
             lines = safe_text(request.body).split("\n")
             return Content("\n").join(
-                Content.assemble(("$ " if number == 0 else "  ", "$text-muted"), (line, "bold"))
+                Content.assemble(
+                    ("$ " if number == 0 else "  ", "$foreground-muted"), (line, "bold")
+                )
                 for number, line in enumerate(lines)
             )
         case "text":
@@ -30,7 +32,7 @@ def _diff(text: str) -> Content:
 
 def _diff_style(line: str) -> str:
     if line.startswith(("+++", "---")):
-        return "$text-muted"
+        return "$foreground-muted"
     if line.startswith("@@"):
         return "$text-accent"
     return {"+": "$text-success", "-": "$text-error"}.get(line[:1], "$foreground")

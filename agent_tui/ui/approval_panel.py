@@ -66,7 +66,7 @@ class OptionLine(Static):
             Content.assemble(
                 (f" {self.option.key} ", "bold $primary"),
                 f" {self.option.label}",
-                (rest, "$text-muted"),
+                (rest, "$foreground-muted"),
             )
         )
 
@@ -231,9 +231,13 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     def _show(self, request: ApprovalRequest) -> None:
         question = _QUESTIONS[request.body_kind]
-        title = safe_text(request.title, keep_newlines=False)
+        # A command is shown whole below; what a change is made to is not.
+        title = request.title if request.body_kind != "command" else ""
         self.query_one("#approval-title", Static).update(
-            Content.assemble((question, "bold $text-warning"), (f"  {title}", "$foreground"))
+            Content.assemble(
+                (question, "bold $text-warning"),
+                (f"  {safe_text(title, keep_newlines=False)}", "$foreground"),
+            )
         )
         self.query_one("#approval-body", Static).update(approval_body(request))
         reason = safe_text(request.reason, keep_newlines=False)

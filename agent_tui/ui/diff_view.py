@@ -78,9 +78,7 @@ def _rows(diff: str) -> Iterator[DiffRow]:
             old, new = old + 1, new + 1
 
 
-def _draw(
-    row: DiffRow, digits: int, width: int, palette: Palette, *, is_first: bool
-) -> list[Line]:
+def _draw(row: DiffRow, digits: int, width: int, palette: Palette, *, is_first: bool) -> list[Line]:
     text = safe_text(row.text, keep_newlines=False)
     if row.kind == "file":
         return wrap([Segment(text, palette.strong)], width, words=False)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
+from agent_tui.agent.mentions import without_attachments
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -108,7 +109,7 @@ class EventView:
             case TurnStarted():
                 self._work("Waiting for the model")
             case UserMessageAdded():
-                chat.append(UserBlock(event.text, event.image_count))
+                chat.append(UserBlock(without_attachments(event.text), event.image_count))
             case ReplyStarted():
                 chat.start_reply()
                 self._work("Waiting for the model")

@@ -135,5 +135,5 @@ def _line(label: str, detail: str) -> Content:
     return Content.assemble(
         safe_text(label, keep_newlines=False),
         "  ",
-        (safe_text(detail, keep_newlines=False), "$text-muted"),
+        (safe_text(detail, keep_newlines=False), "$foreground-muted"),
     )

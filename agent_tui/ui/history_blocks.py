@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from agent_tui.agent.mentions import without_attachments
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -72,7 +73,7 @@ def _add_message(
 ) -> None:
     match message:
         case UserMessage():
-            blocks.append(UserBlock(message.text, len(message.images)))
+            blocks.append(UserBlock(without_attachments(message.text), len(message.images)))
         case AssistantMessage():
             for block in reply_blocks(message):
                 if isinstance(block, ToolBlock):

@@ -6,6 +6,12 @@ from dataclasses import dataclass, fields
 from rich.style import Style
 from textual.color import Color
 
+_PLAIN = Style()
+_BOLD = Style(bold=True)
+_ITALIC = Style(italic=True)
+_UNDERLINE = Style(underline=True)
+_STRIKE = Style(strike=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Palette:
@@ -68,35 +74,32 @@ def _blended_palette(variables: Mapping[str, str]) -> Palette:
     colours = {name: _parse(variables[name]) for name in _NAMES}
     background, foreground = colours["background"], colours["foreground"]
 
-    def ink(colour: str, share: float = 1.0, **attributes: bool) -> Style:
-        mixed = background.blend(colours[colour], share)
-        return Style(color=mixed.rich_color, **attributes)
+    def ink(colour: str, share: float = 1.0, look: Style = _PLAIN) -> Style:
+        return Style(color=background.blend(colours[colour], share).rich_color) + look
 
     def on(colour: str, share: float) -> Style:
         return Style(bgcolor=background.blend(colours[colour], share).rich_color)
 
-    code = Style(
-        color=foreground.rich_color, bgcolor=background.blend(foreground, 0.05).rich_color
-    )
+    code = Style(color=foreground.rich_color, bgcolor=background.blend(foreground, 0.05).rich_color)
     return Palette(
         text=ink("foreground"),
         muted=ink("foreground", 0.62),
         faint=ink("foreground", 0.32),
         accent=ink("text-primary"),
-        strong=ink("foreground", bold=True),
-        emphasis=ink("foreground", italic=True),
-        strike=ink("foreground", 0.62, strike=True),
-        heading_1=ink("text-primary", bold=True, underline=True),
-        heading_2=ink("text-primary", bold=True),
-        heading_3=ink("foreground", bold=True),
-        link=ink("text-primary", underline=True),
+        strong=ink("foreground", look=_BOLD),
+        emphasis=ink("foreground", look=_ITALIC),
+        strike=ink("foreground", 0.62, look=_STRIKE),
+        heading_1=ink("text-primary", look=_BOLD + _UNDERLINE),
+        heading_2=ink("text-primary", look=_BOLD),
+        heading_3=ink("foreground", look=_BOLD),
+        link=ink("text-primary", look=_UNDERLINE),
         inline_code=ink("text-accent") + on("foreground", 0.07),
         code=code,
         code_edge=ink("foreground", 0.25) + on("foreground", 0.05),
         quote_bar=ink("foreground", 0.32),
         user=ink("foreground") + on("primary", 0.13),
         user_bar=ink("primary") + on("primary", 0.13),
-        thinking=ink("foreground", 0.55, italic=True),
+        thinking=ink("foreground", 0.55, look=_ITALIC),
         running=ink("text-warning"),
         success=ink("text-success"),
         warning=ink("text-warning"),
@@ -111,7 +114,7 @@ def _blended_palette(variables: Mapping[str, str]) -> Palette:
         keyword=ink("text-primary"),
         string=ink("text-success"),
         number=ink("text-warning"),
-        comment=ink("foreground", 0.5, italic=True),
+        comment=ink("foreground", 0.5, look=_ITALIC),
         name=ink("text-accent"),
         type_name=ink("text-secondary"),
     )
@@ -120,27 +123,27 @@ def _blended_palette(variables: Mapping[str, str]) -> Palette:
 def _ansi_palette(variables: Mapping[str, str]) -> Palette:
     """Styles of a theme with terminal colours: hues and attributes, no backgrounds."""
 
-    def ink(colour: str, **attributes: bool) -> Style:
-        return Style(color=_parse(variables[colour]).rich_color, **attributes)
+    def ink(colour: str, look: Style = _PLAIN) -> Style:
+        return Style(color=_parse(variables[colour]).rich_color) + look
 
-    plain, dim = Style(), Style(dim=True)
+    plain, dim = _PLAIN, Style(dim=True)
     return Palette(
         text=plain,
         muted=dim,
         faint=dim,
         accent=ink("primary"),
-        strong=Style(bold=True),
-        emphasis=Style(italic=True),
+        strong=_BOLD,
+        emphasis=_ITALIC,
         strike=Style(strike=True, dim=True),
-        heading_1=ink("primary", bold=True, underline=True),
-        heading_2=ink("primary", bold=True),
-        heading_3=Style(bold=True),
-        link=ink("primary", underline=True),
+        heading_1=ink("primary", look=_BOLD + _UNDERLINE),
+        heading_2=ink("primary", look=_BOLD),
+        heading_3=_BOLD,
+        link=ink("primary", look=_UNDERLINE),
         inline_code=ink("secondary"),
         code=plain,
         code_edge=dim,
         quote_bar=dim,
-        user=Style(bold=True),
+        user=_BOLD,
         user_bar=ink("primary"),
         thinking=Style(dim=True, italic=True),
         running=ink("warning"),

@@ -9,9 +9,9 @@ from agent_tui.ui.sanitise import safe_text
 MAX_SHOWN = 5
 
 _SIGNS = {
-    "completed": ("✓", "$text-success", "$text-muted"),
+    "completed": ("✓", "$text-success", "$foreground-muted"),
     "in_progress": ("▸", "$text-primary", "bold"),
-    "pending": ("·", "$text-disabled", "$text-muted"),
+    "pending": ("·", "$foreground-disabled", "$foreground-muted"),
 }
 
 
@@ -34,7 +34,7 @@ def plan_lines(todos: tuple[Todo, ...]) -> Content:
     first = max(min(present - 1, len(todos) - MAX_SHOWN), 0)
     shown = todos[first : first + MAX_SHOWN]
     done = sum(todo.status == "completed" for todo in todos)
-    lines = [Content.assemble((f"Plan {done}/{len(todos)}", "$text-muted"))]
+    lines = [Content.assemble((f"Plan {done}/{len(todos)}", "$foreground-muted"))]
     for todo in shown:
         sign, sign_style, text_style = _SIGNS[todo.status]
         text = safe_text(todo.text, keep_newlines=False)

@@ -25,11 +25,11 @@ def queue_lines(texts: tuple[str, ...]) -> Content:
     """The waiting messages as lines, and how to take them back."""
     lines = [
         Content.assemble(
-            ("↳ ", "$text-warning"), (safe_text(text, keep_newlines=False), "$text-muted")
+            ("↳ ", "$text-warning"), (safe_text(text, keep_newlines=False), "$foreground-muted")
         )
         for text in texts[:MAX_SHOWN]
     ]
     more = len(texts) - MAX_SHOWN
     hint = f"{'and ' + str(more) + ' more · ' if more > 0 else ''}alt+up takes them back"
-    lines.append(Content.assemble((f"  {hint}", "$text-disabled")))
+    lines.append(Content.assemble((f"  {hint}", "$foreground-disabled")))
     return Content("\n").join(lines)

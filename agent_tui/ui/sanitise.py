@@ -35,11 +35,8 @@ _EMOJI_BASE = (
 
 _SUSPECT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{_HIDDEN}]")
 _SUSPECT_ASCII = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
-_MISPLACED = re.compile(
-    f"(?<![{_JOINED}])[\u200c\u200d]"
-    f"|[\u200c\u200d](?![{_JOINED}])"
-    f"|(?<![{_EMOJI_BASE}])[\ufe0e\ufe0f]"
-)
+_SELECTOR = re.compile(f"(?<![{_EMOJI_BASE}])[\ufe0e\ufe0f]")
+_JOINER = re.compile(f"(?<![{_JOINED}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}])")
 
 _ESCAPE_SEQUENCE = re.compile(
     r"\x1b\[[0-?]{0,64}[ -/]{0,8}[@-~]"  # CSI: colours, cursor moves
@@ -63,9 +60,9 @@ def safe_text(text: str, *, keep_newlines: bool = True) -> str:
     if text.isascii():
         text = _SUSPECT_ASCII.sub(_visible, text)
     else:
-        # Joiners first: whether one is in its place depends on what stood beside it.
-        if any(joiner in text for joiner in "\u200c\u200d\ufe0e\ufe0f"):
-            text = _MISPLACED.sub(MARK, text)
+        # Whether a selector or joiner is in its place depends on what stands beside it.
+        if any(invisible in text for invisible in "\u200c\u200d\ufe0e\ufe0f"):
+            text = _JOINER.sub(MARK, _SELECTOR.sub(MARK, text))
         text = _SUSPECT.sub(_visible, text)
     if "\t" in text:
         text = text.expandtabs(TAB_COLUMNS)

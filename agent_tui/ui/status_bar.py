@@ -15,12 +15,12 @@ SEPARATOR = " · "
 
 Level = Literal["normal", "warn", "trigger"]
 _LEVEL_STYLES: dict[Level, str] = {
-    "normal": "$text-muted",
+    "normal": "$foreground-muted",
     "warn": "bold $text-warning",
     "trigger": "bold $text-error",
 }
 _MODE_STYLES: dict[PermissionMode, str] = {
-    "ask": "$text-muted",
+    "ask": "$foreground-muted",
     "accept-edits": "$text-warning",
     "plan": "$text-primary",
     "full": "bold $text-error",
@@ -52,7 +52,7 @@ def status_line(fields: StatusFields, width: int) -> Content:
     """
     right = Content.assemble((fields.usage.label, _LEVEL_STYLES[fields.level]))
     room = max(width - right.cell_length - 1, 0)
-    separator = Content.assemble((SEPARATOR, "$text-disabled"))
+    separator = Content.assemble((SEPARATOR, "$foreground-disabled"))
     left = Content("")
     for count in range(len(_GIVE_WAY) + 1):
         left = separator.join(_left_parts(fields, _GIVE_WAY[:count]))
@@ -73,11 +73,11 @@ def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content
     totals = totals_text(fields) if fields.input_tokens or fields.output_tokens else ""
     parts = (
         ("badge", fields.badge, "bold $text-accent"),
-        ("folder", where, "$text-muted"),
+        ("folder", where, "$foreground-muted"),
         ("model", fields.model.rpartition("/")[2] or fields.model, "$foreground"),
         ("mode", fields.mode, _MODE_STYLES[fields.mode]),
-        ("totals", totals, "$text-muted"),
-        ("name", fields.name, "$text-muted"),
+        ("totals", totals, "$foreground-muted"),
+        ("name", fields.name, "$foreground-muted"),
     )
     return [
         Content.assemble((safe_text(text, keep_newlines=False), style))

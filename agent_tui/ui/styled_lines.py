@@ -15,8 +15,10 @@ Runs: TypeAlias = Sequence[Segment]
 MAX_LINE_CHARS = 10_000
 """Characters of one logical line that are laid out; the rest is counted, not drawn."""
 
-_WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60"
-_WIDE += "\uffe0-\uffe6\U00020000-\U0003fffd"
+_WIDE = (
+    "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f"
+    "\uff01-\uff60\uffe0-\uffe6\U00020000-\U0003fffd"
+)
 _CLOSING = "、。，．！？）」』】〉》：；"
 _WORDS = re.compile(rf"\s+|[{_WIDE}][{_CLOSING}]*|[^\s{_WIDE}]+")
 """Where a line may break: at spaces, and around East Asian characters."""
@@ -81,6 +83,8 @@ def wrap(runs: Runs, width: int, *, words: bool = True) -> list[Line]:
     """
     width = max(2, width)
     text = "".join(run.text for run in runs)
+    if not text.isascii():
+        runs = _whole_clusters(runs)
     if words:
         text = text.rstrip()
     if cell_len(text) <= width:
@@ -157,6 +161,19 @@ def row_at_offset(lines: Sequence[Line], offset: int) -> int:
         if passed > offset:
             return row
     return max(0, len(lines) - 1)
+
+
+def _whole_clusters(runs: Runs) -> Runs:
+    """`runs` with no border inside a character cluster, whose parts have no width alone."""
+    whole: list[Segment] = []
+    for run in runs:
+        if not run.text:
+            continue
+        if whole and (whole[-1].text[-1] == "\u200d" or not cell_len(run.text[0])):
+            whole[-1] = Segment(whole[-1].text + run.text, whole[-1].style)
+        else:
+            whole.append(run)
+    return whole
 
 
 def _slice(runs: Runs, start: int, end: int) -> Iterator[Segment]:

@@ -11,9 +11,14 @@ def note(text):
     return Notice("info", text)
 
 
+def text_of(event):
+    assert isinstance(event, Notice)
+    return event.text
+
+
 async def collect(activity):
     async with aclosing(activity.events()) as events:
-        return [event.text async for event in events]
+        return [text_of(event) async for event in events]
 
 
 async def test_events_arrive_in_order_and_the_end_is_seen():
@@ -37,7 +42,7 @@ async def test_an_abort_lets_the_last_events_through():
     seen = []
     async with aclosing(activity.events()) as events:
         async for event in events:
-            seen.append(event.text)
+            seen.append(text_of(event))
             activity.abort()
     assert seen == ["begun", "recorded"]
 
@@ -82,7 +87,7 @@ async def test_a_second_abort_does_not_disturb_the_recording():
     seen = []
     async with aclosing(activity.events()) as events:
         async for event in events:
-            seen.append(event.text)
+            seen.append(text_of(event))
             activity.abort()
             asyncio.get_running_loop().call_later(0.002, activity.abort)
     assert seen == ["begun", "recorded"]
@@ -97,5 +102,5 @@ async def test_an_error_of_the_work_reaches_the_watcher_after_its_events():
     with pytest.raises(ValueError, match="broken"):
         async with aclosing(Activity(work).events()) as events:
             async for event in events:
-                seen.append(event.text)
+                seen.append(text_of(event))
     assert seen == ["begun"]

@@ -42,7 +42,10 @@ def test_a_signature_closes_its_thinking_block():
     reply = build(
         ThinkingChunk("one", "s1"), ThinkingChunk("two", "s2"), FinishChunk("stop")
     ).finished()
-    assert [part.signature for part in reply.message.content] == ["s1", "s2"]
+    assert [p.signature for p in reply.message.content if isinstance(p, ThinkingContent)] == [
+        "s1",
+        "s2",
+    ]
 
 
 def test_call_ids_used_before_are_replaced():

@@ -19,11 +19,12 @@ from agent_tui.events import (
     UserMessageAdded,
 )
 from agent_tui.messages import AssistantMessage, ToolResultMessage, Usage
-from agent_tui.providers.base import FinishChunk, ProviderError
+from agent_tui.providers.base import ProviderError
 from agent_tui.providers.scripted import Reply, ScriptedProvider, call
+from agent_tui.providers.wire import openai_messages
 from agent_tui.sessions.entries import MessageEntry
 from tests.support.runtime import collect, of_kind, only, roles
-from tests.support.wire_rules import check_openai
+from tests.support.wire_rules import openai_problems
 
 
 async def test_a_plain_turn_is_recorded_before_it_is_shown(stage):
@@ -116,7 +117,8 @@ async def test_an_abort_during_a_tool_answers_every_call(stage):
     assert [r.call_id for r in results] == ["c1", "c2"]
     assert all(r.message.is_error for r in results)
     assert "Interrupted" in results[0].message.text
-    check_openai(runtime.conversation.request())
+    request = runtime.conversation.request()
+    assert openai_problems(openai_messages(request.system, request.messages)) == []
 
 
 async def test_a_rate_limit_is_retried_with_a_countdown(stage):
@@ -164,9 +166,7 @@ async def test_one_broken_call_stops_all_calls_of_its_reply(stage):
 
 
 async def test_calls_of_a_reply_cut_by_length_do_not_run(stage):
-    cut = Reply(
-        tool_calls=(call("c1", "write", path="a.txt", content="x"),), finish=FinishChunk("length")
-    )
+    cut = Reply(tool_calls=(call("c1", "write", path="a.txt", content="x"),), finish="length")
     runtime = stage.runtime([cut, Reply(text="again then")])
     await collect(runtime.submit("hi"))
     assert not (stage.workspace / "a.txt").exists()
@@ -182,7 +182,7 @@ async def test_an_empty_reply_is_asked_for_once_more(stage):
 
 
 async def test_a_filtered_reply_is_said_and_not_repeated(stage):
-    runtime = stage.runtime([Reply(text="well", finish=FinishChunk("contentFilter"))])
+    runtime = stage.runtime([Reply(text="well", finish="contentFilter")])
     end = only(await collect(runtime.submit("hi")), TurnFinished)
     assert "content filter" in end.error
 
@@ -207,13 +207,15 @@ async def test_a_steered_message_comes_before_the_next_request(stage):
 
 
 async def test_a_message_queued_during_the_last_reply_goes_on_with_the_turn(stage):
-    runtime = stage.runtime([Reply(text="first"), Reply(text="second")])
+    hold = asyncio.Event()
+    runtime = stage.runtime([Reply(text="first", gate=hold), Reply(text="second")])
     seen = []
     async with aclosing(runtime.submit("one")) as events:
         async for event in events:
             seen.append(event)
             if isinstance(event, TextDelta) and event.text == "first":
                 runtime.enqueue("two")
+                hold.set()
     assert roles(runtime) == ["user", "assistant", "user", "assistant"]
     assert len(of_kind(seen, TurnFinished)) == 1
 
@@ -264,9 +266,7 @@ async def test_a_session_rule_is_not_asked_for_twice(stage):
         Reply(tool_calls=(call("c2", "bash", command=command),)),
         Reply(text="ok"),
     ]
-    events = await ask_and_answer(
-        stage.runtime(script, mode="ask"), ApprovalAnswer("session")
-    )
+    events = await ask_and_answer(stage.runtime(script, mode="ask"), ApprovalAnswer("session"))
     assert len(of_kind(events, ApprovalRequested)) == 1
     assert [e.message.is_error for e in of_kind(events, ToolFinished)] == [False, False]
 
@@ -276,7 +276,9 @@ async def test_a_file_changed_while_the_question_was_open_is_not_overwritten(sta
     target.write_text("before\n")
     script = [
         Reply(tool_calls=(call("c0", "read", path="a.txt"),)),
-        Reply(tool_calls=(call("c1", "edit", path="a.txt", edits=[{"old": "before", "new": "x"}]),)),
+        Reply(
+            tool_calls=(call("c1", "edit", path="a.txt", edits=[{"old": "before", "new": "x"}]),)
+        ),
         Reply(text="hm"),
     ]
     runtime = stage.runtime(script, mode="ask")

@@ -77,7 +77,8 @@ def test_an_earlier_summary_in_another_form_is_kept_as_context(counter: TokenCou
 
 def test_written_again_over_itself_it_does_not_grow(counter: TokenCounter):
     once = fallback(counter)
-    assert fallback(counter, previous=once) == once
+    twice = fallback(counter, previous=once)
+    assert sorted(twice.split("\n")) == sorted(once.split("\n"))
 
 
 def test_it_stays_under_its_limit(counter: TokenCounter):

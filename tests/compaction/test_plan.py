@@ -204,6 +204,17 @@ def test_parallel_calls_stay_with_all_their_results(counter: TokenCounter):
             assert unpaired([m.message for m in side]) == (set(), set())
 
 
+def test_a_message_typed_while_a_tool_ran_is_no_place_to_cut(counter: TokenCounter):
+    talk = conversation(2)
+    call = ToolCall(id="slow", name="bash", arguments={"command": "make"})
+    asked = talk.reply("", call)
+    steered = talk.user("use make -j")
+    talk.result(call, "built")
+    end = counter.count_messages([steered.message]) + 20
+    cut = plan(talk.path, counter, keep_recent=end)
+    assert cut.first_kept_entry_id == asked.id
+
+
 def test_edits_of_kept_messages_are_kept_with_them(counter: TokenCounter):
     talk = conversation(6)
     target, other = talk.entries[-2], talk.entries[1]

@@ -148,7 +148,7 @@ def test_in_a_child_session_everything_after_the_compaction_is_kept(first_kept: 
 
 def test_the_headers_summary_opens_a_session_without_a_compaction_entry() -> None:
     path = chain(entry(user("go on")))
-    carried = Carryover(summary="from the parent")
+    carried = Carryover(lastSummary="from the parent")
     assert shown(build_context(path, carryover=carried)) == [
         f"user: {wrap_summary('from the parent')}",
         "user: go on",
@@ -204,7 +204,7 @@ def test_the_newest_model_and_thinking_level_are_named() -> None:
     context = build_context(path)
     assert (context.provider, context.model_id, context.thinking_level) == ("b", "new", "high")
     context = build_context(conversation())
-    assert (context.provider, context.model_id, context.thinking_level) == ("p", "m", "")
+    assert (context.provider, context.model_id, context.thinking_level) == ("", "", "")
 
 
 def edit(target: str, replacement: object) -> ContextEditEntry:

@@ -98,7 +98,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs) -> None:
         self.tags.add(tag)
-        self.addresses += [value for name, value in attrs if name in ("src", "href")]
+        self.addresses += [name for name, _ in attrs if name in ("src", "href")]
         if tag != "meta":
             self.open.append(tag)
 

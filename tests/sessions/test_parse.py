@@ -238,6 +238,13 @@ def test_version_1_gets_ids_and_its_compactions_find_their_first_kept_entry() ->
     assert parse_session(data).entries == parsed.entries
 
 
+def test_a_file_with_ids_is_not_version_1_though_its_header_names_no_version() -> None:
+    bare = b'{"type":"session","id":"s","timestamp":"t","cwd":"/w"}\n'
+    parsed = parse_session(b"".join([bare, *LINES[1:]]))
+    assert parsed.header.version == 3
+    assert parsed.entries == ENTRIES
+
+
 def test_the_real_version_1_session_opens_with_the_counts_of_its_source() -> None:
     parsed = parse_session((trajectory("pi/before-compaction.jsonl")).read_bytes())
     assert parsed.warnings == ()

@@ -13,6 +13,7 @@ from agent_tui.sessions.entries import (
     Header,
     ModelChangeEntry,
     SessionInfoEntry,
+    ThinkingLevelChangeEntry,
 )
 from agent_tui.sessions.log import SessionInUseError, SessionLog
 from agent_tui.sessions.store import SessionStore
@@ -192,9 +193,11 @@ def test_a_session_that_is_not_there_is_answered_with_the_nearest(store: Session
 def test_a_child_carries_over_and_is_on_the_disk_at_once(store: SessionStore) -> None:
     with store.create(Header(cwd="/w/here", provider="p", model_id="m", launch_cwd="/l")) as log:
         tail = log.append_many([entry(user("a")), entry(reply("b")), SessionInfoEntry(name="Work")])
-        carried = Carryover(summary="S", read_files=("/w/here/a.py",))
+        log.append(ModelChangeEntry(provider="q", model_id="m2"))
+        log.append(ThinkingLevelChangeEntry(thinking_level="xhigh"))
+        carried = Carryover(lastSummary="S", read_files=("/w/here/a.py",))
         first = CompactionEntry(summary="S", first_kept_entry_id=tail[0].id)
-        child = store.create_child(log, [first, *tail[:2]], carried, model_id="m2")
+        child = store.create_child(log, [first, *tail[:2]], carried)
     with child:
         assert child.path is not None
         assert child.path.parent == store.root / cwd_slug(HERE)
@@ -203,7 +206,8 @@ def test_a_child_carries_over_and_is_on_the_disk_at_once(store: SessionStore) ->
         assert on_disk.header == child.header
         assert child.header.parent_session == str(log.path)
         assert child.header.compaction == carried
-        assert (child.header.provider, child.header.model_id) == ("p", "m2")
+        assert (child.header.provider, child.header.model_id) == ("q", "m2")
+        assert child.header.thinking_level == "high"
         assert child.header.launch_cwd == "/l"
         assert child.header.id != log.header.id
         assert child.name == "Work"

@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from agent_tui.sessions.text import repair_json, repair_text, strip_control_characters
 
@@ -21,7 +22,7 @@ def test_a_pair_of_surrogates_becomes_its_character() -> None:
 
 def test_every_text_in_a_value_is_repaired_and_sound_values_are_the_same_object() -> None:
     assert repair_json({"\ud800": ["\ud800", 1, None]}) == {"\ufffd": ["\ufffd", 1, None]}
-    sound = {"a": ["b", {"c": 1.5}]}
+    sound: JsonValue = {"a": ["b", {"c": 1.5}]}
     assert repair_json(sound) is sound
 
 

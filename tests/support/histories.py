@@ -50,6 +50,8 @@ def _round(draw: st.DrawFn, talk: Talk, number: str) -> None:
     for call in draw(st.permutations(calls)):
         if draw(st.integers(0, 9)) == 0:
             continue
+        if draw(st.integers(0, 9)) == 0:
+            talk.user("typed while the tool ran")
         touched = FileTouches(read=(f"{talk.cwd}/src/{call.id}.py",))
         failed = draw(st.booleans())
         talk.result(call, draw(_outputs), is_error=failed, files=None if failed else touched)

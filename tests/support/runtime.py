@@ -12,7 +12,7 @@ from agent_tui.agent.services import RuntimeServices
 from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings, PermissionMode, Settings
 from agent_tui.events import AgentEvent
-from agent_tui.providers.base import ModelInfo, ModelRef, Provider
+from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.scripted import Reply, Script, ScriptedProvider
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.store import SessionStore
@@ -77,14 +77,14 @@ class Stage:
 
     def runtime(
         self,
-        script: Script | Provider,
+        script: Script | ScriptedProvider,
         *,
         mode: PermissionMode = "full",
         window: int = 100_000,
         compaction: CompactionSettings | None = None,
         is_interactive: bool = True,
     ) -> AgentRuntime:
-        provider = script if _is_provider(script) else ScriptedProvider(script)  # type: ignore[arg-type]
+        provider = script if isinstance(script, ScriptedProvider) else ScriptedProvider(script)
         settings = Settings(compaction=compaction or CompactionSettings())
         models, counter = SmallModels(window), TokenCounter()
         services = RuntimeServices(
@@ -115,10 +115,6 @@ class Stage:
             own_folders=(self.folder / "config",),
             is_interactive=is_interactive,
         )
-
-
-def _is_provider(script: object) -> bool:
-    return hasattr(script, "stream")
 
 
 async def collect(events: AsyncGenerator[AgentEvent, None]) -> list[AgentEvent]:

@@ -43,7 +43,7 @@ def test_the_name_gives_way_first_then_the_totals():
 
 
 @pytest.mark.parametrize(
-    ("level", "style"), [("normal", "$text-muted"), ("warn", "warning"), ("trigger", "error")]
+    ("level", "style"), [("normal", "$foreground-muted"), ("warn", "warning"), ("trigger", "error")]
 )
 def test_the_context_is_coloured_by_level(level, style: str):
     spans = status_line(replace(FIELDS, level=level), 80).spans

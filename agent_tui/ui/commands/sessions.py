@@ -3,11 +3,14 @@
 import asyncio
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent_tui.errors import AgentTuiError
-from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.commands.host import CommandHost
 from agent_tui.ui.commands.registry import command
+
+if TYPE_CHECKING:
+    from agent_tui.sessions.log import SessionLog
 
 EXPORT_SUFFIXES = {"md": ".md", "html": ".html", "jsonl": ".jsonl"}
 _BUSY = "Cannot leave this session while responding. Use /abort first."
@@ -75,7 +78,7 @@ async def export(host: CommandHost, argument: str) -> None:
         host.say(f"Exported to {path}")
 
 
-def export_target(argument: str, log: SessionLog, cwd: Path) -> tuple[str, Path]:
+def export_target(argument: str, log: "SessionLog", cwd: Path) -> tuple[str, Path]:
     """The kind and the file an ``/export`` argument means; Markdown in `cwd` by default."""
     first, _, rest = argument.partition(" ")
     kind, written = (first, rest.strip()) if first in EXPORT_SUFFIXES else ("", argument)
@@ -97,7 +100,7 @@ def free_path(folder: Path, stem: str, suffix: str) -> Path:
     return path
 
 
-def write_export(kind: str, path: Path, log: SessionLog) -> None:
+def write_export(kind: str, path: Path, log: "SessionLog") -> None:
     """Write the present branch (``jsonl``: the whole file) as a new file.
 
     Raises:

@@ -94,7 +94,7 @@ def _rows(items: Sequence[MenuItem], width: int) -> list[Content]:
             continue
         first = head.truncate(column, ellipsis=True)
         gap = " " * (column - first.cell_length + 2)
-        rest = Content.assemble((safe_text(item.description), "$text-muted"))
+        rest = Content.assemble((safe_text(item.description), "$foreground-muted"))
         room = max(width - column - 2, 4)
         rows.append(Content.assemble(first, gap, rest.truncate(room, ellipsis=True)))
     return rows
@@ -106,4 +106,4 @@ def _head(item: MenuItem) -> Content:
         label = label.stylize("bold $primary", offset, offset + 1)
     if not item.hint:
         return label
-    return Content.assemble(label, " ", (safe_text(item.hint), "$text-muted italic"))
+    return Content.assemble(label, " ", (safe_text(item.hint), "$foreground-muted italic"))

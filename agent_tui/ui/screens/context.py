@@ -59,7 +59,7 @@ class ContextLine(Widget):
         numbers = f"{self._tokens:>{_NUMBER_WIDTH},}{share:>8}"
         room = max(self.content_size.width - len(numbers), 0)
         label = self._label.truncate(room, ellipsis=True, pad=True)
-        return Content.assemble(label, (numbers, "$text-muted"))
+        return Content.assemble(label, (numbers, "$foreground-muted"))
 
 
 class ContextScreen(ModalScreen[None]):
@@ -84,7 +84,7 @@ class ContextScreen(ModalScreen[None]):
             ("Context window", "bold"),
             (
                 f"   {about}{usage.used:,} of {usage.window:,} tokens, {usage.percent}%",
-                "$text-muted",
+                "$foreground-muted",
             ),
         )
         with VerticalScroll(id="page", can_focus=False):

@@ -219,10 +219,10 @@ def _line(row: PickerRow[ValueT], widths: Sequence[int], width: int) -> Content:
         room, ellipsis=True, pad=True
     )
     if row.is_dim:
-        title = title.stylize("$text-muted")
+        title = title.stylize("$foreground-muted")
     cells: list[Content | str] = [title]
     for i in kept:
         text = safe_text(row.columns[i], keep_newlines=False)
         cells.append(_GAP + " " * max(widths[i] - Content(text).cell_length, 0))
-        cells.append(Content.assemble((text, "$text-muted")))
+        cells.append(Content.assemble((text, "$foreground-muted")))
     return Content.assemble(*cells)

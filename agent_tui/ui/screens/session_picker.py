@@ -102,7 +102,7 @@ def session_facts(summary: SessionSummary, now: datetime) -> Content:
     if summary.parent_session:
         facts.append("goes on after a compaction")
     lines = "\n".join(safe_text(fact, keep_newlines=False) for fact in facts)
-    return Content.assemble((name, "bold"), "\n", (lines, "$text-muted"))
+    return Content.assemble((name, "bold"), "\n", (lines, "$foreground-muted"))
 
 
 def read_end(path: Path) -> Content:
@@ -126,7 +126,7 @@ def _end_line(entry: Entry) -> Content | None:
         case MessageEntry(message=AssistantMessage() as message) if message.text.strip():
             return _quote(" ", "", message.text, "$foreground")
         case CompactionEntry():
-            return _quote("≡", "$text-accent", entry.summary, "$text-muted")
+            return _quote("≡", "$text-accent", entry.summary, "$foreground-muted")
         case _:
             return None
 

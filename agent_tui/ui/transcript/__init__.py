@@ -2,7 +2,7 @@
 
 For the app, `Transcript` is all there is (all methods are synchronous):
 
-- ``append(block) -> BlockId``, ``replace(id, block)``, ``remove(id)``, ``clear()``,
+- ``append(block) -> BlockId``, ``replace(id, block)``, ``remove_block(id)``, ``clear()``,
   ``load(blocks)`` (another conversation, its last screen at once), ``block(id)``,
   ``call_block_id(call_id)``, ``blocks``;
 - ``start_reply() -> BlockId``, ``stream_text(delta)``, ``stream_thinking(delta)``,

@@ -1,7 +1,7 @@
 """Source code as styled lines, coloured by Pygments in the colours of the theme."""
 
 from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_by_name
+from pygments.lexers import find_lexer_class_by_name
 from pygments.token import Token
 from pygments.util import ClassNotFound
 from rich.segment import Segment
@@ -81,9 +81,8 @@ class CodePainter:
     def _lexer(self, language: str) -> Lexer | None:
         if language not in self._lexers:
             try:
-                self._lexers[language] = get_lexer_by_name(
-                    language, stripnl=False, ensurenl=True
-                )
+                lexer = find_lexer_class_by_name(language)
+                self._lexers[language] = lexer(stripnl=False, ensurenl=True)
             except ClassNotFound:
                 self._lexers[language] = None
         return self._lexers[language]

@@ -1,4 +1,4 @@
-"""Markdown as styled lines: one top-level block at a time, so that a stream can keep what is done."""
+"""Markdown as styled lines, one top-level block at a time."""
 
 from collections.abc import Sequence
 
@@ -101,15 +101,13 @@ class MarkdownPainter:
             rows.extend(self._item(item, marker, width, depth))
         return rows
 
-    def _item(
-        self, item: SyntaxTreeNode, marker: str, width: int, depth: int
-    ) -> list[Line]:
+    def _item(self, item: SyntaxTreeNode, marker: str, width: int, depth: int) -> list[Line]:
         """One list item; ``[ ]`` and ``[x]`` at its start become its marker."""
         palette = self._palette
         rows: list[Line] = []
         for number, child in enumerate(item.children):
             is_text = child.type == "paragraph"
-            if number and not (child.type.endswith("_list") or is_text and child.hidden):
+            if number and not (child.type.endswith("_list") or (is_text and child.hidden)):
                 rows.append(BLANK)
             rows.extend(self._block(child, width - len(marker), depth + 1))
         style = palette.accent
@@ -119,9 +117,7 @@ class MarkdownPainter:
             style = palette.success if task == "[x] " else palette.muted
             marker = ("☑ " if task == "[x] " else "☐ ").rjust(len(marker))
             rows[0] = _without_start(rows[0], 4)
-        return prefixed(
-            rows, [Segment(marker, style)], [Segment(" " * len(marker), palette.text)]
-        )
+        return prefixed(rows, [Segment(marker, style)], [Segment(" " * len(marker), palette.text)])
 
     def _table(self, node: SyntaxTreeNode, width: int) -> list[Line]:
         palette = self._palette
@@ -131,7 +127,9 @@ class MarkdownPainter:
             for row in section.children:
                 is_head = section.type == "thead"
                 style = palette.strong if is_head else palette.text
-                table.append([self._inlines(_inline_children(cell), style) for cell in row.children])
+                table.append(
+                    [self._inlines(_inline_children(cell), style) for cell in row.children]
+                )
                 if is_head:
                     aligned = [str(cell.attrs.get("style", "")) for cell in row.children]
         right = [style.endswith("right") for style in aligned]

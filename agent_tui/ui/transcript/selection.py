@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from rich.segment import Segment
 from rich.style import Style
@@ -51,8 +52,10 @@ def highlighted(line: Line, span: tuple[int, int], style: Style) -> tuple[Segmen
     segments: list[Segment] = []
     position = 0
     for text, base, control in line.segments:
-        cuts = sorted({0, len(text), *(c - position for c in (start, end) if 0 < c - position < len(text))})
-        for left, right in zip(cuts, cuts[1:], strict=False):
+        cuts = sorted(
+            {0, len(text), *(c - position for c in (start, end) if 0 < c - position < len(text))}
+        )
+        for left, right in pairwise(cuts):
             is_selected = start <= position + left and position + right <= end
             selected = (base or Style()) + style if is_selected else base
             segments.append(Segment(text[left:right], selected, control))

@@ -243,7 +243,9 @@ class BlockStack:
         if first == len(self._items) == len(self._tops):
             return
         del self._tops[first:], self._gaps[first:]
-        previous = next((self._items[i] for i in range(first - 1, -1, -1) if self._items[i].height), None)
+        previous = next(
+            (self._items[i] for i in range(first - 1, -1, -1) if self._items[i].height), None
+        )
         y = 0
         if first:
             y = self._tops[-1] + self._gaps[-1] + self._items[first - 1].height

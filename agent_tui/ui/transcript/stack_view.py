@@ -1,11 +1,13 @@
 """A scrolling view of a block stack: keeps the place, follows the end, draws ahead when idle."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import getters
+from textual.app import App
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -34,10 +36,16 @@ NEAR_SCREENS = 4
 """A scroll of fewer screens moves relative to what was seen; a longer one is a jump."""
 
 
+def _any_app() -> type[App[object]]:
+    return App
+
+
 class StackView(ScrollView, can_focus=True):
     """Shows the rows of a `BlockStack`; what the blocks are about is left to a subclass."""
 
     ALLOW_SELECT = True
+
+    app = getters.app(_any_app)
 
     DEFAULT_CSS = """
     StackView {
@@ -139,9 +147,7 @@ class StackView(ScrollView, can_focus=True):
         super().notify_style_update()
         self._base_style = None
 
-    def _cached_strip(
-        self, line: Line, block_id: int, row: int, width: int, base: Style
-    ) -> Strip:
+    def _cached_strip(self, line: Line, block_id: int, row: int, width: int, base: Style) -> Strip:
         cached = self._strips.get((block_id, row))
         if cached is not None and cached[0] is line and cached[1].cell_length == width:
             return cached[1]
@@ -198,9 +204,11 @@ class StackView(ScrollView, can_focus=True):
                 stack.measure(max(0, total - height), height)
             self._put(max(0, total - height))
         else:
-            y = stack.find(self._place, is_rewrapped=is_rewrapped)
+            place = self._place
+            y = stack.find(place, is_rewrapped=is_rewrapped)
             stack.measure(y, height)
-            self._put(y)
+            # The text first seen decides, or each of many resizes would drift a little.
+            self._put(y, text_of=place)
 
     def _settle_in_place(self) -> None:
         """Draw what is on the screen after a change, its first row staying where it is."""
@@ -212,8 +220,8 @@ class StackView(ScrollView, can_focus=True):
             self._put(y)
             self.refresh()
 
-    def _put(self, y: int) -> None:
-        """Scroll to `y`; the place on the screen is remembered from there."""
+    def _put(self, y: int, text_of: Place | None = None) -> None:
+        """Scroll to `y` and remember the place, by the text of `text_of` where given."""
         region = self.scrollable_content_region
         self._is_settling = True
         try:
@@ -224,7 +232,10 @@ class StackView(ScrollView, can_focus=True):
         finally:
             self._is_settling = False
         self._settled_size = self.size
-        self._place = self._stack.place(self.scroll_offset.y)
+        place = self._stack.place(self.scroll_offset.y)
+        if place is not None and text_of is not None and place.id == text_of.id:
+            place = replace(place, offset=text_of.offset)
+        self._place = place
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Tell the person's scrolling from our own and from the clamping of a resize."""

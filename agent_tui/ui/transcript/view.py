@@ -74,7 +74,7 @@ class Transcript(StackView):
             self._register(block_id, block)
             self._settle_changed()
 
-    def remove(self, block_id: BlockId) -> None:
+    def remove_block(self, block_id: BlockId) -> None:
         """Take a block out."""
         index = self._stack.index(block_id)
         if index is not None:
@@ -152,7 +152,7 @@ class Transcript(StackView):
         self._arrived.clear()
         reply, self._reply = self._reply, []
         for block_id in reply:
-            self.remove(block_id)
+            self.remove_block(block_id)
 
     def append_tool_output(self, call_id: str, text: str) -> None:
         """More output of a running tool or command; its last lines are shown."""
@@ -225,9 +225,7 @@ class Transcript(StackView):
     # Inside ------------------------------------------------------------------------------
 
     def _painter(self, width: int) -> BlockPainter:
-        return BlockPainter(
-            self._palette, self._parser, width, show_thinking=self.show_thinking
-        )
+        return BlockPainter(self._palette, self._parser, width, show_thinking=self.show_thinking)
 
     def on_mount(self) -> None:
         """Begin to show what streams in."""

@@ -1,4 +1,5 @@
 import pytest
+from textual import events
 from textual.app import App, ComposeResult
 from textual.geometry import Offset
 from textual.pilot import Pilot
@@ -46,7 +47,9 @@ def turns(count: int) -> list[Block]:
         blocks += [
             UserBlock(f"question {number}"),
             AssistantBlock(f"answer {number} " + "with several words " * 12),
-            ToolBlock(f"c{number}", "read", f"read file{number}.py", "ok", "x\ny", summary="2 lines"),
+            ToolBlock(
+                f"c{number}", "read", f"read file{number}.py", "ok", "x\ny", summary="2 lines"
+            ),
         ]
     return blocks
 
@@ -142,7 +145,7 @@ async def test_the_wheel_stops_following_too(pilot: Pilot[None]):
     app = app_of(pilot)
     app.chat.load(turns(20))
     await idle(pilot)
-    await pilot._post_mouse_events([__import__("textual.events").events.MouseScrollUp], app.chat)
+    await pilot._post_mouse_events([events.MouseScrollUp], app.chat)
     await pilot.pause()
     assert not app.chat.is_following
 
@@ -150,12 +153,16 @@ async def test_the_wheel_stops_following_too(pilot: Pilot[None]):
 async def test_nothing_moves_while_heights_above_become_exact(pilot: Pilot[None]):
     app = app_of(pilot)
     app.chat.load(turns(300))
+    timer = app.chat._idle_timer
+    assert timer is not None
+    timer.pause()
     await pilot.pause()
     app.chat.action_page_up()
     app.chat.action_page_up()
     await pilot.pause()
     before = app.screen_rows()
     assert not all(item.is_measured for item in app.chat._stack)
+    timer.resume()
     await idle(pilot)
     await pilot.pause()
     assert app.screen_rows() == before
@@ -178,6 +185,7 @@ async def test_home_and_end_reach_both_ends(pilot: Pilot[None]):
     app = app_of(pilot)
     app.chat.focus()
     app.chat.load(turns(100))
+    await pilot.pause()
     await pilot.press("home")
     await pilot.pause()
     assert app.screen_rows()[1] == " ▌ question 0"
@@ -429,7 +437,11 @@ async def test_a_theme_with_terminal_colours_gets_no_true_colours(pilot: Pilot[N
     app = app_of(pilot)
     app.theme = "ansi-light"
     app.chat.load(
-        [UserBlock("u"), AssistantBlock("`c` [l](u)\n```py\nx = 1\n```"), ToolBlock("1", "e", "e", "ok", diff=DIFF)]
+        [
+            UserBlock("u"),
+            AssistantBlock("`c` [l](u)\n```py\nx = 1\n```"),
+            ToolBlock("1", "e", "e", "ok", diff=DIFF),
+        ]
     )
     await pilot.pause()
     colours = {
@@ -460,11 +472,11 @@ async def test_removing_replacing_and_clearing(pilot: Pilot[None]):
     app = app_of(pilot)
     first = app.chat.append(NoticeBlock("info", "one"))
     second = app.chat.append(NoticeBlock("info", "two"))
-    app.chat.remove(first)
+    app.chat.remove_block(first)
     app.chat.replace(second, NoticeBlock("error", "three"))
     assert app.screen_rows()[1] == " ✗ three"
     app.chat.replace(first, NoticeBlock("info", "gone"))
-    app.chat.remove(first)
+    app.chat.remove_block(first)
     assert app.chat.blocks == (NoticeBlock("error", "three"),)
     app.chat.clear()
     assert app.screen_rows()[1] == ""

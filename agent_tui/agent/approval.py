@@ -1,0 +1,309 @@
+"""Deciding whether a tool call may run, must be asked about, or is refused."""
+
+import contextlib
+import os
+import secrets
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, assert_never, cast
+
+import tomlkit
+
+from agent_tui.agent.command_judge import CommandFacts, CommandJudge
+from agent_tui.agent.protected_paths import PathGuard
+from agent_tui.agent.rules import Decision, Rule, parse_rule, rule_for_command
+from agent_tui.agent.shell_parts import split_command
+from agent_tui.config import PermissionMode, PermissionSettings
+from agent_tui.errors import ConfigError
+from agent_tui.paths import make_private_dir
+from agent_tui.tools.base import Intent
+
+_SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
+_PLAN_MODE = (
+    "Plan mode is on: only reading is possible now. Describe what you would do; the user "
+    "leaves plan mode when they agree."
+)
+_NOBODY_TO_ASK = (
+    "This needs the user's approval ({why}), and nobody can be asked in this run. Go on without "
+    "it, or say what the user should allow with a permission rule or mode."
+)
+_RECURSIVE_TOOLS = ("grep",)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A decision and its reason, for the person when it asks and for the model when it denies.
+
+    `session_rule` is the rule "for this session" and "always" would add, as text; empty where
+    none may be made.
+    """
+
+    decision: Decision
+    why: str
+    session_rule: str = ""
+
+
+_ALLOWED = Verdict("allow", "")
+
+
+class Approvals:
+    """The permission engine of one conversation.
+
+    Reading files is free, also outside the workspace, except for files that hold keys and our
+    own. Everything that changes something is up to the mode and the rules; deny rules win, then
+    the most specific rule. Protected files and destructive commands ask in every mode, whatever
+    a rule allows.
+    """
+
+    def __init__(
+        self,
+        *,
+        mode: PermissionMode,
+        rules: PermissionSettings,
+        workspace: Path,
+        project_rules_file: Path,
+        own_folders: tuple[Path, ...] = (),
+        is_interactive: bool = True,
+        scratch_folders: tuple[Path, ...] = _SCRATCH_FOLDERS,
+    ) -> None:
+        self.mode: PermissionMode = mode
+        self._project_rules_file = project_rules_file
+        self._is_interactive = is_interactive
+        self._problems: list[str] = []
+        self._guard = PathGuard(
+            workspace=workspace.resolve(),
+            own_folders=tuple(folder.resolve() for folder in own_folders),
+            scratch_folders=tuple(folder.resolve() for folder in scratch_folders),
+            home=Path.home().resolve(),
+        )
+        self._rules = [
+            *self._read_settings(rules),
+            *self._read_file(project_rules_file),
+        ]
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All rules in force: settings, project, session."""
+        return tuple(self._rules)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Rules that could not be read, for the person."""
+        return tuple(self._problems)
+
+    def judge(self, tool_name: str, intent: Intent) -> Verdict:
+        """Whether a call that would do `intent` may run."""
+        match intent.access:
+            case "none":
+                verdict = self._by_rules(tool_name, intent) or _ALLOWED
+            case "read":
+                verdict = self._judge_read(tool_name, intent)
+            case "write":
+                verdict = self._judge_write(tool_name, intent)
+            case "execute":
+                verdict = self._judge_command(intent.command)
+            case _:
+                assert_never(intent.access)
+        if verdict.decision == "ask" and not self._is_interactive:
+            return Verdict("deny", _NOBODY_TO_ASK.format(why=verdict.why))
+        return verdict
+
+    def add_session_rule(self, rule: str) -> None:
+        """Allow what `rule` says until the program ends; empty adds nothing."""
+        if rule:
+            self._rules.append(parse_rule(rule, "allow"))
+
+    def add_project_rule(self, rule: str) -> None:
+        """Allow what `rule` says in this project from now on.
+
+        Raises:
+            ConfigError: the rules file cannot be written; the rule holds for this session.
+        """
+        if not rule:
+            return
+        self.add_session_rule(rule)
+        path = self._project_rules_file
+        try:
+            text = path.read_text("utf-8") if path.exists() else ""
+            allowed = _texts(tomllib.loads(text).get("allow", []))
+            if rule not in allowed:
+                document = tomlkit.parse(text)
+                document["allow"] = [*allowed, rule]
+                _replace_private(path, tomlkit.dumps(document))
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"{path}: the rule could not be saved: {error}", "It holds for this session."
+            ) from error
+
+    def _judge_read(self, tool_name: str, intent: Intent) -> Verdict:
+        ruled = self._by_rules(tool_name, intent)
+        if ruled is not None and ruled.decision == "deny":
+            return ruled
+        for path in intent.paths:
+            searches = tool_name in _RECURSIVE_TOOLS and path.is_dir()
+            guard = self._guard
+            if why := guard.why_searching_asks(path) if searches else guard.why_reading_asks(path):
+                return Verdict("ask", why)
+        return ruled or _ALLOWED
+
+    def _judge_write(self, tool_name: str, intent: Intent) -> Verdict:
+        ruled = self._by_rules(tool_name, intent)
+        if ruled is not None and ruled.decision == "deny":
+            return ruled
+        if self.mode == "plan":
+            return Verdict("deny", _PLAN_MODE)
+        for path in intent.paths:
+            if why := self._guard.why_writing_asks(path):
+                return Verdict("ask", why)
+        if ruled is not None:
+            return ruled
+        outside = [path for path in intent.paths if not self._guard.may_write_freely(path)]
+        if self.mode == "full" or (self.mode == "accept-edits" and not outside):
+            return _ALLOWED
+        why = f"{outside[0]} is outside the workspace" if outside else "it changes a file"
+        return Verdict("ask", why, self._write_rule(intent.paths))
+
+    def _by_rules(self, tool_name: str, intent: Intent) -> Verdict | None:
+        """What the rules say of a call by its paths: deny first, then the most specific."""
+        best: Rule | None = None
+        for rule in self._rules:
+            if not rule.is_for(tool_name, intent.access):
+                continue
+            matched = [rule.matches_path(path, self._guard.workspace) for path in intent.paths]
+            if rule.decision == "deny" and (any(matched) or rule.pattern == "*"):
+                return Verdict("deny", f"the rule deny {rule} forbids it")
+            holds = any(matched) if rule.decision == "ask" else all(matched)
+            if holds and (best is None or _is_stronger(rule, best)):
+                best = rule
+        if best is None:
+            return None
+        if best.decision == "allow":
+            return _ALLOWED
+        return Verdict("ask", f"the rule ask {best} holds", self._write_rule(intent.paths))
+
+    def _write_rule(self, paths: Sequence[Path]) -> str:
+        """A rule for exactly one file; a name with glob characters gets none."""
+        if len(paths) != 1 or any(c in str(paths[0]) for c in "*?"):
+            return ""
+        path, workspace = paths[0], self._guard.workspace
+        inside = path.is_relative_to(workspace)
+        return f"write({path.relative_to(workspace).as_posix() if inside else path})"
+
+    def _judge_command(self, command: str) -> Verdict:
+        parts = split_command(command)
+        if parts.problem:
+            if self.mode == "plan":
+                return Verdict("deny", _PLAN_MODE)
+            return Verdict("ask", f"the command cannot be judged: {parts.problem}")
+        judge = CommandJudge(self._guard, self._rules)
+        facts = judge.facts(parts)
+        if facts.denied:
+            return Verdict("deny", facts.denied)
+        if denied := self._denied_writes(facts.written):
+            return Verdict("deny", denied)
+        if self.mode == "plan":
+            is_reading = not (facts.changing or facts.written or facts.dangers)
+            return _ALLOWED if is_reading else Verdict("deny", _PLAN_MODE)
+        if facts.dangers:
+            return Verdict("ask", facts.dangers[0])
+        if why := judge.may_be_denied(parts):
+            return Verdict("ask", why)
+        if any(r.decision == "allow" and r.matches_whole(command) for r in self._command_rules()):
+            return _ALLOWED
+        if facts.asked:
+            return Verdict("ask", facts.asked, rule_for_command(command))
+        why = self._why_command_asks(facts)
+        return Verdict("ask", why, rule_for_command(command)) if why else _ALLOWED
+
+    def _why_command_asks(self, facts: CommandFacts) -> str:
+        if self.mode == "full":
+            return facts.unknown[0] if facts.unknown else ""
+        if facts.unlisted:
+            return f"not known to be read-only: {'; '.join(facts.unlisted[:3])}"
+        for path in facts.written:
+            is_free = self.mode == "accept-edits" and self._guard.may_write_freely(path)
+            if not is_free and not self._allows_write(path):
+                return f"it writes {path}"
+        return ""
+
+    def _command_rules(self) -> list[Rule]:
+        return [rule for rule in self._rules if rule.is_for("bash", "execute")]
+
+    def _write_rules(self) -> list[Rule]:
+        return [rule for rule in self._rules if rule.is_for("write", "write")]
+
+    def _denied_writes(self, paths: Sequence[Path]) -> str:
+        for rule in self._write_rules():
+            if rule.decision == "deny":
+                for path in paths:
+                    if rule.matches_path(path, self._guard.workspace):
+                        return f"the rule deny {rule} forbids writing {path}"
+        return ""
+
+    def _allows_write(self, path: Path) -> bool:
+        matching = [r for r in self._write_rules() if r.matches_path(path, self._guard.workspace)]
+        best: Rule | None = None
+        for rule in matching:
+            if best is None or _is_stronger(rule, best):
+                best = rule
+        return best is not None and best.decision == "allow"
+
+    def _read_settings(self, settings: PermissionSettings) -> list[Rule]:
+        return [
+            *self._parsed(settings.deny, "deny", "settings"),
+            *self._parsed(settings.ask, "ask", "settings"),
+            *self._parsed(settings.allow, "allow", "settings"),
+        ]
+
+    def _read_file(self, path: Path) -> list[Rule]:
+        try:
+            stored = tomllib.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError) as error:
+            self._problems.append(f"{path}: the project's rules cannot be read: {error}")
+            return []
+        decisions: tuple[Literal["deny", "ask", "allow"], ...] = ("deny", "ask", "allow")
+        rules: list[Rule] = []
+        for decision in decisions:
+            rules += self._parsed(_texts(stored.get(decision, [])), decision, str(path))
+        return rules
+
+    def _parsed(self, texts: Sequence[str], decision: Decision, source: str) -> list[Rule]:
+        rules: list[Rule] = []
+        for text in texts:
+            try:
+                rules.append(parse_rule(text, decision))
+            except ConfigError as error:
+                self._problems.append(f"{source}: {decision}: {error}")
+        return rules
+
+
+def _texts(stored: object) -> list[str]:
+    """A list of rules as TOML gave it; a single one counts as a list."""
+    listed = cast(list[object], stored) if isinstance(stored, list) else [stored]
+    return [str(text) for text in listed]
+
+
+def _is_stronger(rule: Rule, other: Rule) -> bool:
+    """The more specific rule; of two alike the more careful one."""
+    if rule.specificity != other.specificity:
+        return rule.specificity > other.specificity
+    return rule.decision == "ask"
+
+
+def _replace_private(path: Path, text: str) -> None:
+    """Put `text` at `path` in one step, readable by the owner only."""
+    make_private_dir(path.parent)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise

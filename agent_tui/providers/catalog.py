@@ -1,0 +1,284 @@
+"""Which models there are, how large they are, and which one a name means."""
+
+import asyncio
+import dataclasses
+import re
+from collections.abc import Mapping
+
+from rapidfuzz import process
+
+from agent_tui.config import ModelSettings, Settings
+from agent_tui.errors import ConfigError
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.providers.demo import DEMO_MODEL, DEMO_WINDOW
+from agent_tui.providers.families import FAMILIES
+from agent_tui.providers.keys import KEY_VARIABLES, secret_variables
+from agent_tui.providers.servers import GUESSED_WINDOW, PORTS, models_of, running_servers
+from agent_tui.providers.table import ModelTable, bundled_table
+
+UNKNOWN_WINDOW = 128_000
+UNKNOWN_MAX_OUTPUT = 8_192
+"""For a model nobody knows: what most services of the last years offer at least."""
+
+_NEAR_MATCHES = 3
+_RESELLER = "openrouter"
+
+
+class ModelCatalog:
+    """Models by name. The table is read on first use: call `load` off the event loop before.
+
+    Args:
+        settings: ``model``, ``base_url``, ``api_key_env`` and ``[models]``.
+        environ: Where keys are looked for; only their presence matters here.
+        table: For tests; None reads the one in litellm's wheel.
+        server_ports: Where servers are looked for on this machine.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        *,
+        table: ModelTable | None = None,
+        server_ports: Mapping[str, int] = PORTS,
+    ) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._table = table
+        self._server_ports = server_ports
+        self._served: dict[ModelRef, ModelInfo] = {}
+
+    def load(self) -> None:
+        """Read the table; does nothing the second time."""
+        if self._table is None:
+            self._table = bundled_table()
+
+    def info(self, ref: ModelRef) -> ModelInfo:
+        """What is known of `ref`, the settings' word first; a guess, marked so, otherwise."""
+        known = self._known(ref)
+        override = self._override(ref.name)
+        if override.window is None and override.max_output is None:
+            return known
+        window = override.window or known.window
+        return dataclasses.replace(
+            known,
+            window=window,
+            max_output=override.max_output or min(known.max_output, max(window // 4, 1)),
+            source="setting",
+        )
+
+    async def learn(self, ref: ModelRef) -> ModelInfo:
+        """As `info`, after asking the model's server if it has one of its own."""
+        await asyncio.to_thread(self.load)
+        if ref.base_url and ref not in self._served:
+            key = self._environ.get(ref.api_key_env, "")
+            for served in await asyncio.to_thread(models_of, ref.base_url, key):
+                found = served.found_at(ref.base_url, "", ref.api_key_env)
+                for name in (served.id, found.ref.name):
+                    named = dataclasses.replace(found.ref, name=name)
+                    self._served[named] = dataclasses.replace(found.info, name=name)
+        return self.info(ref)
+
+    def resolve(self, name: str) -> ModelRef:
+        """The model that `name` means: exact, with its provider left out, or the part of a name.
+
+        A name under a known provider is taken as it stands, for models appear daily; with a
+        ``base_url`` in the settings any other name is taken for one of that server's.
+
+        Raises:
+            ConfigError: nothing fits; the hint has the nearest names.
+        """
+        name = name.strip()
+        if name in self._settings.models or name == DEMO_MODEL.name or name in self._loaded:
+            return self._ref(name)
+        served = next((ref for ref in self._served if name in (ref.name, ref.model_id)), None)
+        if served is not None:
+            return served
+        if name and self._settings.base_url:
+            return ModelRef(name, self._settings.base_url, self._settings.api_key_env)
+        if self._is_known(name):
+            return self._ref(name)
+        if (best := self._best_match(name)) is not None:
+            return self._ref(best)
+        raise ConfigError(f"No model is called {name!r}.", self._nearest(name))
+
+    def default_model(self) -> ModelRef | None:
+        """The model to begin with: the setting's, else a good one of the first key found.
+
+        Raises:
+            ConfigError: the setting names no model, or the server at ``base_url`` lists none.
+        """
+        if self._settings.model:
+            return self.resolve(self._settings.model)
+        if self._settings.base_url:
+            return self._first_served()
+        for provider in self._providers_with_keys():
+            if (name := self._of_family(provider, is_cheap=False)) is not None:
+                return self._ref(name)
+        return None
+
+    def cheap_model(self, ref: ModelRef) -> ModelRef | None:
+        """The cheap model of `ref`'s provider, for summaries; None where there is no other."""
+        if ref.base_url:
+            return None
+        name = self._of_family(self._provider_of(ref.name), is_cheap=True)
+        if name is None or name in (ref.name, f"{self._provider_of(ref.name)}/{ref.name}"):
+            return None
+        return ModelRef(name, api_key_env=ref.api_key_env)
+
+    async def found(self) -> tuple[FoundModel, ...]:
+        """Every model that can be chosen now: of providers with a key, and of running servers."""
+        await asyncio.to_thread(self.load)
+        served = list(await running_servers(self._server_ports))
+        if base_url := self._settings.base_url:
+            key_env = self._settings.api_key_env
+            key = self._environ.get(key_env, "")
+            listed = await asyncio.to_thread(models_of, base_url, key)
+            known = {model.ref for model in served}
+            own = (model.found_at(base_url, base_url, key_env) for model in listed)
+            served = [model for model in own if model.ref not in known] + served
+        self._served.update({model.ref: model.info for model in served})
+        return (*self._with_keys(), *served)
+
+    def secret_env_names(self) -> frozenset[str]:
+        """Variables that no command of the agent's needs: the providers' keys.
+
+        Amazon's are not among them: they are general credentials of the person's tools.
+        """
+        own = {self._settings.api_key_env}
+        own |= {model.api_key_env or "" for model in self._settings.models.values()}
+        general = {name for name in secret_variables() if name.startswith("AWS_")}
+        return (secret_variables() - general) | (own - {""})
+
+    @property
+    def _loaded(self) -> ModelTable:
+        self.load()
+        assert self._table is not None
+        return self._table
+
+    def _of_family(self, provider: str, *, is_cheap: bool) -> str | None:
+        family = FAMILIES.get(provider)
+        if family is None:
+            return None
+        name = self._loaded.newest(provider, *(family.cheap if is_cheap else family.working))
+        if name is None and family.unlisted:
+            name = f"{provider}/{family.unlisted[is_cheap]}"
+        return name
+
+    def _known(self, ref: ModelRef) -> ModelInfo:
+        if ref in self._served:
+            return self._served[ref]
+        if ref.name == DEMO_MODEL.name:
+            return ModelInfo(ref.name, DEMO_WINDOW, DEMO_WINDOW // 8, source="table")
+        if ref.base_url:
+            return ModelInfo(ref.name, GUESSED_WINDOW, GUESSED_WINDOW // 4)
+        names = [ref.name, f"{self._provider_of(ref.name)}/{ref.name}"]
+        if ref.provider == _RESELLER:  # "anthropic/claude-sonnet-4.5" there, "-4-5" at home
+            names += [ref.model_id, ref.model_id.replace(".", "-")]
+        entries = (self._loaded.info(name) for name in names)
+        entry = next((entry for entry in entries if entry is not None), None)
+        if entry is None:
+            return ModelInfo(ref.name, UNKNOWN_WINDOW, UNKNOWN_MAX_OUTPUT)
+        return dataclasses.replace(entry, name=ref.name)
+
+    def _ref(self, name: str) -> ModelRef:
+        override = self._override(name)
+        is_main = name == self._settings.model
+        return ModelRef(
+            name,
+            base_url=override.base_url or (self._settings.base_url if is_main else ""),
+            api_key_env=override.api_key_env or (self._settings.api_key_env if is_main else ""),
+        )
+
+    def _override(self, name: str) -> ModelSettings:
+        return self._settings.models.get(name, ModelSettings())
+
+    def _is_known(self, name: str) -> bool:
+        """Whether `name` is a full one: of the table, or of a provider that takes any."""
+        provider, slash, model_id = name.partition("/")
+        if not slash or not model_id:
+            return False
+        return provider in KEY_VARIABLES or any(self._loaded.of_provider(provider))
+
+    def _provider_of(self, name: str) -> str:
+        """The provider of a name that may lack it."""
+        provider, slash, _ = name.partition("/")
+        if slash:
+            return provider
+        with_it = (full for full in self._loaded.names if full.partition("/")[2] == name)
+        return next(with_it, "/").partition("/")[0]
+
+    def _providers_with_keys(self) -> list[str]:
+        return [
+            provider
+            for provider, variables in KEY_VARIABLES.items()
+            if any(self._environ.get(variable) for variable in variables)
+        ]
+
+    def _with_keys(self) -> list[FoundModel]:
+        models: list[FoundModel] = []
+        for provider in self._providers_with_keys():
+            via = next(v for v in KEY_VARIABLES[provider] if self._environ.get(v))
+            listed = filter(self._loaded.calls_tools, self._loaded.of_provider(provider))
+            unlisted = FAMILIES[provider].unlisted if provider in FAMILIES else ()
+            names = sorted(listed) or [f"{provider}/{model_id}" for model_id in unlisted]
+            for ref in map(self._ref, names):
+                models.append(FoundModel(ref, self.info(ref), via))
+        return models
+
+    def _first_served(self) -> ModelRef:
+        base_url, key_env = self._settings.base_url, self._settings.api_key_env
+        listed = models_of(base_url, self._environ.get(key_env, ""))
+        if not listed:
+            raise ConfigError(
+                f"The server at {base_url} lists no models.", "Name one with --model NAME."
+            )
+        found = listed[0].found_at(base_url, "", key_env)
+        self._served[found.ref] = found.info
+        return found.ref
+
+    def _nearest(self, name: str) -> str:
+        """A hint with the names that look most like `name`."""
+        usual = [full for full in self._loaded.names if full.partition("/")[0] in FAMILIES]
+        near = process.extract(name, usual, limit=_NEAR_MATCHES)
+        listed = "See all with agent-tui models."
+        return f"Nearest: {', '.join(match[0] for match in near)}. {listed}" if near else listed
+
+    def _best_match(self, query: str) -> str | None:
+        """The best full name that holds the words of `query` one after the other."""
+        words = _words(query)
+        if not words:
+            return None
+        with_keys = self._providers_with_keys()
+        preferred = list(dict.fromkeys([*with_keys, *FAMILIES]))
+        fitting = [
+            name
+            for name in self._loaded.names
+            if name.partition("/")[0] in preferred and _holds(_words(name), words)
+        ]
+        return min(fitting, key=lambda name: _rank(name, query, preferred), default=None)
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-z]+|\d+", name.lower())
+
+
+def _holds(words: list[str], part: list[str]) -> bool:
+    return any(words[i : i + len(part)] == part for i in range(len(words) - len(part) + 1))
+
+
+def _rank(name: str, query: str, preferred: list[str]) -> tuple[object, ...]:
+    """Sorts the likeliest meaning first: exact, a provider with a key, a plain and new name."""
+    provider, _, model_id = name.partition("/")
+    words = _words(model_id)
+    numbers = [int(word) for word in words if word.isdigit()]
+    is_dated = any(number > 1_000 for number in numbers)
+    letters = sum(len(word) for word in words if word.isalpha())
+    return (
+        model_id != query,
+        preferred.index(provider),
+        is_dated,
+        letters,
+        [*(-number for number in numbers), 1],  # the 1 puts "5" behind "5.5"
+        name,
+    )

@@ -1,0 +1,118 @@
+"""litellm's table of models, read from its wheel without importing litellm (43 ms)."""
+
+import importlib.util
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from pydantic import JsonValue, TypeAdapter
+
+from agent_tui.messages import JsonObject
+from agent_tui.providers.base import ModelInfo
+
+_FILE_NAME = "model_prices_and_context_window_backup.json"
+_PER_MILLION = 1_000_000
+_MAX_OUTPUT_SHARE = 4
+"""Some entries allow a reply as long as the window; asked for that, the services refuse."""
+
+_PROVIDER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "bedrock_converse": "bedrock",
+        "vertex_ai-anthropic_models": "vertex_ai",
+        "vertex_ai-language-models": "vertex_ai",
+    }
+)
+"""Providers the table names otherwise than requests do."""
+
+_TABLE = TypeAdapter(dict[str, JsonObject])
+
+
+class ModelTable:
+    """The chat models of a table in litellm's form.
+
+    Args:
+        entries: Model name -> what is known of it.
+    """
+
+    def __init__(self, entries: Mapping[str, JsonObject]) -> None:
+        self._by_name: dict[str, JsonObject] = {}
+        for name, entry in entries.items():
+            if entry.get("mode") in ("chat", "responses"):
+                self._by_name.setdefault(_full_name(name, entry), entry)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every model as ``provider/model``."""
+        return tuple(self._by_name)
+
+    def of_provider(self, provider: str) -> Iterator[str]:
+        """The names of one provider's models."""
+        return (name for name in self._by_name if name.startswith(f"{provider}/"))
+
+    def calls_tools(self, name: str) -> bool:
+        """Whether the model can work as an agent."""
+        return self._by_name[name].get("supports_function_calling") is True
+
+    def info(self, name: str) -> ModelInfo | None:
+        """What the table says of ``provider/model``; None if it is not there or has no window."""
+        entry = self._by_name.get(name, {})
+        window = _whole(entry.get("max_input_tokens")) or _whole(entry.get("max_tokens"))
+        if not window:
+            return None
+        max_output = _whole(entry.get("max_output_tokens")) or _whole(entry.get("max_tokens"))
+        return ModelInfo(
+            name=name,
+            window=window,
+            max_output=min(max_output or window, max(window // _MAX_OUTPUT_SHARE, 1)),
+            input_price=_price(entry.get("input_cost_per_token")),
+            output_price=_price(entry.get("output_cost_per_token")),
+            sees_images=entry.get("supports_vision") is True,
+            thinks=entry.get("supports_reasoning") is True,
+            source="table",
+        )
+
+    def newest(self, provider: str, *patterns: str) -> str | None:
+        """The model of `provider` with the highest version, by the first pattern that fits any.
+
+        Args:
+            provider: As in ``provider/model``.
+            patterns: Regular expressions for the whole model part; their groups are the version.
+        """
+        for pattern in patterns:
+            versions = {
+                tuple(int(part or 0) for part in match.groups()): name
+                for name in self.of_provider(provider)
+                if (match := re.fullmatch(pattern, name.partition("/")[2]))
+            }
+            if versions:
+                return versions[max(versions)]
+        return None
+
+
+def bundled_table() -> ModelTable:
+    """The table in litellm's wheel; empty when it cannot be found."""
+    found = importlib.util.find_spec("litellm")
+    for folder in found.submodule_search_locations or () if found else ():
+        path = Path(folder) / _FILE_NAME
+        if path.is_file():
+            return ModelTable(_TABLE.validate_json(path.read_bytes()))
+    return ModelTable({})
+
+
+def _full_name(name: str, entry: JsonObject) -> str:
+    provider = str(entry.get("litellm_provider", ""))
+    provider = _PROVIDER_NAMES.get(provider, provider)
+    return name if name.startswith(f"{provider}/") else f"{provider}/{name}"
+
+
+def _whole(value: JsonValue) -> int:
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def _price(value: JsonValue) -> float | None:
+    return round(value * _PER_MILLION, 6) if isinstance(value, int | float) else None

@@ -1,0 +1,140 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_tui.agent.shell_parts import split_command
+
+
+def _names(command: str) -> list[str]:
+    return [part.name for part in split_command(command).commands]
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("ls", ["ls"]),
+        ("a; b\nc & d", ["a", "b", "c", "d"]),
+        ("a && b || c | d", ["a", "b", "c", "d"]),
+        ("echo $(a) `b` <(c)", ["echo", "a", "b", "c"]),
+        ('echo "x $(a "$(b)") y"', ["echo", "a", "b"]),
+        ("cat <<EOF\n$(a)\nEOF", ["cat", "a"]),
+        ("cat <<'EOF'\n$(a)\nEOF", ["cat"]),
+        ("(a; { b; })", ["a", "b"]),
+        ("if a; then b; elif c; then d; else e; fi", ["a", "b", "c", "d", "e"]),
+        ("while a; do b; done", ["a", "b"]),
+        ("! a", ["a"]),
+        ("time a", ["time", "a"]),
+        ("env X=1 nice -n 5 timeout -k 1 5 a b", ["env", "nice", "timeout", "a"]),
+        ("sudo -u me a", ["sudo", "a"]),
+        ("xargs -0 -n 1 a b", ["xargs", "a"]),
+        ("find . -exec a {} \\; -exec b {} +", ["find", "a", "b"]),
+        ("bash -c 'a; b'", ["bash", "a", "b"]),
+        ("eval 'a | b'", ["eval", "a", "b"]),
+        ("sh -c 'bash -c \"a\"'", ["sh", "bash", "a"]),
+        ("r''m 'x y'", ["rm"]),
+        ("\\rm x", ["rm"]),
+        ("ls # ; rm x", ["ls"]),
+        ("echo a#b", ["echo"]),
+    ],
+)
+def test_every_command_that_would_run_is_listed(command: str, names: list[str]):
+    assert _names(command) == names
+
+
+def test_words_are_what_the_program_would_get():
+    (part,) = split_command("a 'b c' \"d e\" f\\ g h'i'\"j\" *.py ~/x").commands
+    assert [word.value for word in part.words] == [
+        "a",
+        "b c",
+        "d e",
+        "f g",
+        "hij",
+        "*.py",
+        "~/x",
+    ]
+    assert [word.is_pattern for word in part.words] == [False] * 5 + [True, False]
+    assert part.words[-1].has_tilde
+
+
+@pytest.mark.parametrize(
+    "word", ["$x", '"$x"', "$(a)", "`a`", "{a,b}", "a{1..3}", "$'a'", "$((1))", "~someone", "<(a)"]
+)
+def test_words_only_the_run_will_tell_have_no_value(word: str):
+    assert split_command(f"echo {word}").commands[0].words[1].value is None
+
+
+@pytest.mark.parametrize(
+    ("command", "targets"),
+    [
+        ("a > b", [("b", True)]),
+        ("a >> b 2>&1 < c", [("b", True), ("c", False)]),
+        ("a &> b", [("b", True)]),
+        ("a >& b", [("b", True)]),
+        ("a 2>&1 >&2 2>&-", []),
+        ("> b", [("b", True)]),
+        ("{ a; } > b", [("b", True)]),
+        ("bash -c 'a > b'", [("b", True)]),
+        ("cat > b <<EOF\nx\nEOF", [("b", True)]),
+    ],
+)
+def test_files_the_shell_opens_are_listed(command: str, targets: list[tuple[str, bool]]):
+    parts = split_command(command)
+    assert not parts.problem
+    assert [(r.target.value, r.writes) for r in parts.redirections] == targets
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["x=1", "export X=1", "for f in a; do b; done", "f() { a; }", "((x=1))", "[[ a -eq b ]]"],
+)
+def test_what_sets_state_is_a_part_that_is_no_command(command: str):
+    assert "construct" in [part.kind for part in split_command(command).commands]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["$x y", "eval $x", 'bash -c "$x"', "curl x | sh", "source x", "env -S 'a b'", "echo ${x@P}"],
+)
+def test_what_cannot_be_told_from_the_text_is_opaque(command: str):
+    assert "opaque" in [part.kind for part in split_command(command).commands]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo 'open",
+        "if",
+        "a )",
+        "a\0b",
+        "a\rb",
+        "a\x1bb",
+        "a\u00a0b",
+        "a\u202eb",
+        "a\u200bb",
+        "a\ud800b",
+        "cat <<EOF\n`a`\nEOF",
+        "(" * 300 + "a" + ")" * 300,
+        "x" * 30_000,
+    ],
+    ids=lambda command: repr(command)[:20],
+)
+def test_what_cannot_be_judged_is_a_problem(command: str):
+    parts = split_command(command)
+    assert parts.problem
+    assert parts.commands == ()
+
+
+def test_a_wrapper_passes_its_assignments_on():
+    inner = split_command("env A=1 b").commands[1]
+    assert inner.assignments == ("A=1",)
+    assert inner.wrapper == "env"
+
+
+@given(st.text(max_size=80))
+def test_splitting_never_raises(command: str):
+    split_command(command)
+
+
+@given(st.text(alphabet="ab $(){}[]`'\"\\;|&<>\n#=~*!-", max_size=40))
+def test_splitting_shell_like_text_never_raises(command: str):
+    split_command(command)

@@ -1,0 +1,107 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_tui.cli.context_command import run_command
+from agent_tui.errors import SessionError
+from tests.support.trajectories import trajectory
+from tests.support.wire_rules import anthropic_problems, openai_problems
+
+FOLDER = Path(__file__).parents[2] / "sessions.example"
+EXAMPLES = sorted(FOLDER.glob("*.jsonl"))
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_TUI_SESSION_DIR", str(tmp_path / "sessions"))
+    monkeypatch.setenv("AGENT_TUI_CONFIG_DIR", str(tmp_path / "config"))
+
+
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert run_command(argv) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
+def test_the_examples_print_what_is_documented(
+    capsys: pytest.CaptureFixture[str], example: Path
+) -> None:
+    given = json.loads(printed(capsys, str(example), "--json", "--window", "1000"))
+    expected = json.loads((FOLDER / "expected" / f"{example.stem}.json").read_text("utf-8"))
+    assert given["messages"] == expected["messages"]
+    assert given["window"] == 1_000
+    assert given["tokens"] > 50
+    assert set(given) == {"messages", "tokens", "window"}
+
+
+@pytest.mark.parametrize("style", ["openai", "anthropic"])
+def test_a_real_session_gives_messages_the_services_take(
+    capsys: pytest.CaptureFixture[str], style: str
+) -> None:
+    session = str(trajectory("pi/before-compaction.jsonl"))
+    given = json.loads(printed(capsys, session, "--json", "--format", style, "--window", "200000"))
+    messages = given.pop("messages")
+    if style == "openai":
+        assert openai_problems(messages) == []
+    else:
+        assert anthropic_problems({"messages": messages}) == []
+    assert 150_000 < given["tokens"] < 220_000
+
+
+def test_the_window_is_that_of_the_sessions_model(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "config.toml").write_text('[models."anthropic/claude-haiku-4-5"]\nwindow = 4321\n')
+    example = str(FOLDER / "4-branch.jsonl")
+    assert json.loads(printed(capsys, example, "--json"))["window"] == 4_321
+
+
+def test_the_readable_form_has_roles_texts_and_the_count(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = printed(capsys, str(FOLDER / "4-branch.jsonl"), "--window", "10000")
+    assert text.startswith("--- user\nShould the totals go to a database or to a file?\n")
+    assert '"name": "write"' in text
+    assert "of 10,000 tokens [ctx: ~" in text.splitlines()[-1]
+
+
+def test_a_bad_window_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run_command([str(EXAMPLES[0]), "--window", "-5"])
+    assert caught.value.code == 2
+    assert "not a number of tokens" in capsys.readouterr().err
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(SessionError, match=r"nowhere\.jsonl"):
+        run_command(["nowhere.jsonl"])
+
+
+def test_help_says_that_the_system_prompt_is_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        run_command(["--help"])
+    assert "system prompt" in " ".join(capsys.readouterr().out.split())
+
+
+ASK = """
+import sys
+from agent_tui.cli.context_command import run_command
+run_command([sys.argv[1], "--json"])
+print(*sys.modules)
+"""
+
+
+def test_neither_screen_nor_provider_libraries_are_loaded() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, str(EXAMPLES[0])], capture_output=True, text=True, check=True
+    )
+    loaded = {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+    assert "tiktoken" in loaded
+    assert loaded.isdisjoint({"textual", "rich", "litellm"})

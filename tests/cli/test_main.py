@@ -1,0 +1,145 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from agent_tui import __version__
+
+PROBE = """
+import json, sys
+from agent_tui.cli.main import run
+try:
+    run({argv!r})
+except SystemExit:
+    pass
+print("MODULES " + json.dumps(sorted(sys.modules)))
+"""
+
+
+def modules_after(*argv: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE.format(argv=list(argv))],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(json.loads(done.stdout.rpartition("MODULES ")[2]))
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_version_and_help_need_neither_textual_nor_litellm(argument):
+    loaded = modules_after(argument)
+    assert "agent_tui.cli.main" in loaded
+    assert not {"textual", "rich", "litellm", "pydantic", "tiktoken"} & loaded
+
+
+@pytest.mark.parametrize(
+    "room",
+    [
+        "agent.runtime",
+        "compaction.service",
+        "tools.registry",
+        "sessions.store",
+        "providers.host",
+        "headless.printer",
+        "cli.compose",
+    ],
+)
+def test_a_core_room_loads_neither_textual_nor_litellm(room):
+    code = f"import sys, agent_tui.{room}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"textual", "rich", "litellm", "tiktoken"} & set(done.stdout.split())
+
+
+def run_program(*argv, cwd, environ, text=""):
+    return subprocess.run(
+        [sys.executable, "-m", "agent_tui", *argv],
+        capture_output=True,
+        text=True,
+        input=text,
+        cwd=cwd,
+        env=environ,
+    )
+
+
+@pytest.fixture
+def environ(tmp_path, monkeypatch):
+    import os
+
+    kept = {n: v for n, v in os.environ.items() if not n.endswith("_API_KEY")}
+    own = {f"AGENT_TUI_{n}_DIR": str(tmp_path / n.lower()) for n in ("CONFIG", "DATA", "CACHE")}
+    return {**kept, **own}
+
+
+def test_version_is_printed(tmp_path, environ):
+    done = run_program("--version", cwd=tmp_path, environ=environ)
+    assert done.stdout.strip() == f"agent-tui {__version__}"
+
+
+def test_print_without_a_prompt_is_a_usage_error(tmp_path, environ):
+    done = run_program("-p", cwd=tmp_path, environ=environ)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "prompt" in done.stderr
+
+
+def test_print_without_a_model_says_how_to_get_one(tmp_path, environ):
+    done = run_program("-p", "hello", cwd=tmp_path, environ=environ)
+    assert done.returncode == 2
+    assert "ANTHROPIC_API_KEY" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_that_does_not_exist_is_a_usage_error(tmp_path, environ):
+    done = run_program("--cwd", "nowhere", "-p", "x", cwd=tmp_path, environ=environ)
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+
+
+def test_continue_without_a_session_says_so(tmp_path, environ):
+    done = run_program("-c", "-p", "x", cwd=tmp_path, environ=environ)
+    assert done.returncode == 2
+    assert "no session" in done.stderr
+
+
+def test_wrong_settings_are_named_and_the_program_goes_on(tmp_path, environ):
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "config.toml").write_text('modell = "x"\n[compaction]\ntarget = 7\n')
+    done = run_program("--demo", "-p", "hello", cwd=tmp_path, environ=environ)
+    assert done.returncode == 0
+    assert "config.toml:1: modell" in done.stderr
+    assert "did you mean model?" in done.stderr
+    assert "config.toml:3: compaction.target" in done.stderr
+
+
+def test_the_tour_prints_json_and_continues(tmp_path, environ):
+    argv = ["--demo", "--permission-mode", "full", "-p", "hello", "--output-format", "json"]
+    first = run_program(*argv, cwd=tmp_path, environ=environ)
+    result = json.loads(first.stdout)
+    assert (first.returncode, result["outcome"]) == (0, "done")
+    assert "/compact" in result["result"]
+    assert result["context"]["used"] > 0
+    second = run_program(
+        "-c", "-p", "more", "--output-format", "json", cwd=tmp_path, environ=environ
+    )
+    assert json.loads(second.stdout)["session_id"] == result["session_id"]
+    listed = run_program("sessions", "list", "--json", cwd=tmp_path, environ=environ)
+    assert result["session_id"] in listed.stdout
+
+
+def test_stream_json_tells_every_event_and_the_result_last(tmp_path, environ):
+    done = run_program(
+        "--demo",
+        "-p",
+        "--output-format",
+        "stream-json",
+        cwd=tmp_path,
+        environ=environ,
+        text="hello from a pipe",
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [event["type"] for event in events]
+    assert kinds[0] == "UserMessageAdded"
+    assert events[0]["text"] == "hello from a pipe"
+    assert kinds[-2:] == ["TurnFinished", "result"]

@@ -1,0 +1,158 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_tui.cli.sessions_command import run_command
+from agent_tui.errors import SessionError, UsageError
+from agent_tui.sessions.entries import Header, SessionInfoEntry
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.store import SessionStore
+from tests.support.session_values import conversation
+
+FOLDER = Path(__file__).parents[2] / "sessions.example"
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
+    """A session folder with one session of this folder and one of another."""
+    monkeypatch.setenv("AGENT_TUI_SESSION_DIR", str(tmp_path / "sessions"))
+    monkeypatch.setenv("AGENT_TUI_CONFIG_DIR", str(tmp_path / "config"))
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    store = SessionStore(tmp_path / "sessions", "none")
+    for session_id, cwd, name in (("1111", work, "Here \x1b[31m!"), ("2222", tmp_path, "")):
+        with store.create(Header(id=session_id, cwd=str(cwd), provider="p", model_id="m")) as log:
+            log.append_many(conversation())
+            if name:
+                log.append(SessionInfoEntry(name=name))
+    return store
+
+
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert run_command(argv) == 0
+    return capsys.readouterr().out
+
+
+def test_the_list_is_of_this_folder_unless_all_are_asked_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    here = printed(capsys, "list")
+    assert "1111" in here
+    assert "Here !" in here
+    assert "2222" not in here
+    everywhere = printed(capsys, "list", "--all")
+    assert "look at both files" in everywhere
+    assert str(tmp_path / "work") in everywhere
+
+
+def test_the_list_as_json_has_all_that_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = json.loads(printed(capsys, "list", "--json"))
+    assert found["id"] == "1111"
+    assert found["cwd"] == str(Path.cwd())
+    assert found["firstPrompt"] == "look at both files"
+    assert found["messageCount"] == 7
+    assert found["model"] == "p/m"
+    assert Path(found["path"]).stat().st_size == found["sizeBytes"]
+
+
+def test_an_empty_list_says_where_it_looked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert "--all" in printed(capsys, "list", "--session-dir", str(tmp_path / "none"))
+    assert (
+        json.loads(printed(capsys, "list", "--json", "--session-dir", str(tmp_path / "none"))) == []
+    )
+
+
+def test_show_prints_header_entries_and_warnings_as_json(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    torn = tmp_path / "torn.jsonl"
+    torn.write_bytes((FOLDER / "1-tools.jsonl").read_bytes()[:-10])
+    shown = json.loads(printed(capsys, "show", str(torn), "--json"))
+    assert shown["header"]["cwd"] == "/home/sam/tally"
+    assert len(shown["entries"]) == 14
+    assert shown["entries"][0]["message"]["role"] == "user"
+    assert shown["entries"][1]["parentId"] == shown["entries"][0]["id"]
+    assert "line 16: cut off in the middle" in shown["warnings"][1]
+
+
+def test_show_prints_one_line_for_each_entry_and_no_control_characters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = printed(capsys, "show", "1111")
+    assert "Here !" in text
+    assert "assistant: Reading. [read] [read]" in text
+    assert "\x1b" not in text
+    assert "\u2028" not in text
+
+
+def test_show_works_while_the_session_is_open_elsewhere(
+    capsys: pytest.CaptureFixture[str], store: SessionStore
+) -> None:
+    with store.open("1111", Path.cwd()):
+        assert "look at both files" in printed(capsys, "show", "1111")
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"), [("md", "# Here !"), ("html", "<!doctype html>"), ("jsonl", '{"type":"se')]
+)
+def test_export_prints_or_writes_each_format(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str, start: str
+) -> None:
+    text = printed(capsys, "export", "1111", "--format", kind)
+    assert text.startswith(start)
+    output = tmp_path / f"out.{kind}"
+    assert str(output) in printed(capsys, "export", "1111", "--output", str(output))
+    assert output.read_text(encoding="utf-8") == text
+    with pytest.raises(UsageError, match="exists already"):
+        run_command(["export", "1111", "--output", str(output)])
+    with pytest.raises(UsageError, match="cannot be written"):
+        run_command(["export", "1111", "--output", str(tmp_path / "none" / "x.md")])
+
+
+def test_an_exported_session_opens_again(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, store: SessionStore
+) -> None:
+    copy = tmp_path / "copy.jsonl"
+    printed(capsys, "export", "1111", "-o", str(copy))
+    original = store.open("1111", Path.cwd(), read_only=True)
+    assert SessionLog.open(copy, read_only=True).entries == original.entries
+
+
+def test_a_session_that_is_not_there_is_an_error_that_names_it() -> None:
+    with pytest.raises(SessionError, match='no session "9999"'):
+        run_command(["show", "9999"])
+
+
+def test_reading_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes((FOLDER / "1-tools.jsonl").read_bytes()[:-10])
+    before = sorted(tmp_path.iterdir()), copy.read_bytes()
+    printed(capsys, "show", str(copy))
+    printed(capsys, "export", str(copy))
+    assert (sorted(tmp_path.iterdir()), copy.read_bytes()) == before
+
+
+ASK = """
+import sys
+from agent_tui.cli.sessions_command import run_command
+run_command(["list", "--all"])
+run_command(["show", sys.argv[1]])
+run_command(["export", sys.argv[1], "--format", "html"])
+print(*sys.modules)
+"""
+
+
+def test_neither_screen_nor_provider_libraries_are_loaded() -> None:
+    example = str(FOLDER / "1-tools.jsonl")
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, example], capture_output=True, text=True, check=True
+    )
+    loaded = {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+    assert "agent_tui" in loaded
+    assert loaded.isdisjoint({"textual", "rich", "litellm"})

@@ -1,0 +1,185 @@
+"""What a failed request means, by status and words and not by litellm's class."""
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_tui.providers.base import FaultKind, ModelRef
+from agent_tui.providers.faults import classify, plain_detail, provider_error, retry_after_s
+from agent_tui.providers.overflow import is_context_overflow
+from agent_tui.providers.protocol import Fault
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+OVERFLOWS = [
+    # OpenAI, Azure
+    "This model's maximum context length is 128000 tokens. However, your messages resulted in "
+    "130000 tokens. Please reduce the length of the messages.",
+    "Your input exceeds the context window of this model. Please adjust your input and try again.",
+    "context_length_exceeded",
+    # Anthropic
+    "prompt is too long: 210000 tokens > 200000 maximum",
+    "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+    # Gemini
+    "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
+    # Bedrock
+    "Input is too long for requested model.",
+    "The model returned the following errors: Too many input tokens. Max input tokens: 8192",
+    # OpenRouter
+    "This endpoint's maximum context length is 131072 tokens. However, you requested about "
+    "140000 tokens (130000 of text input, 10000 in the output).",
+    # vLLM
+    "'max_tokens' is too large: 8192. This model's maximum context length is 8192 tokens",
+    "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+    # llama.cpp
+    "the request exceeds the available context size, try increasing it",
+    "request (9000 tokens) exceeds the available context size (8192 tokens)",
+    "exceed_context_size_error",
+    # llama-cpp-python, others
+    "Requested tokens (9000) exceed context window of 8192",
+    "Prompt exceeds n_ctx: 2892 > 2048",
+    # Ollama
+    "input length exceeds the context length",
+    "prompt too long; exceeded max context length by 812 tokens",
+    # LM Studio
+    "Trying to keep the first 9000 tokens when context the overflows. However, the model is "
+    "loaded with context length of only 4096 tokens, which is not enough.",
+    "The number of tokens to keep from the initial prompt is greater than the context length",
+    # Mistral
+    "Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum "
+    "context length",
+    # Groq
+    "Please reduce the length of the messages or completion.",
+    # DeepSeek, xAI, Cerebras, TGI, DashScope
+    "This model's maximum context length is 65536 tokens. However, you requested 70000 tokens",
+    "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+    "Current length is 9000 while limit is 8192",
+    "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens",
+    "Range of input length should be [1, 98304]",
+]
+
+NOT_OVERFLOWS = [
+    "Request too large for gpt-4 on tokens per min (TPM): Limit 10000, Requested 12000.",
+    "Too many tokens per minute, please wait before trying again.",
+    "Rate limit reached: too many tokens per day",
+    "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens",
+    "Invalid 'user': string too long. Expected a string with maximum length 64",
+    "The image is too large.",
+    "tools: too many items",
+]
+
+
+@pytest.mark.parametrize("text", OVERFLOWS)
+def test_an_overflow_is_known_in_every_providers_words(text: str) -> None:
+    assert is_context_overflow(text, 400)
+    assert classify(Fault("BadRequestError", text, 400)) == "context_overflow"
+    assert classify(Fault("MidStreamFallbackError", text, 500)) == "context_overflow"
+
+
+@pytest.mark.parametrize("text", NOT_OVERFLOWS)
+def test_other_limits_are_no_overflow(text: str) -> None:
+    assert not is_context_overflow(text, 400)
+
+
+def test_a_rate_limit_is_never_an_overflow_whatever_it_says() -> None:
+    for text in OVERFLOWS:
+        assert classify(Fault("RateLimitError", text, 429)) == "rate_limit"
+
+
+def test_a_request_entity_too_large_is_an_overflow_unless_it_speaks_of_time() -> None:
+    assert classify(Fault("APIError", "Request Entity Too Large", 413)) == "context_overflow"
+    per_minute = "Request too large for model on tokens per minute (TPM): Limit 6000"
+    assert classify(Fault("APIError", per_minute, 413)) == "rate_limit"
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Fault("APIError", "litellm.APIError: APIError: OpenAIException - Overloaded", 529), "overloaded"),
+        (Fault("APIError", "forbidden", 403), "auth"),
+        (Fault("Timeout", "gateway", 504), "server"),
+        (Fault("Timeout", "slow", 408), "server"),
+        (Fault("NotFoundError", "no such model", 404), "not_found"),
+        (Fault("BadRequestError", "model 'x' not found, try pulling it first", 400), "not_found"),
+        (Fault("BadRequestError", "API key not valid. Please pass a valid API key.", 400), "auth"),
+        (Fault("AuthenticationError", "Missing Anthropic API Key", 401), "auth"),
+        (Fault("RateLimitError", "slow down", 429), "rate_limit"),
+        (Fault("RateLimitError", "x", 429, codes=["insufficient_quota"]), "quota"),
+        (Fault("APIError", "Insufficient credits. Add more credits", 402), "quota"),
+        (Fault("BadRequestError", "Your credit balance is too low to access the API", 400), "quota"),
+        (Fault("BadRequestError", "flagged by the content_filter", 400), "content_filter"),
+        (Fault("BadRequestError", "tools.0: unknown field", 400), "bad_request"),
+        (Fault("InternalServerError", "Connection error.", 500, causes=["ConnectError"]), "network"),
+        (Fault("InternalServerError", "boom", 500), "server"),
+        (Fault("APIConnectionError", "'NoneType' has no attribute 'x'", 500), "server"),
+        (Fault("IdleTimeout", "nothing came for 2 s"), "timeout"),
+        (Fault("MidStreamFallbackError", "upstream", 500, codes=["429"]), "rate_limit"),
+        (Fault("MidStreamFallbackError", "Overloaded", 500, codes=["overloaded_error"]), "overloaded"),
+    ],
+)  # fmt: skip
+def test_the_kind_follows_from_status_and_content(fault: Fault, kind: FaultKind) -> None:
+    assert classify(fault) == kind
+
+
+def test_a_break_after_the_first_token_is_an_interruption_but_a_meaning_stays() -> None:
+    reset = Fault("MidStreamFallbackError", "reset", 500, causes=["ReadError"])
+    assert classify(reset) == "network"
+    assert classify(reset, is_mid_stream=True) == "interrupted"
+    overloaded = Fault("MidStreamFallbackError", "Overloaded", 500)
+    assert classify(overloaded, is_mid_stream=True) == "overloaded"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "3600"}, 60),
+        ({"retry-after": format_datetime(NOW + timedelta(seconds=9), usegmt=True)}, 9),
+        ({"retry-after": format_datetime(NOW - timedelta(seconds=9), usegmt=True)}, 0),
+        ({"retry-after": "20", "retry-after-ms": "250"}, 0.25),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date_and_bounded(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    assert retry_after_s(headers, NOW) == seconds
+
+
+@given(st.text())
+def test_any_retry_after_is_nothing_or_within_bounds(value: str) -> None:
+    seconds = retry_after_s({"retry-after": value}, NOW)
+    assert seconds is None or 0 <= seconds <= 60
+
+
+def test_the_detail_loses_class_names_and_html() -> None:
+    wrapped = "litellm.RateLimitError: RateLimitError: OpenAIException - Too fast"
+    assert plain_detail(wrapped) == "Too fast."
+    twice = f"litellm.MidStreamFallbackError: {wrapped} Original exception: RateLimitError: x"
+    assert plain_detail(twice) == "Too fast."
+    assert plain_detail("<html><title>502 Bad Gateway</title>…</html>") == "502 Bad Gateway."
+    assert len(plain_detail("x" * 10_000)) == 400
+
+
+def test_a_refused_key_names_the_variable_it_came_from() -> None:
+    fault = Fault("AuthenticationError", "bad key", 401)
+    usual = provider_error(fault, ModelRef("anthropic/claude-haiku-4-5"))
+    named = provider_error(fault, ModelRef("m", "http://127.0.0.1:1/v1", "MY_KEY"))
+    unnamed = provider_error(fault, ModelRef("m", "http://127.0.0.1:1/v1"))
+    assert "ANTHROPIC_API_KEY" in usual.hint
+    assert "MY_KEY" in named.hint
+    assert "--api-key-env" in unnamed.hint
+    assert not usual.is_retryable
+
+
+def test_every_message_names_the_model_and_says_what_to_do() -> None:
+    for status in (None, 400, 401, 402, 404, 413, 429, 500, 503):
+        error = provider_error(Fault("X", "words", status), ModelRef("openai/gpt-5"))
+        assert "openai/gpt-5" in error.message
+        assert error.hint

@@ -1,0 +1,28 @@
+"""When a request is tried again."""
+
+import pytest
+
+from agent_tui.providers.base import FaultKind, ProviderError
+from agent_tui.providers.retry import MAX_RETRIES, retry_delay_s
+
+
+def test_delays_double_and_end_after_three() -> None:
+    error = ProviderError("server", "boom")
+    assert [retry_delay_s(error, attempt, 0.0) for attempt in (1, 2, 3, 4)] == [2, 4, 8, None]
+    assert MAX_RETRIES == 3
+
+
+def test_jitter_adds_up_to_a_quarter() -> None:
+    assert retry_delay_s(ProviderError("network", "x"), 2, 1.0) == 5.0
+
+
+def test_what_the_server_asks_for_wins() -> None:
+    error = ProviderError("rate_limit", "slow down", retry_after_s=17.0)
+    assert retry_delay_s(error, 1, 0.9) == 17.0
+
+
+@pytest.mark.parametrize(
+    "kind", ["auth", "not_found", "quota", "context_overflow", "content_filter", "bad_request"]
+)
+def test_what_waiting_does_not_mend_is_not_retried(kind: FaultKind) -> None:
+    assert retry_delay_s(ProviderError(kind, "no", retry_after_s=1.0), 1, 0.0) is None

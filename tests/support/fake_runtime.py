@@ -1,0 +1,271 @@
+"""A conversation whose events a test gives one by one, behind the real front end."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.config import CompactionSettings, PermissionMode, Settings
+from agent_tui.errors import SessionError
+from agent_tui.events import (
+    AgentEvent,
+    CompactionFinished,
+    ContextChanged,
+    ModelChanged,
+    Notice,
+    QueueChanged,
+    SessionChanged,
+    TurnFinished,
+    TurnStarted,
+    UserMessageAdded,
+)
+from agent_tui.messages import ImageContent, Message, ThinkingLevel, Todo, ToolSpec, UserMessage
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.sessions.entries import Entry, Header, MessageEntry, SessionInfoEntry
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.store import SessionStore
+from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
+
+if TYPE_CHECKING:
+    from agent_tui.agent.runtime import AgentRuntime
+
+MODEL = ModelRef("anthropic/claude-sonnet")
+INFO = ModelInfo("anthropic/claude-sonnet", 200_000, 64_000, 3.0, 15.0, sees_images=True)
+OTHER = ModelRef("openai/gpt-large", api_key_env="OPENAI_API_KEY")
+OTHER_INFO = ModelInfo("openai/gpt-large", 400_000, 128_000, 1.25, 10.0)
+LOCAL = ModelRef("ollama/small-coder", base_url="http://127.0.0.1:11434")
+LOCAL_INFO = ModelInfo("ollama/small-coder", 32_768, 8_192)
+TOOLS = (
+    ToolSpec(name="read", description="Read a file. Lines are numbered.", parameters={}),
+    ToolSpec(name="bash", description="Run a command in the workspace.", parameters={}),
+)
+
+
+class _Toolbox:
+    specs = TOOLS
+
+
+class FakeModels:
+    """Three models: two with keys, one on a local server."""
+
+    def __init__(self, *, nothing: bool = False) -> None:
+        self._nothing = nothing
+
+    def resolve(self, name: str) -> ModelRef:
+        for ref in (MODEL, OTHER, LOCAL):
+            if name in ref.name:
+                return ref
+        raise SessionError(f"No model is called {name}.", "Did you mean openai/gpt-large?")
+
+    def info(self, ref: ModelRef) -> ModelInfo:
+        return {MODEL.name: INFO, OTHER.name: OTHER_INFO}.get(ref.name, LOCAL_INFO)
+
+    async def found(self) -> tuple[FoundModel, ...]:
+        if self._nothing:
+            return ()
+        return (
+            FoundModel(OTHER, OTHER_INFO, "OPENAI_API_KEY"),
+            FoundModel(MODEL, INFO, "ANTHROPIC_API_KEY"),
+            FoundModel(LOCAL, LOCAL_INFO, "Ollama at 127.0.0.1:11434"),
+        )
+
+
+class FakeRuntime:
+    """Stands in for `AgentRuntime`: activities yield what the test feeds."""
+
+    def __init__(self, root: Path, cwd: Path | None = None) -> None:
+        self.cwd = cwd or root
+        self.store = SessionStore(root / "sessions")
+        self.settings = Settings()
+        self.permission_mode: PermissionMode = "ask"
+        self.context_files = ()
+        self.toolbox = _Toolbox()
+        self.submitted: list[str] = []
+        self.commands: list[tuple[str, bool]] = []
+        self.compactions: list[str] = []
+        self.answers: list[tuple[str, ApprovalAnswer]] = []
+        self.on_abort: tuple[AgentEvent, ...] = ()
+        self.opened: list[str] = []
+        self.is_closed = False
+        self._fed: asyncio.Queue[AgentEvent | None] | None = None
+        self._kind = ""
+        self.conversation = self._converse()
+
+    @property
+    def real(self) -> "AgentRuntime":
+        return cast("AgentRuntime", self)
+
+    @property
+    def model(self) -> ModelRef:
+        return self.conversation.model
+
+    @property
+    def model_info(self) -> ModelInfo:
+        return self.conversation.model_info
+
+    @property
+    def thinking(self) -> ThinkingLevel:
+        return self.conversation.thinking
+
+    @property
+    def log(self) -> SessionLog:
+        return self.conversation.log
+
+    @property
+    def usage(self) -> ContextUsage:
+        return self.conversation.usage
+
+    @property
+    def totals(self):
+        return self.conversation.totals
+
+    @property
+    def todos(self) -> tuple[Todo, ...]:
+        return tuple(self.conversation.todos)
+
+    @property
+    def queued(self) -> tuple[str, ...]:
+        return tuple(self.conversation.inbox.texts)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._fed is not None
+
+    def history(self) -> tuple[Entry, ...]:
+        return self.log.path_entries()
+
+    def write(self, *messages: Message) -> None:
+        """Put messages into the session, as an earlier run would have."""
+        for message in messages:
+            self.log.append(MessageEntry(message=message))
+
+    # What the test does
+
+    def feed(self, *events: AgentEvent) -> None:
+        assert self._fed is not None, "nothing runs"
+        for event in events:
+            self._fed.put_nowait(event)
+
+    def finish(self, *events: AgentEvent) -> None:
+        """End the running activity, a turn with a happy end if nothing else is said."""
+        ending = events or ((TurnFinished("done"),) if self._kind == "turn" else ())
+        self.feed(*ending)
+        assert self._fed is not None
+        self._fed.put_nowait(None)
+
+    # What the front end does
+
+    def submit(
+        self, text: str, images: tuple[ImageContent, ...] = ()
+    ) -> AsyncGenerator[AgentEvent, None]:
+        self.submitted.append(text)
+        return self._submit(text, len(images))
+
+    async def _submit(self, text: str, image_count: int) -> AsyncGenerator[AgentEvent, None]:
+        entry = self.log.append(MessageEntry(message=UserMessage(content=text)))
+        yield TurnStarted()
+        yield UserMessageAdded(entry.id, text, image_count)
+        async for event in self._activity("turn"):
+            yield event
+
+    async def continue_turn(self) -> AsyncGenerator[AgentEvent, None]:
+        yield TurnStarted()
+        async for event in self._activity("turn"):
+            yield event
+
+    async def compact(self, focus: str = "") -> AsyncGenerator[AgentEvent, None]:
+        self.compactions.append(focus)
+        async for event in self._activity("compaction"):
+            yield event
+
+    async def run_bash(
+        self, command: str, *, in_context: bool
+    ) -> AsyncGenerator[AgentEvent, None]:
+        self.commands.append((command, in_context))
+        async for event in self._activity("bash"):
+            yield event
+
+    async def _activity(self, kind: str) -> AsyncGenerator[AgentEvent, None]:
+        self._kind = kind
+        self._fed = fed = asyncio.Queue()
+        try:
+            while (event := await fed.get()) is not None:
+                yield event
+        finally:
+            self._fed = None
+
+    def abort(self) -> None:
+        if self._fed is not None:
+            self.finish(*self.on_abort, *([TurnFinished("aborted")] * (self._kind == "turn")))
+
+    def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:
+        self.answers.append((request_id, answer))
+
+    def enqueue(self, text: str) -> tuple[AgentEvent, ...]:
+        self.conversation.inbox.texts.append(text)
+        return (QueueChanged(self.queued),)
+
+    def take_back_queue(self) -> tuple[str, ...]:
+        return self.conversation.inbox.take_all()
+
+    async def start_new_session(self) -> tuple[AgentEvent, ...]:
+        self.log.close()
+        self.conversation = self._converse()
+        return (self._changed("new"), ContextChanged(self.usage))
+
+    async def open_session(self, ref: str) -> tuple[AgentEvent, ...]:
+        self.opened.append(ref)
+        log = await asyncio.to_thread(self.store.open, ref, self.cwd)
+        self.conversation.log = log
+        return (self._changed("resumed"), ContextChanged(self.usage))
+
+    def rename(self, name: str) -> tuple[AgentEvent, ...]:
+        self.log.append(SessionInfoEntry(name=name))
+        return (self._changed("renamed"),)
+
+    def set_model(self, model: ModelRef) -> tuple[AgentEvent, ...]:
+        self.conversation.model = model
+        self.conversation.model_info = FakeModels().info(model)
+        return (ModelChanged(model.name, self.model_info.window),)
+
+    def set_thinking(self, level: ThinkingLevel) -> tuple[AgentEvent, ...]:
+        self.conversation.thinking = level
+        return (Notice("info", f"Thinking: {level}"),)
+
+    def set_permission_mode(self, mode: PermissionMode) -> None:
+        self.permission_mode = mode
+
+    async def refresh_usage(self) -> tuple[AgentEvent, ...]:
+        return ()
+
+    async def aclose(self) -> None:
+        self.abort()
+        self.is_closed = True
+        self.log.close()
+
+    def compacted(self, summary: str) -> CompactionFinished:
+        return CompactionFinished("e1", "manual", summary, 150_000, 9_000, "a model", False)
+
+    def _changed(self, reason) -> SessionChanged:
+        return SessionChanged(self.log.header.id, self.log.path, self.log.name, reason)
+
+    def _converse(self) -> Conversation:
+        header = Header(
+            cwd=str(self.cwd), provider="anthropic", model_id="claude-sonnet",
+            timestamp="2026-03-04T10:00:00.000Z",
+        )
+        return Conversation(
+            log=self.store.create(header),
+            cwd=self.cwd,
+            model=MODEL,
+            model_info=INFO,
+            thinking="off",
+            system_prompt="You are a coding agent.",
+            tools=TOOLS,
+            counter=TokenCounter(),
+            ratios=TokenRatios(),
+            settings=CompactionSettings(),
+            usage=ContextUsage(0, 200_000, is_estimate=False),
+        )

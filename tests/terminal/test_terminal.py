@@ -1,0 +1,100 @@
+"""The program in a real pseudo-terminal: modes restored, size changes, coming back."""
+
+import os
+import re
+import signal
+import sys
+
+import pytest
+
+from tests.support.pty_program import PtyProgram
+
+_MODES = re.compile(r"\x1b\[\?(\d+)([hl])")
+_MUST_BE_OFF = {
+    "1049": "alternate screen",
+    "1000": "mouse",
+    "1002": "mouse drag",
+    "1003": "mouse movement",
+    "1006": "mouse format",
+    "1015": "mouse format",
+    "2004": "bracketed paste",
+    "1004": "focus reports",
+}
+
+
+def modes_left_on(output: str) -> list[str]:
+    """Private modes that the program switched on and never off again."""
+    last = {}
+    for number, state in _MODES.findall(output):
+        last[number] = state
+    left = [name for number, name in _MUST_BE_OFF.items() if last.get(number) == "h"]
+    if output.count("\x1b[>1u") > output.count("\x1b[<u"):
+        left.append("kitty keyboard")
+    if last.get("25") == "l":
+        left.append("hidden cursor")
+    return left
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_the_terminal_as_it_was(demo, environ, tmp_path, signum):
+    with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
+        program.wait_for("ctx:")
+        assert modes_left_on(program.output)
+        os.kill(program.process.pid, signum)
+        code = program.wait_until_end()
+        assert modes_left_on(program.output) == []
+        assert code == 128 + signum
+
+
+def test_leaving_by_a_key_restores_the_terminal_and_says_how_to_come_back(demo, environ, tmp_path):
+    with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
+        program.wait_for("ctx:")
+        program.send("hello\r")
+        program.wait_for("scripted")
+        program.send("\x1b")
+        program.send("/exit\r")
+        assert program.wait_until_end() == 0
+        assert modes_left_on(program.output) == []
+        assert "agent-tui -r" in program.text
+
+
+def test_a_stopped_tour_goes_on_with_continue_from_the_same_folder(demo, environ, tmp_path):
+    with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
+        program.wait_for("ctx:")
+        program.send("what a curious prompt\r")
+        program.wait_for("scripted")
+        os.kill(program.process.pid, signal.SIGTERM)
+        program.wait_until_end()
+    again = [sys.executable, "-m", "agent_tui", "-c"]
+    with PtyProgram(again, environ=environ, cwd=tmp_path) as program:
+        program.wait_for("curious")
+
+
+def test_a_small_terminal_and_a_storm_of_sizes_leave_a_working_screen(demo, environ, tmp_path):
+    with PtyProgram(demo, environ=environ, cwd=tmp_path, columns=40, rows=10) as program:
+        program.wait_for("ctx:")
+        for step in range(40):
+            program.resize(20 + step * 4, 5 + step)
+        since = len(program.text)
+        program.send("жбц")
+        program.wait_for("ц", since=since)
+
+
+def test_a_pasted_page_does_not_send_itself(demo, environ, tmp_path):
+    page = "\r".join(f"line {number}" for number in range(500))
+    with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
+        program.wait_for("ctx:")
+        program.send(f"\x1b[200~{page}\x1b[201~")
+        program.wait_for("paste #1")
+        assert not list(tmp_path.rglob("*.jsonl"))
+
+
+def test_the_screen_needs_a_terminal(environ, tmp_path):
+    import subprocess
+
+    argv = [sys.executable, "-m", "agent_tui"]
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environ, cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert "-p" in done.stderr
