@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, assert_never, cast
 
-import tomlkit
-
 from agent_tui.agent.command_judge import CommandFacts, CommandJudge
 from agent_tui.agent.protected_paths import PathGuard
 from agent_tui.agent.rules import Decision, Rule, parse_rule, rule_for_command
@@ -123,6 +121,8 @@ class Approvals:
         """
         if not rule:
             return
+        import tomlkit  # 30 ms that only keeping a rule needs
+
         self.add_session_rule(rule)
         path = self._project_rules_file
         try:

@@ -149,12 +149,14 @@ class CommandJudge:
 
 
 def _paths(base: Path, word: Word) -> list[Path]:
-    """The files a word may name, resolved; for ``of=FILE`` and ``--x=FILE`` the file."""
+    """The files a word may name, resolved; also in ``of=FILE``, ``-oFILE``, ``HEAD:FILE``."""
     if word.value is None:
         return []
     texts = [word.value]
     if "=" in word.value:
         texts.append(word.value.partition("=")[2])
+    if ":" in word.value:  # git show HEAD:FILE
+        texts.append(word.value.rpartition(":")[2])
     if word.value.startswith("-") and len(word.value) > 2:
         texts.append(word.value[2:])
     found: list[Path] = []

@@ -119,8 +119,15 @@ def _find_roots(part: CommandPart) -> list[Word]:
     )
     if not is_narrow:
         return roots or [Word(".", ".")]
-    values = [root.value for root in roots or [Word(".", ".")]]
-    return [Word(f"{v}/match", None if v is None else f"{v}/match") for v in values]
+    return [
+        Word(
+            root.source,
+            None if root.value is None else f"{root.value}/match",
+            False,
+            root.has_tilde,
+        )
+        for root in roots or [Word(".", ".")]
+    ]
 
 
 def _is_recursive(part: CommandPart) -> bool:

@@ -51,6 +51,8 @@ class PathGuard:
             return f"{path} is where keys are kept"
         if names and is_secret_name(path.name):
             return f"{path} may hold keys or passwords"
+        if names[1:2] == ["proc"] and names[-1] in ("environ", "mem", "auxv"):
+            return f"{path} is the inside of a running program"
         if self._is_own(path):
             return f"{path} belongs to agent-tui itself"
         return ""

@@ -9,6 +9,8 @@ from types import MappingProxyType
 from agent_tui.agent.shell_words import CommandPart
 
 _MANY = 10_000
+_SED_ADDRESS = r"(?:\d+|\$|/[^/]*/)"
+_SED_PRINT = re.compile(rf" *(?:{_SED_ADDRESS}(?:,\+?{_SED_ADDRESS})?)?(?:p|=|q) *")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +106,22 @@ def _find(arguments: Sequence[str]) -> bool:
 
 
 def _sed(arguments: Sequence[str]) -> bool:
-    """``sed -n '10,20p' FILE``: printing lines by number, nothing else."""
+    """``sed -n '10,20p;/end/p' FILE``: printing lines, nothing else."""
     if len(arguments) < 2 or arguments[0] not in ("-n", "--quiet"):
         return False
-    is_print = re.fullmatch(r"(?:\d+|\$)(?:,(?:\+?\d+|\$))?p", arguments[1]) is not None
+    is_print = all(_SED_PRINT.fullmatch(step) for step in arguments[1].split(";"))
     return is_print and not any(argument.startswith("-") for argument in arguments[2:])
+
+
+def _awk(arguments: Sequence[str]) -> bool:
+    """Scripts without calls, pipes and redirections, which is how awk runs and writes."""
+    rest = list(arguments)
+    while rest and rest[0].startswith("-F"):
+        del rest[: 2 if rest[0] == "-F" else 1]
+    if not rest or rest[0].startswith("-"):
+        return False
+    is_harmless = re.fullmatch(r"[^|<>()@]*", rest[0]) is not None and "getline" not in rest[0]
+    return is_harmless and not any(argument.startswith("-") for argument in rest[1:])
 
 
 def _date(arguments: Sequence[str]) -> bool:
@@ -161,6 +174,7 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
         "git": _git,
         "find": _find,
         "sed": _sed,
+        "awk": _awk,
         "date": _date,
         "printf": _printf,
         "test": _test,
@@ -234,7 +248,7 @@ _FORMS: Mapping[str, _Form] = MappingProxyType(
         "comm": _Form("123"),
         "sort": _Form("nrukthfVbdMgcs0123456789,.", "numeric-sort reverse unique key version-sort"),
         "uniq": _Form("cdiu", "count repeated unique", most=1),
-        "cut": _Form("dfcbs0123456789,-", "delimiter fields characters bytes complement"),
+        "cut": _Form("dfcbs0123456789,-:;|/.= ", "delimiter fields characters bytes complement"),
         "tr": _Form("dscCt", "delete squeeze-repeats complement"),
         "column": _Form("tsxcn"),
         "fold": _Form("ws0123456789"),

@@ -81,7 +81,7 @@ def word_of(node: Node, source: bytes) -> Word:
 
 def _unquoted(text: str) -> Word:
     bare = _ESCAPE.sub("", text)
-    if "{" in bare and text != "{}":
+    if "{" in bare.replace("{}", ""):
         return Word(text, None)
     if _TILDE_OF_SOMEONE.match(text):
         return Word(text, None)
@@ -103,7 +103,7 @@ def _joined(text: str, pieces: list[Word]) -> Word:
     known = [value for value in values if value is not None]
     # Braces come as words of their own within a concatenation; the shell expands them.
     is_brace = any(piece.source in ("{", "}") for piece in pieces)
-    if len(known) < len(values) or (is_brace and text != "{}"):
+    if len(known) < len(values) or (is_brace and "{" in text.replace("{}", "")):
         return Word(text, None)
     is_pattern = any(piece.is_pattern for piece in pieces)
     return Word(text, "".join(known), is_pattern, pieces[0].has_tilde)

@@ -10,7 +10,7 @@ from agent_tui.agent.shell_words import CommandPart, Word
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "fish", "ash", "busybox"})
 _STATE_CHANGER_NAMES = """
-    source . trap alias unalias shopt set enable hash bind coproc fc complete mapfile readarray
+    trap alias unalias shopt enable hash bind coproc fc complete mapfile readarray
 """
 _STATE_CHANGERS = frozenset(_STATE_CHANGER_NAMES.split())
 """Builtins that run text, or change what later commands mean."""
@@ -36,6 +36,8 @@ def unwrap(part: CommandPart) -> Unwrapped:
         return _shell(part)
     if name == "eval":
         return _eval(part)
+    if name in ("source", ".") and not all(word.is_plain for word in part.arguments):
+        return Unwrapped(_opaque(part, f"what {name} would run is not in the command"))
     if name in ("find", "fd", "fdfind"):
         return _find(part)
     if name in _STATE_CHANGERS:

@@ -120,4 +120,12 @@ def _readable(payload: JsonObject) -> str:
 
 
 def _as_text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    match value:
+        case str():
+            return value
+        case {"type": "text", "text": str() as text}:
+            return text
+        case list():
+            return "\n".join(_as_text(part) for part in value)
+        case _:
+            return json.dumps(value, ensure_ascii=False, indent=2)

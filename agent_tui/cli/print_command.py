@@ -27,6 +27,8 @@ async def run_print(arguments: Arguments) -> int:
     program = compose(arguments, is_interactive=False)
     for problem in program.loaded.problems:
         print(f"agent-tui: setting left out: {problem}", file=sys.stderr)
+    for rule in program.runtime.approvals.problems:
+        print(f"agent-tui: permission rule left out: {rule}", file=sys.stderr)
     try:
         await _open_session(program)
         if not program.has_model:

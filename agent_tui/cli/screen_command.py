@@ -48,16 +48,17 @@ def _show(arguments: Arguments) -> UiOutcome:
     from agent_tui.ui.terminal import run_ui
 
     program = compose(arguments, is_interactive=True)
-    return run_ui(_options(arguments, program))
+    return run_ui(ui_options(arguments, program))
 
 
-def _options(arguments: Arguments, program: Program) -> UiOptions:
+def ui_options(arguments: Arguments, program: Program) -> UiOptions:
+    """What the screen is built from."""
     runtime = program.runtime
     return UiOptions(
         runtime=runtime,
         models=program.catalog,
         keeps_model=program.keeps_model,
-        warm=program.provider.warm,
+        warm=_nothing if arguments.is_demo else program.provider.warm,
         close=program.provider.aclose,
         settings=program.loaded.settings,
         problems=program.loaded.problems,
@@ -69,6 +70,10 @@ def _options(arguments: Arguments, program: Program) -> UiOptions:
         welcome=_DEMO_WELCOME if arguments.is_demo else "",
         is_demo=arguments.is_demo,
     )
+
+
+async def _nothing() -> None:
+    """The tour calls no model, so no provider process is started for it."""
 
 
 def _first_run(program: Program) -> FirstRun:

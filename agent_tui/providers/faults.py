@@ -19,9 +19,9 @@ MAX_RETRY_AFTER_S = 60.0
 
 _MAX_DETAIL_CHARS = 400
 
+# Not litellm's APIConnectionError, which also wraps its own bugs.
 _NETWORK_CAUSES = frozenset(
     {
-        "APIConnectionError",
         "ClientConnectorError",
         "ClientConnectorDNSError",
         "ClientOSError",

@@ -53,6 +53,7 @@ class ProviderHost:
         self._ids = itertools.count(_WARM_ID + 1)
         self._launching: asyncio.Task[WorkerProcess] | None = None
         self._retiring: set[asyncio.Task[None]] = set()
+        self._warm_problem = ""
 
     @property
     def pid(self) -> int | None:
@@ -60,6 +61,11 @@ class ProviderHost:
         if self._launching is None or not self._launching.done():
             return None
         return None if self._launching.exception() else self._launching.result().pid
+
+    @property
+    def warm_problem(self) -> str:
+        """Why the last `warm` failed, for a diagnosis; empty when it did not."""
+        return self._warm_problem
 
     def start(self) -> None:
         """Start the process in the background, unless it runs; needs a running event loop."""
@@ -74,8 +80,13 @@ class ProviderHost:
             worker = await self._worker()
             events = worker.listen(_WARM_ID)
             worker.send(Warm())
-            if await events.get() is None:
-                events.put_nowait(None)  # for whoever else waits for the same process
+            match await events.get():
+                case None:
+                    events.put_nowait(None)  # for whoever else waits for the same process
+                case Warmed(problem):
+                    self._warm_problem = problem
+                case _:
+                    pass
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """See `Provider.stream`. A death of the process before the first chunk is made good once.

@@ -210,8 +210,8 @@ def _anthropic_reply(message: AssistantMessage) -> list[_Block]:
                 if (text := repair_text(part.text).rstrip()) != "":
                     blocks.append({"type": "text", "text": text})
             case ThinkingContent():
-                if signed and part.signature:
-                    blocks.append(_thinking_block(part, part.signature))
+                if signed:
+                    blocks += _thinking_blocks(part)
             case ToolCall():
                 blocks.append(
                     {
@@ -242,18 +242,22 @@ def _anthropic_result(message: ToolResultMessage) -> _Block:
 def _signed_thinking(message: AssistantMessage) -> list[_Block]:
     if not _is_claude(message):
         return []
-    return [
-        _thinking_block(part, part.signature)
-        for part in message.content
-        if isinstance(part, ThinkingContent) and part.signature
-    ]
+    thoughts = (part for part in message.content if isinstance(part, ThinkingContent))
+    return [block for part in thoughts for block in _thinking_blocks(part)]
 
 
-def _thinking_block(part: ThinkingContent, signature: str) -> _Block:
+def _thinking_blocks(part: ThinkingContent) -> list[_Block]:
+    """The block to send back, none where it is unsigned or would have to be repaired.
+
+    The signature covers the text to the byte, so that a repaired one would be refused.
+    """
+    if not part.signature or repair_text(part.thinking + part.signature) != (
+        part.thinking + part.signature
+    ):
+        return []
     if part.redacted:
-        return {"type": "redacted_thinking", "data": signature}
-    # Not repaired: the signature covers the text to the byte.
-    return {"type": "thinking", "thinking": part.thinking, "signature": signature}
+        return [{"type": "redacted_thinking", "data": part.signature}]
+    return [{"type": "thinking", "thinking": part.thinking, "signature": part.signature}]
 
 
 def _is_claude(message: AssistantMessage) -> bool:

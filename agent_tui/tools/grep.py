@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import sys
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,13 +118,14 @@ async def _search(argv: list[str], context: ToolContext, request: bytes | None =
     async with child_group(argv, cwd=Path(os.sep), environ=environ, stdin=request) as child:
         try:
             async with asyncio.timeout(_SEARCH_TIME_S):
-                async for chunk in child.read_until_exit():
-                    printed += chunk
-                    if len(printed) > _MAX_READ_BYTES:
-                        break
-                else:
-                    is_complete = True
-                    exit_code = child.process.returncode
+                async with aclosing(child.read_until_exit()) as chunks:
+                    async for chunk in chunks:
+                        printed += chunk
+                        if len(printed) > _MAX_READ_BYTES:
+                            break
+                    else:
+                        is_complete = True
+                        exit_code = child.process.returncode
         except TimeoutError:
             pass
     lines = printed.decode("utf-8", "replace").split("\n")

@@ -31,8 +31,14 @@ _HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "id_*.
 
 
 def folded(name: str) -> str:
-    """`name` as a case- and width-blind file system would compare it."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    """`name` as the most forgiving file systems compare it.
+
+    Case and width do not count (NTFS, APFS), nor invisible characters (HFS+), nor dots and
+    spaces at the end (Windows).
+    """
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    visible = "".join(c for c in plain if unicodedata.category(c) != "Cf")
+    return visible.rstrip(". ") or visible
 
 
 def is_secret_name(name: str) -> bool:

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -35,6 +36,13 @@ _STEERING_VARIABLES = ("BASH_ENV", "ENV", "CDPATH", "SHELLOPTS", "BASHOPTS", "PR
 
 _QUIET_ENVIRON = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 """Nobody is there to page or to answer."""
+
+_GIT_WITHOUT_MONITOR = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "false",
+}
+"""Else ``git status`` runs a program that the repository's own configuration names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +99,20 @@ async def run_shell(
             decoder = codecs.getincrementaldecoder("utf-8")("replace")
             try:
                 async with asyncio.timeout(timeout_s):
-                    async for chunk in child.read_until_exit():
-                        output.add(chunk)
-                        if text := decoder.decode(chunk):
-                            emit(text[-_MAX_SHOWN_CHARS:])
-                        if len(chunk) < READ_BYTES:
-                            await asyncio.sleep(_GATHER_S)
+                    async with aclosing(child.read_until_exit()) as chunks:
+                        async for chunk in chunks:
+                            output.add(chunk)
+                            if text := decoder.decode(chunk):
+                                emit(text[-_MAX_SHOWN_CHARS:])
+                            if len(chunk) < READ_BYTES:
+                                await asyncio.sleep(_GATHER_S)
                     exit_code = child.process.returncode
             except TimeoutError:
                 pass
-    finally:
-        output.close()
+    except BaseException:
+        output.drop_file()
+        raise
+    output.close()
     text, is_cut = output.shortened()
     path = output.keep_file() if is_cut else output.drop_file()
     return ShellResult(text, exit_code, is_cut, path, time.monotonic() - started)
@@ -113,16 +124,20 @@ def _clean(environ: Mapping[str, str]) -> dict[str, str]:
         for name, value in environ.items()
         if name not in _STEERING_VARIABLES and not name.startswith("BASH_FUNC_")
     }
-    return {**kept, **_QUIET_ENVIRON}
+    return {**_GIT_WITHOUT_MONITOR, **kept, **_QUIET_ENVIRON}
 
 
 class _Output:
-    """The bytes a command printed: beginning and end in memory, all of it in a private file."""
+    """The bytes a command printed: beginning and end in memory, all of it in a private file.
+
+    Where the file cannot be written (disk full), the command goes on and only the ends are kept.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._path: Path | None = None
         self._file: BinaryIO | None = None
+        self._may_keep = True
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._tail_bytes = 0
@@ -131,11 +146,7 @@ class _Output:
     def add(self, chunk: bytes) -> None:
         """Take in what was read."""
         self._total_bytes += len(chunk)
-        if self._file is None and self._path is None:
-            self._open()
-        if self._file is not None:
-            room = MAX_KEPT_BYTES - self._file.tell()
-            self._file.write(chunk[: max(room, 0)])
+        self._store(chunk)
         room = _HEAD_BYTES - len(self._head)
         self._head += chunk[: max(room, 0)]
         if len(chunk) > room:
@@ -162,9 +173,26 @@ class _Output:
         return self._path
 
     def drop_file(self) -> None:
-        """Delete the file, as the result holds all of it."""
+        """Delete the file, as the result holds all of it or nobody will ask for it."""
+        self.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
+            self._path = None
+
+    def _store(self, chunk: bytes) -> None:
+        if not self._may_keep:
+            return
+        try:
+            if self._file is None:
+                self._open()
+            if self._file is not None:
+                room = MAX_KEPT_BYTES - self._file.tell()
+                self._file.write(chunk[: max(room, 0)])
+                self._file.flush()
+        except OSError:
+            self._may_keep = False
+            with suppress(OSError):
+                self.drop_file()
 
     def _open(self) -> None:
         self._path = make_private_dir(self._folder) / f"bash-{secrets.token_hex(8)}.log"

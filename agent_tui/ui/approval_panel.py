@@ -128,7 +128,6 @@ class ApprovalPanel(Vertical, can_focus=True):
         for option in OPTIONS:
             yield OptionLine(option)
         yield Input(id="approval-words", placeholder="What should be done instead? (esc: back)")
-        yield Static(id="approval-hint", markup=False)
 
     @property
     def request(self) -> ApprovalRequest | None:
@@ -262,4 +261,4 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._hint(f"keys active after {self._quiet_s:g} s without typing")
 
     def _hint(self, text: str) -> None:
-        self.query_one("#approval-hint", Static).update(text)
+        self.border_subtitle = Content(text).markup

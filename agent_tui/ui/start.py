@@ -41,6 +41,8 @@ async def begin(app: "AgentApp") -> None:
         app.view.redraw()
     for problem in options.problems:
         app.say(f"Setting left out: {problem}", "warning")
+    for rule in options.runtime.approvals.problems:
+        app.say(f"Permission rule left out: {rule}", "warning")
     for notice in options.notices:
         app.say(notice)
     await asyncio.gather(

@@ -63,18 +63,22 @@ def test_no_hostile_command_passes(command: str):
 
 @pytest.mark.parametrize("command", HOSTILE, ids=repr)
 def test_rules_for_git_status_and_ls_let_nothing_else_through(command: str):
-    approvals = _approvals(allow=("bash(git status)", "bash(ls)", "bash(cat *)", "bash(echo *)"))
+    approvals = _approvals(allow=("bash(git status)", "bash(ls)", "bash(git log)"))
     assert approvals.judge("bash", _bash(command)).decision == "ask"
 
 
 @pytest.mark.parametrize("command", DESTRUCTIVE)
-def test_destructive_commands_ask_in_full_mode_and_make_no_rule(command: str):
-    for rules in ((), ("bash(*)", f"bash(= {command})")):
+def test_destructive_commands_ask_in_full_mode(command: str):
+    for rules in ((), ("bash(*)",)):
         verdict = _approvals("full", allow=rules).judge("bash", _bash(command))
-        if rules and verdict.decision == "allow":
-            assert not _approvals("full").judge("bash", _bash(command)).why.startswith("rm")
-            continue
         assert verdict.decision == "ask", verdict
+
+
+@pytest.mark.parametrize("command", ["rm -rf ~", "sudo ls", "cp x ~/.bashrc", "dd of=/dev/sda"])
+def test_no_rule_is_offered_for_what_always_asks(command: str):
+    approvals = _approvals("full", allow=(f"bash(= {command})",))
+    verdict = approvals.judge("bash", _bash(command))
+    assert (verdict.decision, verdict.session_rule) == ("ask", "")
 
 
 @pytest.mark.parametrize("command", FREE_IN_FULL_MODE)
@@ -98,7 +102,24 @@ def test_a_command_with_a_denied_part_never_runs(
     parts = (denied, harmless) if first else (harmless, denied)
     approvals = _approvals(mode, deny=("bash(rm *)",), allow=("bash(*)",))
     verdict = approvals.judge("bash", _bash(joint.format(*parts)))
-    assert verdict.decision == "deny", verdict
+    assert verdict.decision != "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls; rm x",
+        "echo $(rm x)",
+        "A=1 /bin/rm x",
+        "timeout 5 rm x",
+        "bash -c 'rm x'",
+        "ls | xargs rm",
+    ],
+)
+def test_a_deny_rule_beats_every_mode_and_allow_rule(command: str):
+    for mode in _MODES:
+        approvals = _approvals(mode, deny=("bash(rm *)",), allow=("bash(*)", f"bash(= {command})"))
+        assert approvals.judge("bash", _bash(command)).decision == "deny"
 
 
 def test_a_deny_rule_still_holds_in_a_command_of_a_hundred_parts():
@@ -233,9 +254,11 @@ def test_a_link_in_a_command_is_followed(tmp_path: Path):
 
 def test_a_file_pattern_that_takes_in_a_key_asks(tmp_path: Path):
     (tmp_path / "server.pem").touch()
+    (tmp_path / ".env").touch()
     approvals = _approvals(workspace=tmp_path)
     assert approvals.judge("bash", _bash("cat *.pem")).decision == "ask"
     assert approvals.judge("bash", _bash("cat s*")).decision == "ask"
+    assert approvals.judge("bash", _bash("cat .e*")).decision == "ask"
     assert approvals.judge("bash", _bash("cat *.py")).decision == "allow"
 
 

@@ -93,7 +93,7 @@ def test_what_sets_state_is_a_part_that_is_no_command(command: str):
 
 @pytest.mark.parametrize(
     "command",
-    ["$x y", "eval $x", 'bash -c "$x"', "curl x | sh", "source x", "env -S 'a b'", "echo ${x@P}"],
+    ["$x y", "eval $x", 'bash -c "$x"', "curl x | sh", "source $x", "env -S 'a b'", "echo ${x@P}"],
 )
 def test_what_cannot_be_told_from_the_text_is_opaque(command: str):
     assert "opaque" in [part.kind for part in split_command(command).commands]

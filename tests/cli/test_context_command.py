@@ -70,6 +70,14 @@ def test_the_readable_form_has_roles_texts_and_the_count(
     assert "of 10,000 tokens [ctx: ~" in text.splitlines()[-1]
 
 
+def test_the_readable_form_of_blocks_is_their_text(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(
+        capsys, str(FOLDER / "4-branch.jsonl"), "--window", "10000", "--format", "anthropic"
+    )
+    assert "\nYes, as long as one person writes it.\n" in text
+    assert '"tool_use_id": "call_d1"' in text
+
+
 def test_a_bad_window_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         run_command([str(EXAMPLES[0]), "--window", "-5"])

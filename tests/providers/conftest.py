@@ -9,7 +9,8 @@ import pytest_asyncio
 from agent_tui.providers.host import ProviderHost
 from tests.support.openai_server import OpenAiServer
 
-IDLE_TIMEOUT_S = 2.0
+PATIENCE_S = 60.0
+IMPATIENCE_S = 1.0
 AUDIT = """
 import os, sys
 
@@ -71,11 +72,20 @@ def worker_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def host(worker_environ: dict[str, str], worker_log: Path) -> AsyncIterator[ProviderHost]:
-    """The shared provider, warm."""
-    running = ProviderHost(
-        log_path=worker_log, idle_timeout_s=IDLE_TIMEOUT_S, environ=worker_environ
-    )
+    """The shared provider, warm; waits for long, so that a busy machine fails no test."""
+    running = ProviderHost(log_path=worker_log, idle_timeout_s=PATIENCE_S, environ=worker_environ)
     running.start()
+    await running.warm()
+    yield running
+    await running.aclose()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def impatient_host(
+    worker_environ: dict[str, str], worker_log: Path
+) -> AsyncIterator[ProviderHost]:
+    """A provider that takes a second without a word for silence."""
+    running = ProviderHost(log_path=worker_log, idle_timeout_s=IMPATIENCE_S, environ=worker_environ)
     await running.warm()
     yield running
     await running.aclose()

@@ -96,32 +96,45 @@ def test_a_request_entity_too_large_is_an_overflow_unless_it_speaks_of_time() ->
 
 
 @pytest.mark.parametrize(
-    ("fault", "kind"),
+    ("status", "text", "kind"),
     [
-        (Fault("APIError", "litellm.APIError: APIError: OpenAIException - Overloaded", 529), "overloaded"),
-        (Fault("APIError", "forbidden", 403), "auth"),
-        (Fault("Timeout", "gateway", 504), "server"),
-        (Fault("Timeout", "slow", 408), "server"),
-        (Fault("NotFoundError", "no such model", 404), "not_found"),
-        (Fault("BadRequestError", "model 'x' not found, try pulling it first", 400), "not_found"),
-        (Fault("BadRequestError", "API key not valid. Please pass a valid API key.", 400), "auth"),
-        (Fault("AuthenticationError", "Missing Anthropic API Key", 401), "auth"),
-        (Fault("RateLimitError", "slow down", 429), "rate_limit"),
-        (Fault("RateLimitError", "x", 429, codes=["insufficient_quota"]), "quota"),
-        (Fault("APIError", "Insufficient credits. Add more credits", 402), "quota"),
-        (Fault("BadRequestError", "Your credit balance is too low to access the API", 400), "quota"),
-        (Fault("BadRequestError", "flagged by the content_filter", 400), "content_filter"),
-        (Fault("BadRequestError", "tools.0: unknown field", 400), "bad_request"),
-        (Fault("InternalServerError", "Connection error.", 500, causes=["ConnectError"]), "network"),
-        (Fault("InternalServerError", "boom", 500), "server"),
-        (Fault("APIConnectionError", "'NoneType' has no attribute 'x'", 500), "server"),
-        (Fault("IdleTimeout", "nothing came for 2 s"), "timeout"),
-        (Fault("MidStreamFallbackError", "upstream", 500, codes=["429"]), "rate_limit"),
-        (Fault("MidStreamFallbackError", "Overloaded", 500, codes=["overloaded_error"]), "overloaded"),
+        (529, "litellm.APIError: APIError: OpenAIException - Overloaded", "overloaded"),
+        (403, "forbidden", "auth"),
+        (504, "gateway", "server"),
+        (408, "slow", "server"),
+        (404, "no such model", "not_found"),
+        (400, "model 'x' not found, try pulling it first", "not_found"),
+        (400, "API key not valid. Please pass a valid API key.", "auth"),
+        (401, "Missing Anthropic API Key", "auth"),
+        (429, "slow down", "rate_limit"),
+        (429, "insufficient_quota", "quota"),
+        (402, "Insufficient credits. Add more credits", "quota"),
+        (400, "Your credit balance is too low to access the API", "quota"),
+        (400, "flagged by the content_filter", "content_filter"),
+        (400, "tools.0: unknown field", "bad_request"),
+        (500, "boom", "server"),
+        (None, "what litellm could not name", "server"),
     ],
-)  # fmt: skip
-def test_the_kind_follows_from_status_and_content(fault: Fault, kind: FaultKind) -> None:
-    assert classify(fault) == kind
+)
+def test_the_kind_follows_from_status_and_content(
+    status: int | None, text: str, kind: FaultKind
+) -> None:
+    assert classify(Fault("AnyError", text, status)) == kind
+
+
+def test_a_made_up_500_is_told_from_a_real_one_by_what_is_behind_it() -> None:
+    refused = Fault("InternalServerError", "Connection error.", 500, causes=["ConnectError"])
+    own_bug = Fault("APIConnectionError", "'NoneType' has no attribute 'x'", 500)
+    assert classify(refused) == "network"
+    assert classify(own_bug) == "server"
+    assert provider_error(refused, ModelRef("openai/gpt-5")).status is None
+
+
+def test_the_code_of_an_error_event_counts_as_its_status() -> None:
+    event = Fault("MidStreamFallbackError", "upstream said no", 500, codes=["429"])
+    named = Fault("MidStreamFallbackError", "try later", 500, codes=["overloaded_error"])
+    assert classify(event, is_mid_stream=True) == "rate_limit"
+    assert classify(named, is_mid_stream=True) == "overloaded"
 
 
 def test_a_break_after_the_first_token_is_an_interruption_but_a_meaning_stays() -> None:

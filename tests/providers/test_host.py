@@ -36,7 +36,7 @@ from agent_tui.providers.base import (
     UsageChunk,
 )
 from agent_tui.providers.host import ProviderHost
-from tests.providers.conftest import IDLE_TIMEOUT_S, SECRET
+from tests.providers.conftest import IMPATIENCE_S, SECRET
 from tests.support.openai_server import (
     Answer,
     Call,
@@ -91,6 +91,12 @@ async def failing(host: ProviderHost, request: ModelRequest) -> tuple[list[Chunk
 def text_of(chunks: list[Chunk]) -> str:
     """All visible text."""
     return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextChunk))
+
+
+async def test_litellm_takes_a_request_with_tools(host: ProviderHost) -> None:
+    # Its 1.106 and later, and 1.92, fail on any call with tools: the rehearsal makes one.
+    await host.warm()
+    assert host.warm_problem == ""
 
 
 async def test_text_usage_and_the_finish_reason_come_in_this_order(
@@ -286,16 +292,17 @@ async def test_a_missing_key_names_its_variable(host: ProviderHost) -> None:
         assert (error.kind, variable in error.hint) == ("auth", True), str(error)
 
 
-@pytest.mark.parametrize("answer", [NoHeaders(), Reply(text="so far", ending="hang")])
 async def test_silence_ends_the_request_and_its_connection(
-    host: ProviderHost, server: OpenAiServer, answer: Answer
+    impatient_host: ProviderHost, server: OpenAiServer
 ) -> None:
-    server.play(answer)
-    received, error = await failing(host, request_to(server))
-    assert error.kind == "timeout"
-    assert f"{IDLE_TIMEOUT_S:g} s" in error.message
-    assert text_of(received) == (answer.text if isinstance(answer, Reply) else "")
-    assert await asyncio.to_thread(server.wait_for_disconnects)
+    server.play(Reply(text="so far", ending="hang"), NoHeaders())
+    received, in_mid_stream = await failing(impatient_host, request_to(server))
+    _, before_headers = await failing(impatient_host, request_to(server))
+    assert text_of(received) == "so far"
+    for error in (in_mid_stream, before_headers):
+        assert error.kind == "timeout"
+        assert f"{IMPATIENCE_S:g} s" in error.message
+    assert await asyncio.to_thread(server.wait_for_disconnects, 2)
 
 
 async def test_closing_the_stream_closes_the_connection(

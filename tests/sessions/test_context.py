@@ -1,5 +1,3 @@
-from collections.abc import Sequence
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,17 +5,11 @@ from hypothesis import strategies as st
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
-    Message,
-    TextContent,
-    ThinkingContent,
-    ToolCall,
     ToolResultMessage,
-    UserMessage,
 )
 from agent_tui.providers.wire import anthropic_payload, openai_messages
 from agent_tui.sessions.context import (
     OMITTED_RESULT_TEXT,
-    Context,
     build_context,
     wrap_summary,
 )
@@ -37,7 +29,8 @@ from agent_tui.sessions.entries import (
     UnknownEntry,
 )
 from agent_tui.sessions.parse import parse_session
-from agent_tui.sessions.settle import NO_RESULT_TEXT, OPENING_TEXT, ContextMessage, settle
+from agent_tui.sessions.settle import OPENING_TEXT, settle
+from tests.support.context_checks import assert_settled, shown
 from tests.support.session_values import (
     WHEN,
     chain,
@@ -53,48 +46,6 @@ from tests.support.wire_rules import anthropic_problems, openai_problems
 
 def compaction(summary: str, first_kept: str) -> CompactionEntry:
     return CompactionEntry(summary=summary, first_kept_entry_id=first_kept, timestamp=WHEN)
-
-
-def shown(context: Context) -> list[str]:
-    """One short text a message: role and text, or calls."""
-    return [line(item.message) for item in context.messages]
-
-
-def line(message: Message) -> str:
-    match message:
-        case UserMessage():
-            return f"user: {message.text}"
-        case AssistantMessage():
-            calls = "".join(f" <{call.id}>" for call in message.tool_calls)
-            return f"assistant: {message.text}{calls}"
-        case ToolResultMessage():
-            return f"result {message.tool_call_id}: {message.text}"
-        case BashExecutionMessage():
-            return f"bash: {message.command}"
-
-
-def assert_settled(messages: Sequence[ContextMessage]) -> None:
-    """What every provider demands of a conversation."""
-    open_calls: list[str] = []
-    seen: set[str] = set()
-    if messages:
-        assert isinstance(messages[0].message, UserMessage | BashExecutionMessage)
-    for item in messages:
-        message = item.message
-        message.model_dump_json()
-        if isinstance(message, ToolResultMessage):
-            assert open_calls
-            assert open_calls.pop(0) == message.tool_call_id
-            continue
-        assert not open_calls
-        if isinstance(message, AssistantMessage):
-            open_calls = [call.id for call in message.tool_calls]
-            assert message.text.strip() or open_calls
-            assert not seen.intersection(open_calls)
-            assert len(set(open_calls)) == len(open_calls)
-            assert all(open_calls)
-            seen.update(open_calls)
-    assert not open_calls
 
 
 def test_a_sound_conversation_is_seen_as_it_was_written() -> None:
@@ -251,89 +202,6 @@ def test_an_edited_reply_keeps_its_calls_or_gets_new_arguments() -> None:
     assert isinstance(message, AssistantMessage)
     assert message.tool_calls[0].arguments == {"path": "..."}
     assert_settled(context.messages)
-
-
-def test_a_call_without_a_result_gets_one_that_says_so() -> None:
-    path = chain(entry(user("x")), entry(reply("", ("c1", "bash"))), entry(user("again")))
-    context = build_context(path)
-    assert shown(context) == [
-        "user: x",
-        "assistant:  <c1>",
-        f"result c1: {NO_RESULT_TEXT}",
-        "user: again",
-    ]
-    made_up = context.messages[2].message
-    assert isinstance(made_up, ToolResultMessage)
-    assert made_up.is_error
-    assert made_up.tool_name == "bash"
-    assert context.messages[2].entry_id == "00000002"
-
-
-def test_results_stand_after_their_reply_in_the_order_of_its_calls() -> None:
-    path = chain(
-        entry(user("x")),
-        entry(reply("", ("c1", "read"), ("c2", "read"))),
-        entry(result("c2", "two")),
-        entry(user("wait")),
-        entry(result("c1", "one")),
-        entry(result("c1", "one again")),
-        entry(result("c9", "nobody asked")),
-    )
-    assert shown(build_context(path)) == [
-        "user: x",
-        "assistant:  <c1> <c2>",
-        "result c1: one",
-        "result c2: two",
-        "user: wait",
-    ]
-
-
-def test_ids_used_again_are_told_apart_by_turn() -> None:
-    path = chain(
-        entry(user("x")),
-        entry(reply("", ("c1", "read"), ("c1", "read"), ("", "read"))),
-        entry(result("c1", "a")),
-        entry(result("c1", "b")),
-        entry(result("", "c")),
-        entry(reply("", ("c1", "read"))),
-        entry(result("c1", "d")),
-    )
-    context = build_context(path)
-    assert_settled(context.messages)
-    assert [text.split(": ")[1] for text in shown(context) if "result" in text] == [
-        "a",
-        "b",
-        "c",
-        "d",
-    ]
-
-
-@pytest.mark.parametrize("empty", [reply(stop_reason="aborted"), reply("  \n")])
-def test_a_reply_with_nothing_in_it_is_left_out(empty: AssistantMessage) -> None:
-    thinking = AssistantMessage(content=(ThinkingContent(thinking="hm"),), stop_reason="aborted")
-    path = chain(entry(user("x")), entry(empty), entry(thinking), entry(user("")))
-    assert shown(build_context(path)) == ["user: x"]
-
-
-def test_an_aborted_reply_with_text_stays() -> None:
-    path = chain(entry(user("x")), entry(reply("Let me", stop_reason="aborted")))
-    assert shown(build_context(path))[-1] == "assistant: Let me"
-
-
-def test_lone_surrogates_are_repaired_wherever_they_are() -> None:
-    bad = "a\ud83d"
-    call = ToolCall(id="c", name="x", arguments={"p": [bad, {"k": bad}]})
-    path = chain(
-        entry(user(bad)),
-        entry(
-            AssistantMessage(content=(TextContent(text=bad), ThinkingContent(thinking=bad), call))
-        ),
-        entry(result("c", bad)),
-        entry(BashExecutionMessage(command=bad, output=bad)),
-    )
-    context = build_context(path)
-    assert_settled(context.messages)
-    assert "\ud83d" not in repr(context)
 
 
 MESSAGES = st.one_of(

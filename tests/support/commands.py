@@ -44,6 +44,9 @@ HARMLESS = (
     "git ls-files | xargs wc -l",
     "sed -n '10,20p' src/app.py",
     "sed -n 5p src/app.py",
+    "sed -n '1,5p;/^def/p;$p' src/app.py",
+    "awk '{print $1, $NF}' a.txt",
+    "awk -F: '/x/ {print $2}' a.txt",
     "echo hello world",
     "echo 'it; rm -rf / is only text'",
     "printf '%s\\n' a b",
@@ -178,6 +181,8 @@ HOSTILE = (
     "sudo ls",
     "xargs rm",
     "ls | xargs rm",
+    "ls | xargs -I{} rm {}",
+    "ls | xargs cat",
     "ls | xargs sh -c 'rm x'",
     "bash -c 'rm x'",
     'sh -c "ls; rm x"',
@@ -227,6 +232,11 @@ HOSTILE = (
     "sed 'w out' x",
     "sed -n '1e rm x' x",
     "awk 'BEGIN{system(\"rm x\")}'",
+    "sed -n '1w out' x",
+    "sed -n '/x/e' x",
+    "awk '{print > \"out\"}' x",
+    "awk '{print | \"sh\"}' x",
+    "awk -f script x",
     "sort -o out x",
     "sort --compress-program=rm x",
     "uniq a b",
@@ -275,8 +285,9 @@ HOSTILE = (
     "cat ~/.ssh/id_rsa",
     "head -c 100 server.pem",
     "grep -r token ~",
-    "cat .e*",
     "cat < .env",
+    "cat /proc/1/environ",
+    "git show HEAD:.env",
 )
 """Commands that must never run without a question in ``ask`` mode."""
 
@@ -343,4 +354,6 @@ FREE_IN_FULL_MODE = (
     "chmod -R u+w build",
     "X=1 make > out.txt",
     "mkdir -p a/b && mv a c",
+    "source venv/bin/activate && pytest",
+    "set -euo pipefail; make",
 )

@@ -60,6 +60,14 @@ async def test_cancelling_ends_the_whole_group(context: ToolContext):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert _alive("sleep 65432") == []
+    assert list(context.output_dir.iterdir()) == []
+
+
+async def test_a_command_goes_on_where_its_output_cannot_be_kept(context: ToolContext):
+    context.output_dir.write_text("not a folder")
+    output = await call_tool(context, "bash", {"command": "seq 1 100000"})
+    assert output.for_model.endswith("\n100000\n[exit code 0]")
+    assert output.for_person.full_output_path is None
 
 
 async def test_a_background_process_neither_hangs_the_call_nor_outlives_it(context: ToolContext):
@@ -114,6 +122,16 @@ async def test_variables_that_steer_a_shell_are_not_passed_on(
     context.environ["CDPATH"] = "/"
     output = await call_tool(context, "bash", {"command": "ls; echo $PAGER"})
     assert output.for_model == "evil.sh\ncat\n[exit code 0]"
+
+
+async def test_git_status_runs_no_program_of_the_repository(context: ToolContext, workspace: Path):
+    monitor = workspace / "monitor.sh"
+    monitor.write_text("#!/bin/sh\ntouch ran\n")
+    monitor.chmod(0o755)
+    command = f"git init -q && git config core.fsmonitor {monitor} && git status -s"
+    output = await call_tool(context, "bash", {"command": command})
+    assert "monitor.sh" in output.for_model
+    assert not (workspace / "ran").exists()
 
 
 async def test_a_signal_is_named(context: ToolContext):

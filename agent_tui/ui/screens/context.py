@@ -37,7 +37,7 @@ class ContextBar(Widget):
         """The bar at the present width."""
         row = Content.assemble(
             *(
-                ("█" * cells, _STYLES[kind])
+                (" " * cells, f"on {_STYLES[kind]}")
                 for kind, cells in bar_cells(self._shown.parts, self.content_size.width)
             )
         )

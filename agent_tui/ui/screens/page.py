@@ -12,7 +12,7 @@ from textual.widgets import Static
 from agent_tui.ui.pages import Page
 from agent_tui.ui.sanitise import safe_text
 
-MAX_FIRST_COLUMN = 30
+MAX_FIRST_COLUMN = 28
 
 
 class PageScreen(ModalScreen[None]):
@@ -39,9 +39,10 @@ class PageScreen(ModalScreen[None]):
         column = min(widest, MAX_FIRST_COLUMN)
         with VerticalScroll(id="page", can_focus=False):
             yield Static(safe_text(self._page.title), id="page-title", markup=False)
-            for section in self._page.sections:
+            for number, section in enumerate(self._page.sections):
                 if section.heading:
-                    yield Static(section.heading, classes="page-heading", markup=False)
+                    classes = "page-heading -first" if number == 0 else "page-heading"
+                    yield Static(section.heading, classes=classes, markup=False)
                 for left, right in section.rows:
                     yield PageRow(safe_text(left), safe_text(right), column)
             yield Static("↑↓ scroll · esc close", id="page-keys", markup=False)

@@ -19,7 +19,7 @@ A string or comment that spans two pieces loses its colour in the second; in ret
 block, however long, costs more than its last lines at each step.
 """
 
-_CACHED_PIECES = 256
+_CACHED_PIECES = 24
 
 
 class CodePainter:
@@ -28,6 +28,7 @@ class CodePainter:
     def __init__(self, palette: Palette) -> None:
         self._palette = palette
         self._styles: dict[object, Style] = {}
+        self._inked: dict[Style, Style] = {}
         self._lexers: dict[str, Lexer | None] = {}
         self._pieces: dict[tuple[str, str, int, bool], list[Line]] = {}
 
@@ -75,7 +76,7 @@ class CodePainter:
                 if number:
                     lines.append([])
                 if piece:
-                    lines[-1].append(Segment(piece, style))
+                    _add(lines[-1], piece, style)
         return lines[: code.count("\n") + 1]
 
     def _lexer(self, language: str) -> Lexer | None:
@@ -90,7 +91,9 @@ class CodePainter:
     def _style(self, token: object) -> Style:
         style = self._styles.get(token)
         if style is None:
-            style = self._styles[token] = self._palette.code + self._ink(token)
+            ink = self._ink(token)
+            style = self._inked.setdefault(ink, self._palette.code + ink)
+            self._styles[token] = style
         return style
 
     def _ink(self, token: object) -> Style:
@@ -119,3 +122,11 @@ class CodePainter:
             if isinstance(token, _TokenType) and token in kind:
                 return ink
         return Style()
+
+
+def _add(runs: list[Segment], text: str, style: Style) -> None:
+    """Put text at the end of a line; what looks alike stays one piece."""
+    if runs and runs[-1].style is style:
+        runs[-1] = Segment(runs[-1].text + text, style)
+    else:
+        runs.append(Segment(text, style))

@@ -19,8 +19,12 @@ from agent_tui.ui.transcript.painter import BlockPainter, estimate_rows
 TRAILING_ROWS = 1
 """Blank rows below the last block."""
 
-MAX_KEPT_ROWS = 20_000
-"""Drawn rows kept in memory; blocks far from the screen are drawn again when seen."""
+MAX_KEPT_ROWS = 3_000
+"""Drawn rows kept in memory; blocks far from the screen are drawn again when seen.
+
+More would save little time and cost much: each row is a handful of objects, and a full garbage
+collection stops the program for as long as it takes to visit them all.
+"""
 
 
 @dataclass(slots=True)

@@ -23,14 +23,14 @@ from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.selection import address, highlighted, selected_text
 from agent_tui.ui.transcript.stack import BlockStack, Place
 
-IDLE_INTERVAL_S = 0.025
-IDLE_SLICE_S = 0.006
-"""Drawing ahead takes at most a quarter of the time and never delays a key noticeably."""
+IDLE_INTERVAL_S = 0.03
+IDLE_SLICE_S = 0.008
+"""Drawing ahead takes about a quarter of the time and never delays a key noticeably."""
 
-KEPT_AROUND = 60
+KEPT_AROUND = 40
 """Blocks above and below the screen whose rows are kept in any case."""
 
-MAX_CACHED_STRIPS = 2_000
+MAX_CACHED_STRIPS = 500
 
 NEAR_SCREENS = 4
 """A scroll of fewer screens moves relative to what was seen; a longer one is a jump."""
@@ -222,12 +222,9 @@ class StackView(ScrollView, can_focus=True):
 
     def _put(self, y: int, text_of: Place | None = None) -> None:
         """Scroll to `y` and remember the place, by the text of `text_of` where given."""
-        region = self.scrollable_content_region
         self._is_settling = True
         try:
-            size = Size(region.width, self._stack.total_rows)
-            if size != self.virtual_size:
-                self.virtual_size = size
+            self._take_size()
             self.scroll_to(y=y, animate=False, force=True)
         finally:
             self._is_settling = False
@@ -236,6 +233,38 @@ class StackView(ScrollView, can_focus=True):
         if place is not None and text_of is not None and place.id == text_of.id:
             place = replace(place, offset=text_of.offset)
         self._place = place
+
+    def _take_size(self) -> None:
+        """Tell the scroll bar how long the chat is.
+
+        A change of `virtual_size` lays the screen out again and paints the whole view; that is
+        only needed when the scroll bar comes or goes.
+        """
+        region = self.scrollable_content_region
+        size = Size(region.width, self._stack.total_rows)
+        if size == self.virtual_size:
+            return
+        has_bar = size.height > region.height
+        if has_bar and self.show_vertical_scrollbar and size.width == self.virtual_size.width:
+            self.set_reactive(StackView.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = size.height
+        else:
+            self.virtual_size = size
+
+    def _shift(self) -> None:
+        """Heights changed out of sight: move the numbers, not what is on the screen."""
+        total, height = self._stack.total_rows, self.scrollable_content_region.height
+        if self._place is None or not height or self.size != self._settled_size:
+            return
+        y = self._stack.find(self._place, is_rewrapped=False)
+        if self._is_following and y != max(0, total - height):
+            self._settle()
+            return
+        self._take_size()
+        self.set_reactive(StackView.scroll_y, float(y))
+        self.set_reactive(StackView.scroll_target_y, float(y))
+        if self.show_vertical_scrollbar:
+            self.vertical_scrollbar.position = y
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Tell the person's scrolling from our own and from the clamping of a resize."""
@@ -308,8 +337,7 @@ class StackView(ScrollView, can_focus=True):
         if is_done:
             self._ahead = None
             self._idle_timer.pause()
-        if self._stack.total_rows != self.virtual_size.height:
-            self._settle()
+        self._shift()
         seen = self._stack.visible(self.scroll_offset.y, self.size.height)
         self._stack.drop_rows_far_from(seen.start - KEPT_AROUND, seen.stop + KEPT_AROUND)
 

@@ -1,0 +1,100 @@
+"""How a request is put to litellm."""
+
+import subprocess
+import sys
+
+import pytest
+
+from agent_tui.messages import JsonObject, ThinkingLevel
+from agent_tui.providers.arguments import DUMMY_KEY, request_arguments
+from agent_tui.providers.protocol import Start
+
+PROVIDERS = ("openai", "anthropic", "ollama_chat")
+ENVIRON = {"OPENAI_API_KEY": "the-real-key", "MINE": "my-key"}
+USER: JsonObject = {"role": "user", "content": "hi"}
+
+
+def arguments(
+    model: str,
+    *,
+    base_url: str = "",
+    api_key_env: str = "",
+    messages: list[JsonObject] | None = None,
+    thinking: ThinkingLevel = "off",
+    max_output_tokens: int | None = None,
+) -> dict[str, object]:
+    """The arguments for a request, with a table that allows 64,000 tokens."""
+    start = Start(
+        1,
+        model,
+        messages or [USER],
+        base_url=base_url,
+        api_key_env=api_key_env,
+        thinking=thinking,
+        max_output_tokens=max_output_tokens,
+    )
+    return request_arguments(start, PROVIDERS, ENVIRON, table_max_output=64_000)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("qwen3", "openai/qwen3"),
+        ("qwen/qwen3-8b", "openai/qwen/qwen3-8b"),
+        ("openai/qwen3", "openai/qwen3"),
+        ("ollama_chat/qwen3", "ollama_chat/qwen3"),
+    ],
+)
+def test_a_server_of_ones_own_speaks_openai_unless_the_name_says_otherwise(
+    model: str, expected: str
+) -> None:
+    given = arguments(model, base_url="http://127.0.0.1:9/v1")
+    assert (given["model"], given["api_base"]) == (expected, "http://127.0.0.1:9/v1")
+
+
+def test_a_providers_key_never_goes_to_another_address() -> None:
+    unnamed = arguments("openai/gpt-5", base_url="http://127.0.0.1:9/v1")
+    named = arguments("openai/gpt-5", base_url="http://127.0.0.1:9/v1", api_key_env="MINE")
+    assert unnamed["api_key"] == DUMMY_KEY
+    assert named["api_key"] == "my-key"
+    assert "api_key" not in arguments("openai/gpt-5")
+
+
+def test_nothing_is_retried_behind_our_back() -> None:
+    given = arguments("openai/gpt-5")
+    assert (given["num_retries"], given["max_retries"]) == (0, 0)
+
+
+def test_anthropic_gets_a_limit_and_a_cached_prefix_others_neither() -> None:
+    claude = arguments("anthropic/claude-sonnet-5")
+    assert claude["max_tokens"] == 64_000
+    assert "cache_control_injection_points" in claude
+    assert arguments("anthropic/claude-sonnet-5", max_output_tokens=99)["max_tokens"] == 99
+    assert not {"max_tokens", "cache_control_injection_points"} & set(arguments("openai/gpt-5"))
+
+
+def test_thinking_is_asked_for_except_in_a_tool_round_that_began_without() -> None:
+    bare: list[JsonObject] = [
+        USER,
+        {"role": "assistant", "content": "x"},
+        {"role": "tool", "content": "y"},
+    ]
+    signed = [USER, {**bare[1], "thinking_blocks": [{"type": "thinking"}]}, bare[2]]
+    claude = "anthropic/claude-sonnet-5"
+    assert arguments(claude, thinking="high")["reasoning_effort"] == "high"
+    assert "reasoning_effort" not in arguments(claude, thinking="high", messages=bare)
+    assert "reasoning_effort" in arguments(claude, thinking="high", messages=signed)
+    assert "reasoning_effort" in arguments("openai/gpt-5", thinking="low", messages=bare)
+    assert "reasoning_effort" not in arguments("openai/gpt-5")
+
+
+def test_the_room_imports_neither_litellm_nor_a_terminal_library() -> None:
+    code = (
+        "import sys, agent_tui.providers.host, agent_tui.providers.worker\n"
+        "from agent_tui.providers.catalog import ModelCatalog\n"
+        "from agent_tui.config import Settings\n"
+        "ModelCatalog(Settings(), {}).resolve('claude-sonnet-4-5')\n"
+        "print([m for m in ('litellm', 'tiktoken', 'textual', 'rich') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

@@ -1,0 +1,232 @@
+"""The scripted provider behaves as a real one does, and the tour can be walked to its end."""
+
+import asyncio
+import json
+import subprocess
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from agent_tui.messages import (
+    AssistantMessage,
+    Message,
+    TextContent,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    ModelRef,
+    ModelRequest,
+    ProviderError,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from agent_tui.providers.demo import DEMO_MODEL, demo_reply, prepare_demo_folder
+from agent_tui.providers.scripted import Reply, ScriptedProvider, call
+
+HEADINGS = [
+    "## Goal",
+    "## Constraints & Preferences",
+    "## Progress",
+    "### Done",
+    "### In Progress",
+    "### Blocked",
+    "## Key Decisions",
+    "## Next Steps",
+    "## Critical Context",
+]
+
+
+def request(*messages: Message, purpose: str = "turn") -> ModelRequest:
+    """A request to the tour's model."""
+    kind = "summary" if purpose == "summary" else "turn"
+    return ModelRequest(DEMO_MODEL, "", messages or (UserMessage(content="hi"),), purpose=kind)
+
+
+async def collect(provider: ScriptedProvider, asked: ModelRequest) -> list[Chunk]:
+    """Everything a request yields."""
+    async with aclosing(provider.stream(asked)) as chunks:
+        return [chunk async for chunk in chunks]
+
+
+async def test_a_reply_is_thinking_text_calls_usage_and_the_finish_in_small_pieces() -> None:
+    reply = Reply(text="a longer text in pieces", thinking="hm", tool_calls=(call("c", "ls"),))
+    provider = ScriptedProvider([reply])
+    chunks = await collect(provider, request())
+    kinds = list(dict.fromkeys(type(chunk) for chunk in chunks))
+    assert kinds == [ThinkingChunk, TextChunk, ToolCallChunk, UsageChunk, FinishChunk]
+    assert "".join(c.text for c in chunks if isinstance(c, TextChunk)) == reply.text
+    assert len([c for c in chunks if isinstance(c, TextChunk)]) > 1
+    assert chunks[-1] == FinishChunk("toolUse")
+    assert provider.remaining == 0
+
+
+async def test_requests_are_recorded_and_a_script_that_is_over_says_so() -> None:
+    provider = ScriptedProvider([])
+    with pytest.raises(ProviderError, match="script"):
+        await collect(provider, request())
+    assert provider.requests == [request(*provider.requests[0].messages)]
+
+
+async def test_an_error_comes_after_what_was_said_and_a_cut_is_an_interruption() -> None:
+    provider = ScriptedProvider(
+        [Reply(text="so far", error=ProviderError("server", "boom")), Reply(text="x", cut=True)]
+    )
+    async with aclosing(provider.stream(request())) as chunks:
+        assert await anext(chunks) == TextChunk("so far")
+        with pytest.raises(ProviderError, match="boom"):
+            await anext(chunks)
+    with pytest.raises(ProviderError) as raised:
+        await collect(provider, request())
+    assert raised.value.kind == "interrupted"
+
+
+async def test_a_closed_stream_is_counted_and_sends_nothing_more() -> None:
+    gate = asyncio.Event()
+    provider = ScriptedProvider([Reply(text="one", tool_calls=(call("c", "ls"),), gate=gate)])
+    async with aclosing(provider.stream(request())) as chunks:
+        assert await anext(chunks) == TextChunk("one")
+    assert provider.closed_streams == 1
+
+
+async def test_a_script_may_be_a_function_of_the_request() -> None:
+    provider = ScriptedProvider(lambda asked: Reply(text=asked.model.name))
+    chunks = await collect(provider, ModelRequest(ModelRef("x/y"), "", ()))
+    assert chunks[0] == TextChunk("x/y")
+
+
+def test_the_tour_fixes_the_bug_with_calls_that_really_work(tmp_path: Path) -> None:
+    prepare_demo_folder(tmp_path)
+    messages: list[Message] = [UserMessage(content="hello")]
+    names: list[str] = []
+    while (reply := demo_reply(request(*messages))).tool_calls:
+        messages.append(AssistantMessage(content=(TextContent(text=reply.text), *reply.tool_calls)))
+        for tool_call in reply.tool_calls:
+            names.append(tool_call.name)
+            messages.append(carried_out(tool_call, tmp_path))
+        assert len(names) < 20
+    assert names == ["todo", "read", "bash", "edit", "bash", "todo"]
+    assert "The test passes" in reply.text
+    assert "OK: 2 greetings" in messages[-3].model_dump_json()
+
+
+def test_the_tour_says_plainly_that_it_is_scripted() -> None:
+    text = demo_reply(request()).text
+    assert "scripted" in text
+    assert "no model is being called" in text
+
+
+def test_a_refused_step_ends_the_tour_honestly() -> None:
+    messages = tour_up_to_the_command("The person did not allow this.", is_error=True)
+    reply = demo_reply(request(*messages))
+    assert reply.tool_calls == ()
+    assert "did not go as the script expects" in reply.text
+    assert "The person did not allow this." in reply.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("how does /compact work", "/compact"),
+        ("where are my sessions", "/resume"),
+        ("which model is this", "/model"),
+        ("help", "Type `/`"),
+        ("add a feature to my parser", "would now"),
+        ("", "would now"),
+    ],
+)
+def test_after_the_tour_answers_fit_what_was_typed_and_stay_scripted(
+    typed: str, expected: str
+) -> None:
+    over = AssistantMessage(content=(TextContent(text="The test passes."),))
+    messages = (UserMessage(content="hi"), over, UserMessage(content=typed))
+    text = demo_reply(request(*messages)).text
+    assert expected in text
+    assert "scripted" in text
+
+
+def test_after_a_compaction_the_tour_does_not_begin_again() -> None:
+    summary = UserMessage(content="Earlier history was compacted.\n<summary>\n…\n</summary>")
+    assert demo_reply(request(summary, UserMessage(content="help"))).tool_calls == ()
+
+
+def test_a_summary_has_the_headings_in_order_and_what_was_asked() -> None:
+    prompt = (
+        "<conversation>\n[User]: fix the greeting\n\n[Assistant]: ok\n\n"
+        "[Tool result (bash)]: FAIL: greet('') …\n\n[User]: and explain\n</conversation>\n\n"
+        "<focus>\nthe tests\n</focus>"
+    )
+    text = demo_reply(request(UserMessage(content=prompt), purpose="summary")).text
+    assert [line for line in text.splitlines() if line.startswith("#")] == HEADINGS
+    assert "## Goal\nfix the greeting" in text
+    assert "- [x] Ran the test of greet.py and saw it fail" in text
+    assert "- Asked for: and explain" in text
+    assert "- Focus: the tests" in text
+    assert "- [ ] " in text
+
+
+def test_an_updated_summary_keeps_the_goal_and_what_was_done() -> None:
+    before = "## Goal\nfix the greeting\n\n## Progress\n\n### Done\n- [x] Read it"
+    prompt = (
+        "<conversation>\n[User]: help\n</conversation>\n\n"
+        f"<previous-summary>\n{before}\n</previous-summary>"
+    )
+    text = demo_reply(request(UserMessage(content=prompt), purpose="summary")).text
+    assert "## Goal\nfix the greeting" in text
+    assert "- [x] Read it" in text
+
+
+def carried_out(tool_call: ToolCall, folder: Path) -> ToolResultMessage:
+    """The call done by hand, as the tools would."""
+    arguments = tool_call.arguments
+    text, failed = "ok", False
+    match tool_call.name:
+        case "read":
+            text = (folder / str(arguments["path"])).read_text(encoding="utf-8")
+        case "bash":
+            ran = subprocess.run(
+                ["sh", "-c", str(arguments["command"])],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            text, failed = ran.stdout + ran.stderr, ran.returncode != 0
+        case "edit":
+            path = folder / str(arguments["path"])
+            changes = json.loads(json.dumps(arguments["edits"]))
+            content = path.read_text(encoding="utf-8")
+            assert content.count(changes[0]["old"]) == 1
+            path.write_text(content.replace(changes[0]["old"], changes[0]["new"]), encoding="utf-8")
+        case _:
+            assert tool_call.name == "todo"
+    return ToolResultMessage(
+        tool_call_id=tool_call.id,
+        tool_name=tool_call.name,
+        content=(TextContent(text=text),),
+        is_error=failed,
+    )
+
+
+def tour_up_to_the_command(output: str, *, is_error: bool) -> list[Message]:
+    """The tour as far as the result of its first command."""
+    results = [("todo", "ok", False), ("read", 'return f"Hello, {name}!"', False)]
+    results.append(("bash", output, is_error))
+    messages: list[Message] = [UserMessage(content="hello")]
+    for number, (name, text, failed) in enumerate(results, start=1):
+        messages += [
+            AssistantMessage(content=(call(f"tour_{number}", name),), stop_reason="toolUse"),
+            ToolResultMessage(
+                tool_call_id=f"tour_{number}",
+                tool_name=name,
+                content=(TextContent(text=text),),
+                is_error=failed,
+            ),
+        ]
+    return messages

@@ -1,0 +1,140 @@
+"""The whole program over the real provider process, against an HTTP server on loopback."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_tui.messages import AssistantMessage
+from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.log import SessionLog
+from tests.support.openai_server import Call, OpenAiServer, Reply, rate_limited
+from tests.support.wire_rules import openai_problems
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAiServer]:
+    with OpenAiServer() as running:
+        yield running
+
+
+class Program:
+    """Starts ``agent-tui -p`` in a folder of its own."""
+
+    def __init__(self, folder: Path, base_url: str) -> None:
+        self.folder = folder
+        self.base_url = base_url
+        own = {f"AGENT_TUI_{n}_DIR": str(folder / n.lower()) for n in ("CONFIG", "DATA", "CACHE")}
+        self.environ = {**os.environ, **own, "TEST_KEY": "sk-canary-0123456789"}
+        self.workspace = folder / "workspace"
+        self.workspace.mkdir()
+
+    def start(self, *argv: str) -> subprocess.Popen[str]:
+        line = [sys.executable, "-m", "agent_tui", "-m", "test-model", "--base-url", self.base_url]
+        line += ["--api-key-env", "TEST_KEY", *argv]
+        return subprocess.Popen(
+            line,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environ,
+            cwd=self.workspace,
+        )
+
+    def run(self, *argv: str) -> tuple[int, dict, str]:
+        process = self.start(*argv, "--output-format", "json")
+        out, err = process.communicate(timeout=90)
+        return process.returncode, json.loads(out) if out else {}, err
+
+    def session(self) -> SessionLog:
+        (path,) = (self.folder / "data" / "sessions").rglob("*.jsonl")
+        return SessionLog.open(path)
+
+
+@pytest.fixture
+def program(tmp_path: Path, server: OpenAiServer) -> Program:
+    return Program(tmp_path, server.base_url)
+
+
+def last_reply(log: SessionLog) -> AssistantMessage:
+    messages = [e.message for e in log.entries if isinstance(e, MessageEntry)]
+    return [m for m in messages if isinstance(m, AssistantMessage)][-1]
+
+
+def test_two_rounds_of_tools_change_files_and_a_rate_limit_is_waited_out(program, server):
+    server.play(
+        Reply(
+            text="I will write it.",
+            tool_calls=(Call("write", {"path": "greet.py", "content": "print('hi')\n"}),),
+        ),
+        rate_limited(retry_after="0"),
+        Reply(
+            tool_calls=(
+                Call("edit", {"path": "greet.py", "edits": [{"old": "hi", "new": "hello"}]}),
+                Call("bash", {"command": f"{sys.executable} greet.py"}),
+            ),
+        ),
+        Reply(text="It prints hello."),
+    )
+    code, result, err = program.run("--permission-mode", "full", "-p", "write greet.py")
+    assert (code, result["result"]) == (0, "It prints hello."), err
+    assert (program.workspace / "greet.py").read_text() == "print('hello')\n"
+    assert len(server.chats) == 4
+    for chat in server.chats:
+        assert openai_problems(chat.body["messages"]) == []
+    output = server.chats[-1].body["messages"][-1]
+    assert output["role"] == "tool"
+    assert "hello" in output["content"]
+    assert {tool["function"]["name"] for tool in server.chats[0].body["tools"]} >= {"read", "bash"}
+    assert server.chats[0].headers["authorization"] == "Bearer sk-canary-0123456789"
+    assert result["tokens"] == {"input": 33, "output": 21}
+    assert result["context"]["is_estimate"] is False
+
+
+def test_a_key_appears_in_no_file(program, server):
+    server.play(Reply(text="Hello."))
+    code, _, err = program.run("-p", "hi")
+    assert code == 0, err
+    files = [path for path in program.folder.rglob("*") if path.is_file()]
+    assert files
+    assert not [p for p in files if b"canary" in p.read_bytes()]
+
+
+def test_a_cut_stream_keeps_what_came_and_fails(program, server):
+    server.play(Reply(text="this much came", ending="close"))
+    code, result, err = program.run("-p", "hi")
+    assert (code, result["outcome"]) == (1, "error")
+    assert result["error"], err
+    kept = last_reply(program.session())
+    assert (kept.text, kept.stop_reason) == ("this much came", "error")
+
+
+def test_an_interrupt_closes_the_request_and_keeps_the_partial_reply(program, server):
+    server.play(Reply(text="this much came", ending="hang"))
+    process = program.start("-p", "hi", "--output-format", "stream-json")
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "came" in line:
+            process.send_signal(signal.SIGINT)
+            break
+    rest, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert json.loads(rest.splitlines()[-1])["outcome"] == "aborted"
+    assert server.wait_for_disconnects(1)
+    kept = last_reply(program.session())
+    assert (kept.text, kept.stop_reason) == ("this much came", "aborted")
+
+
+def test_continue_sends_the_whole_conversation_again(program, server):
+    server.play(Reply(text="Blue."), Reply(text="You asked about the sky."))
+    assert program.run("-p", "what colour is the sky?")[0] == 0
+    code, result, _ = program.run("-c", "-p", "what did I ask?")
+    assert (code, result["result"]) == (0, "You asked about the sky.")
+    texts = [message["content"] for message in server.chats[1].body["messages"][1:]]
+    assert texts == ["what colour is the sky?", "Blue.", "what did I ask?"]

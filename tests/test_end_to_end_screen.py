@@ -1,0 +1,135 @@
+"""The whole screen over the real provider process, against an HTTP server on loopback."""
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from agent_tui.cli.arguments import parse_arguments
+from agent_tui.cli.compose import compose
+from agent_tui.cli.screen_command import ui_options
+from agent_tui.messages import AssistantMessage
+from agent_tui.sessions.entries import MessageEntry
+from agent_tui.ui.app import AgentApp
+from agent_tui.ui.options import UiOutcome
+from tests.support.openai_server import Call, OpenAiServer, Reply, rate_limited
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAiServer]:
+    with OpenAiServer() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CONFIG", "DATA", "CACHE"):
+        monkeypatch.setenv(f"AGENT_TUI_{name}_DIR", str(tmp_path / name.lower()))
+    monkeypatch.setenv("TEST_KEY", "sk-canary-0123456789")
+    (tmp_path / "workspace").mkdir()
+    monkeypatch.chdir(tmp_path / "workspace")
+
+
+class Screen:
+    """The running app, and waiting for what it shows."""
+
+    def __init__(self, app: AgentApp, pilot: Pilot[UiOutcome]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    async def send(self, text: str) -> None:
+        self.app.prompt.area.load_text(text)
+        await self.pilot.pause()
+        await self.pilot.press("enter")
+
+    async def until(self, is_so: Callable[[], object]) -> None:
+        for _ in range(3_000):
+            if is_so():
+                return
+            await self.pilot.pause(0.02)
+        raise AssertionError(f"it did not come to that; the chat is:\n{self.text}")
+
+    async def until_shown(self, text: str) -> None:
+        await self.until(lambda: text in self.text)
+
+    async def until_idle(self) -> None:
+        await self.until(lambda: not self.app.turns.is_running)
+
+    @property
+    def text(self) -> str:
+        return self.app.chat.to_text()
+
+    @property
+    def last_message(self) -> AssistantMessage:
+        entries = [e for e in self.app.runtime.history() if isinstance(e, MessageEntry)]
+        assert isinstance(entries[-1].message, AssistantMessage)
+        return entries[-1].message
+
+
+@asynccontextmanager
+async def screen(server: OpenAiServer, *argv: str) -> AsyncGenerator[Screen, None]:
+    line = ["-m", "test-model", "--base-url", server.base_url, "--api-key-env", "TEST_KEY", *argv]
+    arguments = parse_arguments(line)
+    options = ui_options(arguments, compose(arguments, is_interactive=True))
+    app = AgentApp(options)
+    async with app.run_test(size=(100, 40)) as pilot:
+        yield Screen(app, pilot)
+
+
+async def test_a_working_day_on_the_screen(server: OpenAiServer):
+    workspace = Path.cwd()
+    server.play(
+        Reply(
+            text="I will write it.",
+            tool_calls=(Call("write", {"path": "greet.py", "content": "print('hi')\n"}),),
+        ),
+        rate_limited(retry_after="0"),
+        Reply(
+            tool_calls=(
+                Call("edit", {"path": "greet.py", "edits": [{"old": "hi", "new": "hello"}]}),
+            )
+        ),
+        Reply(text="It **greets** now."),
+        Reply(text="this much came", ending="close"),
+        Reply(text="going on", ending="hang"),
+        Reply(text="All is well."),
+    )
+    async with screen(server, "--permission-mode", "accept-edits") as here:
+        await here.send("write greet.py")
+        await here.until_shown("It **greets** now.")
+        await here.until_idle()
+        assert (workspace / "greet.py").read_text() == "print('hello')\n"
+        assert len(server.chats) == 4
+
+        await here.send("and a cut stream?")
+        await here.until_idle()
+        assert (here.last_message.text, here.last_message.stop_reason) == (
+            "this much came",
+            "error",
+        )
+        assert "this much came" in here.text
+
+        await here.send("and a stop?")
+        await here.until_shown("going on")
+        await here.pilot.press("escape")
+        await here.until_idle()
+        assert server.wait_for_disconnects(1)
+        assert here.last_message.stop_reason == "aborted"
+
+        await here.send("still there?")
+        await here.until_shown("All is well.")
+        await here.until_idle()
+        assert "[ctx: " in here.app.status_source.fields().usage.label
+        session = here.app.runtime.log.header.id
+
+    server.play(Reply(text="Of course."))
+    async with screen(server, "-r", session[:8]) as here:
+        await here.until_shown("All is well.")
+        await here.send("do you remember?")
+        await here.until_shown("Of course.")
+        await here.until_idle()
+    sent = [message.get("content") for message in server.chats[-1].body["messages"]]
+    assert sent[-1] == "do you remember?"
+    assert "write greet.py" in sent
