@@ -7,9 +7,10 @@ from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.system_prompt import build_system_prompt
+from agent_tui.errors import AgentTuiError
 from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessage
-from agent_tui.providers.base import ModelRef, model_name
-from agent_tui.sessions.context import newest_model, newest_thinking_level
+from agent_tui.providers.base import ModelRef, is_loopback, model_name
+from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import Entry, Header, MessageEntry, as_thinking_level
 from agent_tui.sessions.log import SessionLog
 
@@ -23,6 +24,7 @@ def new_log(
         cwd=str(cwd),
         provider=model.provider,
         model_id=model.model_id,
+        base_url=model.base_url or None,
         thinking_level=thinking,
         launch_cwd=str(launch_cwd) if launch_cwd and launch_cwd != cwd else None,
     )
@@ -54,6 +56,33 @@ def converse(
     )
     _take_up_history(conversation, log.path_entries())
     return conversation
+
+
+def model_to_resume(
+    log: SessionLog, present: ModelRef, services: RuntimeServices
+) -> tuple[ModelRef, str]:
+    """The model a session goes on with, and what to tell the person (empty for nothing).
+
+    A session file may lead back to a server on this machine or to the one in the settings,
+    never to another address: it could come from anywhere.
+    """
+    name, settings = last_model_name(log), services.settings
+    base_url = newest_base_url(log.path_entries(), log.header)
+    if not name or (name, base_url) == (present.name, present.base_url):
+        return present, ""
+    if base_url:
+        if base_url == settings.base_url:
+            return ModelRef(name, base_url, settings.api_key_env), ""
+        if is_loopback(base_url):
+            return ModelRef(name, base_url), ""
+        return present, (
+            f"This session used {name} at {base_url}, which is not in your settings; "
+            f"going on with {present.name}."
+        )
+    try:
+        return services.resolve_model(name), ""
+    except AgentTuiError as error:
+        return present, f"{error} Going on with {present.name}."
 
 
 def last_model_name(log: SessionLog) -> str:

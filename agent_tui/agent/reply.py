@@ -51,6 +51,7 @@ class _TextDraft:
 class _ThinkingDraft:
     pieces: list[str] = field(default_factory=list[str])
     signature: str | None = None
+    is_redacted: bool = False
 
 
 class ReplyBuilder:
@@ -91,9 +92,9 @@ class ReplyBuilder:
                 if not isinstance(last, _TextDraft):
                     self._drafts.append(last := _TextDraft())
                 last.pieces.append(text)
-            case ThinkingChunk(text, signature):
-                if not isinstance(last, _ThinkingDraft) or last.signature is not None:
-                    self._drafts.append(last := _ThinkingDraft())
+            case ThinkingChunk(text, signature, redacted):
+                if not isinstance(last, _ThinkingDraft) or last.signature is not None or redacted:
+                    self._drafts.append(last := _ThinkingDraft(is_redacted=redacted))
                 last.pieces.append(text)
                 last.signature = signature
             case ToolCallChunk():
@@ -177,7 +178,9 @@ def _prose(draft: _TextDraft | _ThinkingDraft) -> list[AssistantContent]:
     if isinstance(draft, _ThinkingDraft):
         if not text and draft.signature is None:
             return []
-        return [ThinkingContent(thinking=text, signature=draft.signature)]
+        return [
+            ThinkingContent(thinking=text, signature=draft.signature, redacted=draft.is_redacted)
+        ]
     return [TextContent(text=text)] if text else []
 
 

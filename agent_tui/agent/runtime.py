@@ -15,6 +15,7 @@ from agent_tui.agent.opening import (
     converse,
     last_model_name,
     last_thinking_level,
+    model_to_resume,
     new_log,
     working_folder,
 )
@@ -251,8 +252,7 @@ class AgentRuntime:
             conversation.model = model
             conversation.model_info = self._services.model_info(model)
             if conversation.log.entries:
-                entry = ModelChangeEntry(provider=model.provider, model_id=model.model_id)
-                conversation.log.append(entry)
+                conversation.log.append(_model_change(model))
             else:
                 self._restart_empty_log()
         conversation.breaker = conversation.breaker.after_success()
@@ -279,8 +279,14 @@ class AgentRuntime:
         return (self._session_changed("renamed"),)
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
-        """Count again, off the event loop."""
-        return await self._conversation.refresh_usage()
+        """Count again, off the event loop, once the model's own server told its window."""
+        conversation = self._conversation
+        known = await self._services.learn_model(conversation.model)
+        changed: tuple[AgentEvent, ...] = ()
+        if known != conversation.model_info:
+            conversation.model_info = known
+            changed = (ModelChanged(conversation.model.name, known.window),)
+        return (*changed, *await conversation.refresh_usage())
 
     # Sessions
 
@@ -302,16 +308,13 @@ class AgentRuntime:
         """
         log = await asyncio.to_thread(self.store.open, ref, self.cwd)
         cwd, folder_note = working_folder(log, self.cwd)
-        notes = [folder_note, *log.warnings]
-        model, last_model = self.model, last_model_name(log)
-        if last_model and last_model != model.name and not keep_model:
-            try:
-                model = self._services.resolve_model(last_model)
-            except AgentTuiError as error:
-                notes.append(f"{error} Going on with {model.name}.")
+        model, model_note = self.model, ""
+        if not keep_model:
+            model, model_note = model_to_resume(log, self.model, self._services)
         events = await self._switch(log, cwd, model, last_thinking_level(log), "resumed")
-        if last_model and model.name != last_model and not log.is_read_only:
-            log.append(ModelChangeEntry(provider=model.provider, model_id=model.model_id))
+        if model.name != last_model_name(log) and not log.is_read_only:
+            log.append(_model_change(model))
+        notes = (folder_note, model_note, *log.warnings)
         return (*events, *(Notice("warning", note) for note in notes if note))
 
     async def aclose(self) -> None:
@@ -369,3 +372,9 @@ class AgentRuntime:
     def _session_changed(self, reason: SessionChangeReason) -> SessionChanged:
         log = self.log
         return SessionChanged(log.header.id, log.path, log.name, reason)
+
+
+def _model_change(model: ModelRef) -> ModelChangeEntry:
+    return ModelChangeEntry(
+        provider=model.provider, model_id=model.model_id, base_url=model.base_url or None
+    )

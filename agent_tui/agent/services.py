@@ -1,6 +1,6 @@
 """What a runtime is built from; made once by the composition root."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,8 @@ class RuntimeServices:
 
     Args:
         make_approvals: Builds the permission engine for a workspace and a mode.
-        model_info: Answers from settings, running servers and the built-in table.
+        model_info: Answers from settings, servers seen so far and the built-in table.
+        learn_model: The same after asking the model's own server, where it has one.
         resolve_model: A model by the name a person or a session file gives.
         user_config_dir: Where the person's own AGENTS.md is.
         output_dir: Where whole tool outputs are kept.
@@ -37,6 +38,7 @@ class RuntimeServices:
     settings: Settings
     make_approvals: Callable[[Path, PermissionMode], Approvals]
     model_info: Callable[[ModelRef], ModelInfo]
+    learn_model: Callable[[ModelRef], Awaitable[ModelInfo]]
     resolve_model: Callable[[str], ModelRef]
     user_config_dir: Path
     output_dir: Path

@@ -15,7 +15,7 @@ from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.session_root import session_root
 from agent_tui.compaction.service import CompactionService
 from agent_tui.config import LoadedSettings, PermissionMode, Settings, load_settings
-from agent_tui.errors import UsageError
+from agent_tui.errors import ConfigError, UsageError
 from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.demo import DEMO_MODEL, demo_reply, prepare_demo_folder
@@ -68,6 +68,7 @@ class Program:
     loaded: LoadedSettings
     resume: str | None
     keeps_model: bool
+    notices: tuple[str, ...]
 
     @property
     def has_model(self) -> bool:
@@ -98,9 +99,10 @@ def compose(arguments: Arguments, *, is_interactive: bool) -> Program:
     launch_cwd = _existing_folder(arguments.cwd or Path.cwd())
     catalog = ModelCatalog(settings, os.environ)
     store = SessionStore(session_root(settings), settings.durability)
-    cwd, model = launch_cwd, catalog.default_model() or NO_MODEL
     if arguments.is_demo:
-        cwd, model = _demo_folder(), DEMO_MODEL
+        cwd, model, model_problem = _demo_folder(), DEMO_MODEL, ""
+    else:
+        cwd, (model, model_problem) = launch_cwd, _first_model(arguments, catalog)
     provider = RoutedProvider(
         ProviderHost(
             log_path=paths.log_file(),
@@ -122,6 +124,7 @@ def compose(arguments: Arguments, *, is_interactive: bool) -> Program:
         loaded=loaded,
         resume=_session_to_open(arguments, store, launch_cwd),
         keeps_model=arguments.model is not None,
+        notices=(model_problem,) if model_problem else (),
     )
 
 
@@ -156,6 +159,7 @@ def _services(
         settings=settings,
         make_approvals=make_approvals,
         model_info=catalog.info,
+        learn_model=catalog.learn,
         resolve_model=catalog.resolve,
         user_config_dir=paths.user_config_dir(),
         output_dir=paths.user_cache_dir() / "outputs",
@@ -163,6 +167,20 @@ def _services(
         keeps_sessions=arguments.keeps_session,
         launch_cwd=launch_cwd,
     )
+
+
+def _first_model(arguments: Arguments, catalog: ModelCatalog) -> tuple[ModelRef, str]:
+    """The model to begin with, and what is wrong with the one in the settings.
+
+    Raises:
+        UsageError: the model named on the command line does not exist.
+    """
+    try:
+        return catalog.default_model() or NO_MODEL, ""
+    except ConfigError as error:
+        if arguments.model is not None:
+            raise UsageError(error.message, error.hint) from error
+        return NO_MODEL, str(error)
 
 
 def _session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str | None:

@@ -27,12 +27,15 @@ async def run_print(arguments: Arguments) -> int:
     program = compose(arguments, is_interactive=False)
     for problem in program.loaded.problems:
         print(f"agent-tui: setting left out: {problem}", file=sys.stderr)
+    for notice in program.notices:
+        print(f"agent-tui: {notice}", file=sys.stderr)
     for rule in program.runtime.approvals.problems:
         print(f"agent-tui: permission rule left out: {rule}", file=sys.stderr)
     try:
         await _open_session(program)
         if not program.has_model:
             raise UsageError(_NO_MODEL, _NO_MODEL_HINT)
+        await program.runtime.refresh_usage()
         return await _print_until_signal(program, prompt, arguments)
     finally:
         await program.runtime.aclose()

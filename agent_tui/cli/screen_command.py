@@ -62,6 +62,7 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
         close=program.provider.aclose,
         settings=program.loaded.settings,
         problems=program.loaded.problems,
+        notices=program.notices,
         first_prompt=arguments.prompt,
         resume=program.resume or "",
         opens_picker=program.resume == "",

@@ -25,6 +25,7 @@ from agent_tui.sessions.entries import (
     CustomEntry,
     CustomMessageEntry,
     Entry,
+    Header,
     LabelEntry,
     MessageEntry,
     ModelChangeEntry,
@@ -216,6 +217,14 @@ def newest_model(path: Sequence[Entry]) -> tuple[str, str]:
         if isinstance(entry, ModelChangeEntry):
             return entry.provider, entry.model_id
     return "", ""
+
+
+def newest_base_url(path: Sequence[Entry], header: Header) -> str:
+    """Address of the server that the newest model on `path` is asked at; empty for its own."""
+    for entry in reversed(path):
+        if isinstance(entry, ModelChangeEntry):
+            return entry.base_url or ""
+    return header.base_url or ""
 
 
 def newest_thinking_level(path: Sequence[Entry]) -> str:

@@ -88,6 +88,8 @@ class Header(Stored):
     cwd: str = ""
     provider: str = ""
     model_id: str = ""
+    base_url: str | None = None
+    """Address of the person's own server, for a model that is not asked under its usual one."""
     thinking_level: ThinkingLevel = "off"
     parent_session: str | None = None
     compaction: Carryover | None = None
@@ -115,6 +117,7 @@ class ModelChangeEntry(_Entry):
     type: Literal["model_change"] = "model_change"
     provider: str = ""
     model_id: str = ""
+    base_url: str | None = None
 
 
 class ThinkingLevelChangeEntry(_Entry):

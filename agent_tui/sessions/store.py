@@ -8,7 +8,7 @@ from pathlib import Path
 from agent_tui.config import Durability
 from agent_tui.errors import SessionError
 from agent_tui.paths import cwd_slug, make_private_dir
-from agent_tui.sessions.context import newest_model, newest_thinking_level
+from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
     Carryover,
     Entry,
@@ -66,6 +66,7 @@ class SessionStore:
             cwd=str(cwd) if cwd else before.cwd,
             provider=provider,
             model_id=model_id,
+            base_url=newest_base_url(path, before) or None,
             thinking_level=level,
             parent_session=str(parent.path) if parent.path else before.id,
             compaction=carryover,

@@ -14,7 +14,7 @@ from agent_tui.ui.styled_lines import Line, clip, padded, prefixed, wrap
 
 RowKind: TypeAlias = Literal["added", "removed", "unchanged", "gap", "file"]
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _SIGNS = {"added": "+", "removed": "-", "unchanged": " "}
 
 
@@ -51,31 +51,35 @@ def diff_lines(rows: Sequence[DiffRow], width: int, palette: Palette) -> list[Li
 
 
 def _rows(diff: str) -> Iterator[DiffRow]:
-    old = new = 0
-    in_hunk = False
-    for line in clip(diff).splitlines():
-        if (match := _HUNK.match(line)) is not None:
-            old, new = int(match[1]), int(match[2])
+    old = new = old_end = new_end = 0
+    for line in clip(diff).split("\n"):
+        if old < old_end or new < new_end:
+            row = _hunk_row(line, old, new)
+            if row is not None:
+                yield row
+                old += row.kind != "added"
+                new += row.kind != "removed"
+        elif (match := _HUNK.match(line)) is not None:
+            old, new = int(match[1]), int(match[3])
+            old_end, new_end = old + int(match[2] or 1), new + int(match[4] or 1)
             yield DiffRow("gap", line[match.end() :].strip())
-            in_hunk = True
-        elif not in_hunk and line.startswith(("--- ", "diff ", "index ")):
-            continue
-        elif not in_hunk and line.startswith("+++ "):
+        elif line.startswith("+++ "):
             yield DiffRow("file", line[4:].split("\t")[0])
-        elif in_hunk and line.startswith("diff --git "):
-            in_hunk = False
-        elif line.startswith("\\"):
-            continue
-        elif in_hunk and line.startswith("+"):
-            yield DiffRow("added", line[1:], new)
-            new += 1
-        elif in_hunk and line.startswith("-"):
-            yield DiffRow("removed", line[1:], old)
-            old += 1
-        else:
-            text = line.removeprefix(" ") if in_hunk else line
-            yield DiffRow("unchanged", text, new if in_hunk else None)
-            old, new = old + 1, new + 1
+        elif line and not line.startswith(("--- ", "diff ", "index ", "\\")):
+            yield DiffRow("unchanged", line)
+
+
+def _hunk_row(line: str, old: int, new: int) -> DiffRow | None:
+    """A line inside a hunk; None for the remark that a file ends without a newline."""
+    match line[:1]:
+        case "+":
+            return DiffRow("added", line[1:], new)
+        case "-":
+            return DiffRow("removed", line[1:], old)
+        case "\\":
+            return None
+        case _:
+            return DiffRow("unchanged", line.removeprefix(" "), new)
 
 
 def _draw(row: DiffRow, digits: int, width: int, palette: Palette, *, is_first: bool) -> list[Line]:

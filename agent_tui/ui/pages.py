@@ -145,16 +145,7 @@ def permissions_page(runtime: "AgentRuntime") -> Page:
     modes = tuple(
         (("● " if mode == runtime.permission_mode else "  ") + mode, text) for mode, text in _MODES
     )
-    rules = runtime.settings.permissions
-    rows = [
-        (decision, rule)
-        for decision, written in (
-            ("deny", rules.deny),
-            ("ask", rules.ask),
-            ("allow", rules.allow),
-        )
-        for rule in written
-    ]
+    rows = [(rule.decision, str(rule)) for rule in runtime.approvals.rules]
     if not rows:
         rows = [("none", "Rules go into config.toml, or are made when an approval is answered.")]
     return Page(

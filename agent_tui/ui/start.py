@@ -36,7 +36,7 @@ def welcome_block(options: UiOptions) -> WelcomeBlock:
 async def begin(app: "AgentApp") -> None:
     """Everything that must not keep the first key waiting."""
     options = app.options
-    app.run_worker(options.warm(), group="warm", exit_on_error=False)
+    app.run_worker(options.warm, group="warm", exit_on_error=False)
     if not options.resume:
         app.view.redraw()
     for problem in options.problems:

@@ -48,6 +48,19 @@ def test_a_signature_closes_its_thinking_block():
     ]
 
 
+def test_a_redacted_block_stays_one_of_its_own():
+    reply = build(
+        ThinkingChunk("seen"),
+        ThinkingChunk("", "encrypted", redacted=True),
+        ThinkingChunk("more", "s"),
+        FinishChunk("stop"),
+    ).finished()
+    kinds = [
+        (p.thinking, p.redacted) for p in reply.message.content if isinstance(p, ThinkingContent)
+    ]
+    assert kinds == [("seen", False), ("", True), ("more", False)]
+
+
 def test_call_ids_used_before_are_replaced():
     reply = build(
         ToolCallChunk(0, "same", "ls", "{}"),

@@ -205,6 +205,22 @@ async def test_resuming_takes_up_the_model_the_name_and_the_plan(stage):
     assert again.log.name == "the plan"
 
 
+async def test_a_session_leads_back_to_a_server_on_this_machine_but_to_no_other(stage):
+    async def model_after_resuming(base_url):
+        runtime = stage.runtime([LONG_REPLY])
+        runtime.set_model(ModelRef("openai/qwen", base_url))
+        await talk(runtime, "one")
+        await runtime.aclose()
+        again = stage.runtime([])
+        await again.open_session(runtime.log.header.id)
+        await again.aclose()
+        return again.model
+
+    local = "http://127.0.0.1:8080/v1"
+    assert await model_after_resuming(local) == ModelRef("openai/qwen", local)
+    assert (await model_after_resuming("https://elsewhere.example/v1")).name == "scripted/test"
+
+
 async def test_a_new_session_leaves_the_old_one_whole(stage):
     runtime = stage.runtime([LONG_REPLY])
     await talk(runtime, "one")

@@ -135,9 +135,7 @@ async def probing(report: Report, name: str, *, is_goal: bool = True):
     gaps = sorted(probe.gaps_ms)
     p99 = gaps[int(len(gaps) * 0.99)]
     own = max(probe.own_ms)
-    report.gaps.append(
-        Measurement(name, round(gaps[-1], 1), round(p99, 1), round(own, 1), is_goal)
-    )
+    report.gaps.append(Measurement(name, round(gaps[-1], 1), round(p99, 1), round(own, 1), is_goal))
 
 
 def conversation(turns: int) -> list[Block]:
@@ -267,7 +265,7 @@ def print_table(report: Report) -> None:
 
 def main() -> int:
     """Measure, print, and say by the exit code whether the goals are met."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Event-loop gaps of a long chat.")
     parser.add_argument("--turns", type=int, default=1_000)
     parser.add_argument("--seconds", type=float, default=10.0, help="of streaming")
     parser.add_argument("--json", type=Path, help="write the report here, too")

@@ -2,41 +2,28 @@
 
 import asyncio
 import json
-import os
-import signal
-import sys
-from asyncio.subprocess import PIPE
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 
-import psutil
 import pytest
 
 from agent_tui.messages import (
-    AssistantMessage,
-    TextContent,
-    ThinkingContent,
-    ToolCall,
-    ToolResultMessage,
-    ToolSpec,
     UserMessage,
 )
 from agent_tui.providers.base import (
-    Chunk,
     FaultKind,
     FinishChunk,
     ModelRef,
     ModelRequest,
-    ProviderError,
     TextChunk,
     ThinkingChunk,
-    ToolCallChunk,
     UsageChunk,
 )
 from agent_tui.providers.host import ProviderHost
 from tests.providers.conftest import IMPATIENCE_S, SECRET
+from tests.providers.requests import arguments_by_index, collect, failing, request_to, text_of
 from tests.support.openai_server import (
     Answer,
     Call,
@@ -56,41 +43,6 @@ from tests.support.openai_server import (
 from tests.support.wire_rules import openai_problems
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-READ = ToolSpec(name="read", description="Read a file.", parameters={"type": "object"})
-
-
-def request_to(server: OpenAiServer, text: str = "hello", *, key: str = "THE_KEY") -> ModelRequest:
-    """A request with a tool to a model of `server`'s."""
-    return ModelRequest(
-        model=ModelRef("some-model", server.base_url, key),
-        system="Be brief.",
-        messages=(UserMessage(content=text),),
-        tools=(READ,),
-    )
-
-
-async def collect(host: ProviderHost, request: ModelRequest) -> list[Chunk]:
-    """Everything a request yields."""
-    async with aclosing(host.stream(request)) as chunks:
-        return [chunk async for chunk in chunks]
-
-
-async def failing(host: ProviderHost, request: ModelRequest) -> tuple[list[Chunk], ProviderError]:
-    """What a request yields before it fails, and how it fails."""
-    received: list[Chunk] = []
-    try:
-        async with aclosing(host.stream(request)) as chunks:
-            async for chunk in chunks:
-                received.append(chunk)
-    except ProviderError as error:
-        return received, error
-    pytest.fail(f"the request did not fail but gave {received}")
-
-
-def text_of(chunks: list[Chunk]) -> str:
-    """All visible text."""
-    return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextChunk))
 
 
 async def test_litellm_takes_a_request_with_tools(host: ProviderHost) -> None:
@@ -356,217 +308,3 @@ async def test_a_server_of_ones_own_never_gets_a_key_that_was_not_named_for_it(
     server.play(Reply(text="x"))
     await collect(host, request_to(server, key=""))
     assert SECRET not in json.dumps(server.chats[0].headers)
-
-
-async def test_anthropic_gets_cached_prefixes_and_its_signed_thinking_back(
-    host: ProviderHost, server: OpenAiServer
-) -> None:
-    server.pages["/v1/messages"] = Failure(200, ANTHROPIC_STREAM, content_type="text/event-stream")
-    thinking = ThinkingContent(thinking="hm", signature="c2ln")
-    messages = (
-        UserMessage(content="hello"),
-        AssistantMessage(
-            content=(thinking, TextContent(text="Look."), ToolCall(id="toolu_1", name="read")),
-            provider="anthropic",
-            model="claude-sonnet-4-5",
-        ),
-        ToolResultMessage(
-            tool_call_id="toolu_1", tool_name="read", content=(TextContent(text="1"),)
-        ),
-    )
-    request = ModelRequest(
-        ModelRef("anthropic/claude-sonnet-4-5", server.base_url.removesuffix("/v1"), "THE_KEY"),
-        "Be brief.",
-        messages,
-        (READ,),
-        thinking="low",
-    )
-    chunks = await collect(host, request)
-    body = server.requests[0].body
-    assert body["system"][0]["cache_control"] == {"type": "ephemeral"}
-    assert body["messages"][1]["content"][0] == {
-        "type": "thinking",
-        "thinking": "hm",
-        "signature": "c2ln",
-    }
-    assert body["thinking"]["type"] == "enabled"
-    assert body["max_tokens"] > 8_000
-    thoughts = [chunk for chunk in chunks if isinstance(chunk, ThinkingChunk)]
-    signed, redacted = thoughts[:-1], thoughts[-1]
-    assert "".join(chunk.text for chunk in signed) == "let me think"
-    assert [c.signature for c in signed if c.signature is not None] == ["c2lnbmVk"]
-    assert redacted == ThinkingChunk("", "b3BhcXVl", redacted=True)
-    assert text_of(chunks) == "Hi."
-    assert chunks[-1] == FinishChunk("stop")
-    assert isinstance(chunks[-2], UsageChunk)
-    usage = chunks[-2].usage
-    assert (usage.input, usage.cache_read, usage.cache_write, usage.output) == (5, 90, 10, 6)
-
-
-async def test_an_anthropic_stream_without_its_end_is_an_interruption(
-    host: ProviderHost, server: OpenAiServer
-) -> None:
-    cut = ANTHROPIC_STREAM[: ANTHROPIC_STREAM.index("event: message_delta")]
-    server.pages["/v1/messages"] = Failure(200, cut, content_type="text/event-stream")
-    address = server.base_url.removesuffix("/v1")
-    request = ModelRequest(
-        ModelRef("anthropic/claude-sonnet-4-5", address, "THE_KEY"), "", (UserMessage(content="x"),)
-    )
-    received, error = await failing(host, request)
-    assert text_of(received) == "Hi."
-    assert error.kind == "interrupted"
-
-
-async def test_a_killed_process_is_replaced_once_when_nothing_had_come(
-    host: ProviderHost, server: OpenAiServer
-) -> None:
-    server.play(NoHeaders(), Reply(text="second try"))
-    task = asyncio.create_task(collect(host, request_to(server)))
-    assert await asyncio.to_thread(server.wait_for_requests, 1)
-    first_pid = host.pid
-    assert first_pid is not None
-    os.kill(first_pid, signal.SIGKILL)
-    assert text_of(await task) == "second try"
-    assert host.pid != first_pid
-
-
-async def test_a_process_killed_in_mid_stream_is_a_crash_and_the_next_request_works(
-    host: ProviderHost, server: OpenAiServer
-) -> None:
-    server.play(Reply(text="so far", ending="hold"), Reply(text="alive"))
-    stream = host.stream(request_to(server))
-    async with aclosing(stream):
-        await anext(stream)
-        assert host.pid is not None
-        os.kill(host.pid, signal.SIGKILL)
-        with pytest.raises(ProviderError) as raised:
-            async for _ in stream:
-                pass
-    assert raised.value.kind == "crashed"
-    assert text_of(await collect(host, request_to(server))) == "alive"
-
-
-async def test_closing_leaves_no_process(tmp_path: Path, worker_environ: dict[str, str]) -> None:
-    host = ProviderHost(log_path=tmp_path / "log", idle_timeout_s=5, environ=worker_environ)
-    host.start()
-    while host.pid is None:
-        await asyncio.sleep(0)
-    pid = host.pid
-    await host.aclose()
-    assert not psutil.pid_exists(pid)
-    assert host.pid is None
-
-
-async def test_a_process_whose_parent_was_killed_ends_by_itself(
-    tmp_path: Path, worker_environ: dict[str, str]
-) -> None:
-    parent = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", PARENT, str(tmp_path / "log"), env=worker_environ, stdout=PIPE
-    )
-    assert parent.stdout is not None
-    worker = psutil.Process(int(await parent.stdout.readline()))
-    parent.kill()
-    await parent.wait()
-    await asyncio.to_thread(worker.wait, 20)
-    assert not worker.is_running()
-
-
-async def test_only_this_machine_is_ever_connected_to(
-    host: ProviderHost, server: OpenAiServer, connections: Path
-) -> None:
-    server.play(Reply(text="x"))
-    await collect(host, request_to(server))
-    addresses = set(connections.read_text(encoding="utf-8").split())
-    assert addresses == {"127.0.0.1"}
-
-
-PARENT = """
-import asyncio, os, sys
-from pathlib import Path
-from agent_tui.providers.host import ProviderHost
-
-async def main():
-    host = ProviderHost(log_path=Path(sys.argv[1]), idle_timeout_s=5, environ=os.environ)
-    host.start()
-    while host.pid is None:
-        await asyncio.sleep(0)
-    print(host.pid, flush=True)
-    await asyncio.sleep(60)
-
-asyncio.run(main())
-"""
-
-ANTHROPIC_STREAM = "".join(
-    f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
-    for event in (
-        {
-            "type": "message_start",
-            "message": {
-                "id": "msg_1",
-                "type": "message",
-                "role": "assistant",
-                "model": "claude-sonnet-4-5",
-                "content": [],
-                "usage": {
-                    "input_tokens": 5,
-                    "cache_read_input_tokens": 90,
-                    "cache_creation_input_tokens": 10,
-                    "output_tokens": 1,
-                },
-            },
-        },
-        {
-            "type": "content_block_start",
-            "index": 0,
-            "content_block": {"type": "thinking", "thinking": "", "signature": ""},
-        },
-        {
-            "type": "content_block_delta",
-            "index": 0,
-            "delta": {"type": "thinking_delta", "thinking": "let me "},
-        },
-        {
-            "type": "content_block_delta",
-            "index": 0,
-            "delta": {"type": "thinking_delta", "thinking": "think"},
-        },
-        {
-            "type": "content_block_delta",
-            "index": 0,
-            "delta": {"type": "signature_delta", "signature": "c2lnbmVk"},
-        },
-        {"type": "content_block_stop", "index": 0},
-        {
-            "type": "content_block_start",
-            "index": 1,
-            "content_block": {"type": "redacted_thinking", "data": "b3BhcXVl"},
-        },
-        {"type": "content_block_stop", "index": 1},
-        {
-            "type": "content_block_start",
-            "index": 2,
-            "content_block": {"type": "text", "text": ""},
-        },
-        {
-            "type": "content_block_delta",
-            "index": 2,
-            "delta": {"type": "text_delta", "text": "Hi."},
-        },
-        {"type": "content_block_stop", "index": 2},
-        {
-            "type": "message_delta",
-            "delta": {"stop_reason": "end_turn", "stop_sequence": None},
-            "usage": {"output_tokens": 6},
-        },
-        {"type": "message_stop"},
-    )
-)
-
-
-def arguments_by_index(chunks: list[Chunk]) -> dict[int, object]:
-    """The parsed arguments of each call."""
-    texts: dict[int, str] = {}
-    for chunk in chunks:
-        if isinstance(chunk, ToolCallChunk):
-            texts[chunk.index] = texts.get(chunk.index, "") + chunk.arguments_json
-    return {index: json.loads(text) for index, text in texts.items()}

@@ -5,9 +5,10 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from agent_tui.agent.approval import Approvals
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.gate import ApprovalAnswer
-from agent_tui.config import CompactionSettings, PermissionMode, Settings
+from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
 from agent_tui.errors import SessionError
 from agent_tui.events import (
     AgentEvent,
@@ -79,7 +80,12 @@ class FakeRuntime:
         self.cwd = cwd or root
         self.store = SessionStore(root / "sessions")
         self.settings = Settings()
-        self.permission_mode: PermissionMode = "ask"
+        self.approvals = Approvals(
+            mode="ask",
+            rules=PermissionSettings(allow=("bash(git status)",), deny=("bash(git push *)",)),
+            workspace=self.cwd,
+            project_rules_file=root / "rules.json",
+        )
         self.context_files = ()
         self.toolbox = _Toolbox()
         self.submitted: list[str] = []
@@ -96,6 +102,10 @@ class FakeRuntime:
     @property
     def real(self) -> "AgentRuntime":
         return cast("AgentRuntime", self)
+
+    @property
+    def permission_mode(self) -> PermissionMode:
+        return self.approvals.mode
 
     @property
     def model(self) -> ModelRef:
@@ -180,9 +190,7 @@ class FakeRuntime:
         async for event in self._activity("compaction"):
             yield event
 
-    async def run_bash(
-        self, command: str, *, in_context: bool
-    ) -> AsyncGenerator[AgentEvent, None]:
+    async def run_bash(self, command: str, *, in_context: bool) -> AsyncGenerator[AgentEvent, None]:
         self.commands.append((command, in_context))
         async for event in self._activity("bash"):
             yield event
@@ -215,7 +223,7 @@ class FakeRuntime:
         self.conversation = self._converse()
         return (self._changed("new"), ContextChanged(self.usage))
 
-    async def open_session(self, ref: str) -> tuple[AgentEvent, ...]:
+    async def open_session(self, ref: str, *, keep_model: bool = False) -> tuple[AgentEvent, ...]:
         self.opened.append(ref)
         log = await asyncio.to_thread(self.store.open, ref, self.cwd)
         self.conversation.log = log
@@ -235,7 +243,7 @@ class FakeRuntime:
         return (Notice("info", f"Thinking: {level}"),)
 
     def set_permission_mode(self, mode: PermissionMode) -> None:
-        self.permission_mode = mode
+        self.approvals.mode = mode
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
         return ()
@@ -253,7 +261,9 @@ class FakeRuntime:
 
     def _converse(self) -> Conversation:
         header = Header(
-            cwd=str(self.cwd), provider="anthropic", model_id="claude-sonnet",
+            cwd=str(self.cwd),
+            provider="anthropic",
+            model_id="claude-sonnet",
             timestamp="2026-03-04T10:00:00.000Z",
         )
         return Conversation(

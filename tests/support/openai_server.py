@@ -20,141 +20,49 @@ import socket
 import struct
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 
-Ending: TypeAlias = Literal["whole", "hold", "hang", "close", "reset", "half", "broken", "error"]
-"""What happens after the last piece of a reply and before its finish reason:
+from tests.support.openai_script import (
+    Answer,
+    Call,
+    Ending,
+    Failure,
+    NoHeaders,
+    RecordedRequest,
+    Reply,
+    ScriptItem,
+    bad_gateway,
+    bad_key,
+    chunk,
+    closing_events,
+    context_overflow,
+    failure,
+    no_such_model,
+    opening_events,
+    out_of_quota,
+    overloaded,
+    rate_limited,
+)
 
-``whole``  nothing: finish reason, usage and ``[DONE]`` follow
-``hold``   silence until `OpenAiServer.release`, then as ``whole``
-``hang``   silence until the client hangs up
-``close``  an orderly end of the body: no finish reason, no ``[DONE]``
-``reset``  the connection is reset (RST)
-``half``   half of an event, then an orderly end of the connection, not of the body
-``broken`` an event that is not JSON
-``error``  an error event, as gateways send after the headers are gone
-"""
-
-
-@dataclass(frozen=True)
-class Call:
-    """A tool call. `arguments` may be text, to send what is not JSON; `pieces` splits it."""
-
-    name: str
-    arguments: Mapping[str, Any] | str = field(default_factory=dict)
-    id: str = ""
-    pieces: int = 3
-    index: int | None = None
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A streamed reply. `text` as a tuple is sent in exactly these pieces, a string by words.
-
-    `finish=""` leaves the finish reason out, ``None`` derives it; `usage` is prompt and
-    completion tokens, ``None`` sends none. `raw_events` are sent as they are, after the text.
-    """
-
-    text: str | tuple[str, ...] = ""
-    thinking: str = ""
-    tool_calls: tuple[Call, ...] = ()
-    finish: str | None = None
-    usage: tuple[int, int] | None = (11, 7)
-    cached_tokens: int = 0
-    ending: Ending = "whole"
-    done: bool = True
-    newline: str = "\n"
-    comments: bool = False
-    delay_s: float = 0.0
-    raw_events: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Failure:
-    """An answer in one piece: a refusal or, among `OpenAiServer.pages`, any page."""
-
-    status: int
-    body: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    content_type: str = "application/json"
-
-
-@dataclass(frozen=True)
-class NoHeaders:
-    """Nothing comes back at all until the client hangs up (or, with `reset`, it is reset)."""
-
-    reset: bool = False
-
-
-Answer: TypeAlias = Reply | Failure | NoHeaders
-ScriptItem: TypeAlias = "Answer | Callable[[RecordedRequest], Answer]"
-
-
-@dataclass(frozen=True)
-class RecordedRequest:
-    """One request as it arrived; header names in lower case."""
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    body: Any
-
-
-def failure(
-    status: int, message: str, *, code: str = "", kind: str = "", **headers: str
-) -> Failure:
-    """A failure in OpenAI's JSON; `headers` with underscores for dashes."""
-    error = {"message": message, "type": kind or "error", "code": code or None, "param": None}
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Failure(status, json.dumps({"error": error}), named)
-
-
-def rate_limited(retry_after: str = "") -> Failure:
-    """A 429 that passes; `retry_after` in seconds or as an HTTP date."""
-    headers = {"retry_after": retry_after} if retry_after else {}
-    text = "Rate limit reached for requests: 500 requests per minute. Please try again later."
-    return failure(429, text, code="rate_limit_exceeded", kind="requests", **headers)
-
-
-def out_of_quota() -> Failure:
-    """A 429 that waiting does not help."""
-    text = "You exceeded your current quota, please check your plan and billing details."
-    return failure(429, text, code="insufficient_quota", kind="insufficient_quota")
-
-
-def context_overflow(limit: int = 8192, asked: int = 9000) -> Failure:
-    """The request is larger than the model's window, in OpenAI's words."""
-    text = (
-        f"This model's maximum context length is {limit} tokens. However, your messages "
-        f"resulted in {asked} tokens. Please reduce the length of the messages."
-    )
-    return failure(400, text, code="context_length_exceeded", kind="invalid_request_error")
-
-
-def bad_key() -> Failure:
-    """A 401."""
-    text = "Incorrect API key provided. You can find your API key at your account page."
-    return failure(401, text, code="invalid_api_key", kind="invalid_request_error")
-
-
-def no_such_model(name: str = "nope") -> Failure:
-    """A 404."""
-    text = f"The model `{name}` does not exist or you do not have access to it."
-    return failure(404, text, code="model_not_found", kind="invalid_request_error")
-
-
-def bad_gateway() -> Failure:
-    """A 502 as a proxy sends it: a page of HTML."""
-    page = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
-    return Failure(502, page, content_type="text/html")
-
-
-def overloaded() -> Failure:
-    """A 529."""
-    return failure(529, "Overloaded", kind="overloaded_error")
+__all__ = [
+    "Answer",
+    "Call",
+    "Ending",
+    "Failure",
+    "NoHeaders",
+    "OpenAiServer",
+    "RecordedRequest",
+    "Reply",
+    "bad_gateway",
+    "bad_key",
+    "context_overflow",
+    "failure",
+    "no_such_model",
+    "out_of_quota",
+    "overloaded",
+    "rate_limited",
+]
 
 
 class OpenAiServer:
@@ -313,7 +221,7 @@ class OpenAiServer:
         )
         watch = asyncio.create_task(reader.read(1))  # returns at end of file: the client left
         try:
-            for event in _pieces(reply, request):
+            for event in opening_events(reply, request):
                 await _send_event(writer, event, reply)
                 if watch.done():
                     raise ConnectionResetError
@@ -345,7 +253,7 @@ class OpenAiServer:
                 _reset(writer)
                 return
             case "half":
-                event = json.dumps(_chunk(request, {"content": "never complete"}))
+                event = json.dumps(chunk(request, {"content": "never complete"}))
                 _write_chunk(writer, f"data: {event[: len(event) // 2]}")
                 await writer.drain()
                 return
@@ -361,7 +269,7 @@ class OpenAiServer:
                 await _send_event(writer, json.dumps(error), reply)
             case "whole":
                 pass
-        for event in _closing_events(reply, request):
+        for event in closing_events(reply, request):
             await _send_event(writer, event, reply)
         writer.write(b"0\r\n\r\n")
         await writer.drain()
@@ -418,68 +326,3 @@ def _reset(writer: asyncio.StreamWriter) -> None:
 def _write_chunk(writer: asyncio.StreamWriter, text: str) -> None:
     raw = text.encode()
     writer.write(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
-
-
-def _pieces(reply: Reply, request: RecordedRequest) -> list[str]:
-    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"reasoning_content": piece} for piece in _words(reply.thinking)]
-    text = _words(reply.text) if isinstance(reply.text, str) else list(reply.text)
-    deltas += [{"content": piece} for piece in text]
-    for number, call in enumerate(reply.tool_calls):
-        deltas += [{"tool_calls": [piece]} for piece in _call_pieces(call, number)]
-    return [json.dumps(_chunk(request, delta)) for delta in deltas] + list(reply.raw_events)
-
-
-def _call_pieces(call: Call, number: int) -> list[dict[str, Any]]:
-    index = number if call.index is None else call.index
-    written = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-    size = max(1, -(-len(written) // call.pieces))
-    head = {
-        "index": index,
-        "id": call.id or f"call_{number}",
-        "type": "function",
-        "function": {"name": call.name, "arguments": ""},
-    }
-    rest = [
-        {"index": index, "function": {"arguments": written[at : at + size]}}
-        for at in range(0, len(written), size)
-    ]
-    return [head, *rest]
-
-
-def _closing_events(reply: Reply, request: RecordedRequest) -> list[str]:
-    events: list[str] = []
-    finish = reply.finish
-    if finish is None:
-        finish = "tool_calls" if reply.tool_calls else "stop"
-    if finish:
-        events.append(json.dumps(_chunk(request, {}, finish)))
-    if reply.usage is not None:
-        prompt, completion = reply.usage
-        chunk = _chunk(request, {})
-        chunk["choices"] = []
-        chunk["usage"] = {
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": prompt + completion,
-            "prompt_tokens_details": {"cached_tokens": reply.cached_tokens},
-        }
-        events.append(json.dumps(chunk))
-    return [*events, "[DONE]"] if reply.done else events
-
-
-def _chunk(
-    request: RecordedRequest, delta: dict[str, Any], finish: str | None = None
-) -> dict[str, Any]:
-    return {
-        "id": "chatcmpl-scripted",
-        "object": "chat.completion.chunk",
-        "created": 1_700_000_000,
-        "model": str((request.body or {}).get("model", "")),
-        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
-    }
-
-
-def _words(text: str) -> list[str]:
-    """`text` cut after each space, so that the pieces join to the whole."""
-    return [word + " " for word in text.split(" ")[:-1]] + [text.split(" ")[-1]] if text else []

@@ -59,6 +59,9 @@ class SmallModels:
     def info(self, ref: ModelRef) -> ModelInfo:
         return ModelInfo(ref.name, self._window, 1_000)
 
+    async def learn(self, ref: ModelRef) -> ModelInfo:
+        return self.info(ref)
+
     def resolve(self, name: str) -> ModelRef:
         return ModelRef(name)
 
@@ -97,6 +100,7 @@ class Stage:
             settings=settings,
             make_approvals=self._approvals(settings, is_interactive),
             model_info=models.info,
+            learn_model=models.learn,
             resolve_model=models.resolve,
             user_config_dir=self.folder / "config",
             output_dir=self.folder / "outputs",

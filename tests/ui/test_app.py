@@ -1,4 +1,3 @@
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -8,9 +7,6 @@ from agent_tui.events import (
     ApprovalRequest,
     ApprovalRequested,
     ApprovalResolved,
-    CompactionFailed,
-    CompactionProgress,
-    CompactionStarted,
     ContextChanged,
     ReplyFinished,
     ReplyStarted,
@@ -21,23 +17,16 @@ from agent_tui.events import (
 )
 from agent_tui.messages import (
     AssistantMessage,
-    BashExecutionMessage,
     TextContent,
-    ToolCall,
     ToolResultMessage,
-    UserMessage,
 )
 from agent_tui.tokens import ContextUsage
-from agent_tui.ui.options import KeyChoice, FirstRun
 from agent_tui.ui.transcript import (
     AssistantBlock,
-    BashBlock,
-    SummaryBlock,
     ToolBlock,
     UserBlock,
     WelcomeBlock,
 )
-from tests.support.fake_runtime import LOCAL, MODEL, OTHER, FakeModels, FakeRuntime
 from tests.ui.app_support import running_app
 
 
@@ -136,7 +125,9 @@ async def test_a_tool_is_shown_from_its_start_to_its_result(tmp_path: Path):
         assert isinstance(block, ToolBlock)
         assert block.status == "running"
         result = ToolResultMessage(
-            tool_call_id="c1", tool_name="read", content=(TextContent(text="1 x"),),
+            tool_call_id="c1",
+            tool_name="read",
+            content=(TextContent(text="1 x"),),
             details={"summary": "1 line"},
         )
         ui.runtime.feed(ToolFinished("e3", "c1", result))
@@ -147,8 +138,14 @@ async def test_a_tool_is_shown_from_its_start_to_its_result(tmp_path: Path):
 
 
 REQUEST = ApprovalRequest(
-    id="r1", call_id="c1", tool_name="bash", title="git push", body="git push origin main",
-    body_kind="command", reason="Commands ask in this mode.", session_rule="bash(git push *)",
+    id="r1",
+    call_id="c1",
+    tool_name="bash",
+    title="git push",
+    body="git push origin main",
+    body_kind="command",
+    reason="Commands ask in this mode.",
+    session_rule="bash(git push *)",
 )
 
 
@@ -167,9 +164,7 @@ async def test_keys_typed_as_an_approval_appears_go_into_the_draft(tmp_path: Pat
 @pytest.mark.parametrize(
     ("key", "choice"), [("y", "once"), ("a", "session"), ("p", "project"), ("n", "no")]
 )
-async def test_after_a_pause_a_key_answers_and_the_draft_survives(
-    tmp_path: Path, key: str, choice
-):
+async def test_after_a_pause_a_key_answers_and_the_draft_survives(tmp_path: Path, key: str, choice):
     async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
         await ui.send("go")
         await ui.write("my draft")

@@ -72,7 +72,10 @@ class BashBlock:
 
 @dataclass(frozen=True, slots=True)
 class SummaryBlock:
-    """A compaction: one line, its Markdown summary when expanded."""
+    """A compaction: one line, its Markdown summary when expanded.
+
+    With no `tokens_before` it is another summary (of a branch), and `note` is its title.
+    """
 
     summary: str
     tokens_before: int

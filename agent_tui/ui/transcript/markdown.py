@@ -21,7 +21,9 @@ _BULLETS = ("•", "◦", "▪")
 
 def markdown_parser() -> MarkdownIt:
     """CommonMark with tables and strike-through; HTML is shown as it is written."""
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    return MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(
+        ["table", "strikethrough"]
+    )
 
 
 class MarkdownPainter:

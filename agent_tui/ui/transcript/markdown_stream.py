@@ -1,13 +1,14 @@
 """Markdown that arrives in pieces: what is finished is drawn once, only the tail again."""
 
 import re
+from collections import deque
 from collections.abc import Iterator
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from agent_tui.ui.sanitise import safe_text
-from agent_tui.ui.styled_lines import BLANK, Line
+from agent_tui.ui.styled_lines import BLANK, MAX_LINE_CHARS, Line
 from agent_tui.ui.transcript.markdown import MarkdownPainter
 
 MAX_TAIL_CHARS = 16_000
@@ -38,7 +39,10 @@ class MarkdownStream:
         self._tail_rows: list[Line] = []
         self._tail = ""
         self._arrived: list[str] = []
+        self._pieces: deque[str] = deque()
         self._undecided = ""
+        self._line_chars = 0
+        self._overflow = 0
         self._gap_before_tail = False
 
     @property
@@ -54,7 +58,8 @@ class MarkdownStream:
         """All rows for the text so far. With `is_end` no more text will come."""
         for _ in self.steps():
             pass
-        self._advance(is_end=is_end)
+        last = self._pieces.popleft() if self._pieces else ""
+        self._advance(last + self._overflow_note() if is_end else last, is_end=is_end)
         return [*self._finished, *self._tail_rows]
 
     def steps(self) -> Iterator[None]:
@@ -62,40 +67,52 @@ class MarkdownStream:
 
         `rows` afterwards is quick; a caller short of time may pause between two steps.
         """
-        text = "".join(self._arrived)
-        start = 0
-        while len(text) - start > SLICE_CHARS:
-            end = text.rfind("\n", start, start + SLICE_CHARS) + 1
-            if end <= start:
-                end = start + SLICE_CHARS
-            self._arrived = [text[start:end]]
-            self._advance(is_end=False)
-            start = end
-            self._arrived = [text[start:]]
+        text = self._bounded("".join(self._arrived))
+        self._arrived.clear()
+        self._pieces.extend(_sliced(text))
+        while len(self._pieces) > 1:
+            self._advance(self._pieces.popleft(), is_end=False)
             yield
 
-    def _advance(self, *, is_end: bool) -> None:
+    def _bounded(self, text: str) -> str:
+        """`text` with the overlong part of each line left out, counted and said."""
+        if not self._overflow and self._line_chars + len(text) <= MAX_LINE_CHARS:
+            newline = text.rfind("\n")
+            self._line_chars = len(text) - newline - 1 + (self._line_chars if newline < 0 else 0)
+            return text
+        parts: list[str] = []
+        for number, line in enumerate(text.split("\n")):
+            if number:
+                parts.append(self._overflow_note() + "\n")
+                self._line_chars = self._overflow = 0
+            room = MAX_LINE_CHARS - self._line_chars
+            parts.append(line[:room])
+            self._line_chars += min(room, len(line))
+            self._overflow += max(0, len(line) - room)
+        return "".join(parts)
+
+    def _overflow_note(self) -> str:
+        return f" … +{self._overflow:,} characters" if self._overflow else ""
+
+    def _advance(self, piece: str, *, is_end: bool) -> None:
         """Draw what arrived: closed blocks for good, the rest as the tail."""
-        self._take_in(is_end=is_end)
+        text = self._undecided + piece
+        decided = text if is_end else text.rstrip(_UNDECIDED)
+        self._undecided = text[len(decided) :]
+        if decided:
+            self._tail = safe_text(self._tail + decided)
         nodes = self._parse(is_end=is_end)
-        complete_lines = self._tail.count("\n") + is_end
+        source = self._tail.split("\n")
+        complete_lines = len(source) - 1 + is_end
         final = [node for node in nodes if _first_line(node) < complete_lines]
         if final:
             last = _first_line(final[-1])
             kept = nodes if is_end else nodes[: len(final) - 1]
             for node in kept:
-                self._finish(self._painter.block(node), is_heading=node.type == "heading")
-            self._cut_tail("" if is_end else self._tail.split("\n", last)[last])
+                self._finish(self._draw(node, source), is_heading=node.type == "heading")
+            self._cut_tail("" if is_end else "\n".join(source[last:]))
             nodes = nodes[len(kept) :]
-        self._draw_tail(nodes)
-
-    def _take_in(self, *, is_end: bool) -> None:
-        text = self._undecided + "".join(self._arrived)
-        self._arrived.clear()
-        decided = text if is_end else text.rstrip(_UNDECIDED)
-        self._undecided = text[len(decided) :]
-        if decided:
-            self._tail = safe_text(self._tail + decided)
+        self._draw_tail(nodes, source)
 
     def _parse(self, *, is_end: bool) -> list[SyntaxTreeNode]:
         """The top-level blocks of the tail; none where it is too large to be parsed."""
@@ -128,18 +145,39 @@ class MarkdownStream:
         self._tail = tail
         self._tail_rows = []
 
-    def _draw_tail(self, nodes: list[SyntaxTreeNode]) -> None:
+    def _draw(self, node: SyntaxTreeNode, source: list[str]) -> list[Line]:
+        """The rows of a block; its source where there would be nothing to see."""
+        rows = self._painter.block(node)
+        if not rows and node.map:
+            first, end = node.map
+            rows = self._painter.plain("\n".join(source[first:end]))
+        return rows
+
+    def _draw_tail(self, nodes: list[SyntaxTreeNode], source: list[str]) -> None:
         if not nodes:
             return
         rows: list[Line] = []
         gap = self._gap_before_tail
         for node in nodes:
-            drawn = self._painter.block(node)
+            drawn = self._draw(node, source)
             if gap and drawn:
                 rows.append(BLANK)
             rows.extend(drawn)
             gap = node.type != "heading"
         self._tail_rows = rows
+
+
+def _sliced(text: str) -> Iterator[str]:
+    """Pieces of about `SLICE_CHARS`, cut after a newline where there is one."""
+    start = 0
+    while len(text) - start > SLICE_CHARS:
+        end = text.rfind("\n", start, start + SLICE_CHARS) + 1
+        if end <= start:
+            end = start + SLICE_CHARS
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]
 
 
 def _first_line(node: SyntaxTreeNode) -> int:

@@ -9,7 +9,7 @@ from rich.style import Style
 
 from agent_tui.ui.palette import Palette
 from agent_tui.ui.sanitise import safe_text
-from agent_tui.ui.styled_lines import BLANK, Line, padded, prefixed, wrap, wrap_text
+from agent_tui.ui.styled_lines import BLANK, Line, clip, padded, prefixed, wrap, wrap_text
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
@@ -108,7 +108,7 @@ class BlockPainter:
         hidden = 0
         if not is_expanded and (extra := text.count("\n") + 1 - FOLDED_USER_LINES) > 1:
             text, hidden = "\n".join(text.split("\n", FOLDED_USER_LINES)[:-1]), extra
-        rows = wrap_text(safe_text(text), palette.user, min(self._room, MAX_MEASURE))
+        rows = wrap_text(safe_text(clip(text)), palette.user, min(self._room, MAX_MEASURE))
         notes: list[str] = []
         if hidden:
             notes.append(f"… +{hidden:,} lines")
@@ -138,10 +138,11 @@ class BlockPainter:
         return prefixed(rows, [Segment(" ◇ ", style)], [Segment(" " * MARGIN)])
 
     def _summary(self, block: SummaryBlock, *, is_expanded: bool) -> list[Line]:
-        before, after = short_tokens(block.tokens_before), short_tokens(block.tokens_after)
-        title = f"context compacted ({before} -> {after} tokens)"
-        if block.note:
-            title += f" · {safe_text(block.note, keep_newlines=False)}"
+        note = safe_text(block.note, keep_newlines=False)
+        title = note or "summary"
+        if block.tokens_before:
+            before, after = short_tokens(block.tokens_before), short_tokens(block.tokens_after)
+            title = f"context compacted ({before} -> {after} tokens)" + (note and f" · {note}")
         rows = [replace(row, toggles=True) for row in self._divider(title)]
         if is_expanded:
             rows += [BLANK, *self._markdown_rows(block.summary)]

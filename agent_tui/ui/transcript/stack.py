@@ -9,8 +9,6 @@ from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     Block,
     BlockId,
-    SummaryBlock,
-    ThinkingBlock,
     ToolBlock,
 )
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
@@ -270,21 +268,12 @@ def _gap(above: Item | None, item: Item) -> int:
         return 0
     if above is None:
         return 1
-    return int(not (_is_slim(above) and _is_slim(item) and above.height == 1))
-
-
-def _is_slim(item: Item) -> bool:
-    return isinstance(item.block, ToolBlock)
+    both_tools = isinstance(above.block, ToolBlock) and isinstance(item.block, ToolBlock)
+    return 0 if both_tools and above.height == 1 else 1
 
 
 def can_toggle(block: Block) -> bool:
     """Whether there is more to see of a block than it shows at first."""
-    match block:
-        case ToolBlock():
-            return bool(block.output or block.diff)
-        case AssistantBlock():
-            return False
-        case ThinkingBlock() | SummaryBlock():
-            return True
-        case _:
-            return True
+    if isinstance(block, ToolBlock):
+        return bool(block.output or block.diff)
+    return not isinstance(block, AssistantBlock)

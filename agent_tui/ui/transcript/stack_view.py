@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -10,11 +11,13 @@ from textual import getters
 from textual.app import App
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.theme import Theme
 from textual.timer import Timer
+from textual.widget import Widget
 
 from agent_tui.ui.palette import make_palette, plain_palette
 from agent_tui.ui.styled_lines import BLANK, Line
@@ -246,7 +249,7 @@ class StackView(ScrollView, can_focus=True):
             return
         has_bar = size.height > region.height
         if has_bar and self.show_vertical_scrollbar and size.width == self.virtual_size.width:
-            self.set_reactive(StackView.virtual_size, size)
+            self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)
             self.vertical_scrollbar.window_virtual_size = size.height
         else:
             self.virtual_size = size
@@ -261,8 +264,8 @@ class StackView(ScrollView, can_focus=True):
             self._settle()
             return
         self._take_size()
-        self.set_reactive(StackView.scroll_y, float(y))
-        self.set_reactive(StackView.scroll_target_y, float(y))
+        self.set_scroll(None, y)
+        self.set_reactive(cast("Reactive[float]", Widget.scroll_target_y), float(y))
         if self.show_vertical_scrollbar:
             self.vertical_scrollbar.position = y
 

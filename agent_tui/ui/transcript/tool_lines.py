@@ -9,7 +9,7 @@ from rich.style import Style
 from agent_tui.ui.diff_view import diff_lines, diff_stat, parse_diff
 from agent_tui.ui.palette import Palette
 from agent_tui.ui.sanitise import safe_output, safe_text
-from agent_tui.ui.styled_lines import Line, prefixed, wrap, wrap_text
+from agent_tui.ui.styled_lines import Line, clip, prefixed, wrap, wrap_text
 from agent_tui.ui.transcript.blocks import BashBlock, ToolBlock, ToolStatus
 
 LIVE_LINES = 5
@@ -20,6 +20,9 @@ FOLDED_BASH_LINES = 10
 FOLDED_DIFF_LINES = 12
 UNFOLDED_LINES = 2_000
 """Lines drawn when unfolded; tools are capped at as many."""
+
+MAX_TITLE_CHARS = 1_000
+"""Longer titles are cut before anything else: one row is all they get."""
 
 SHOWN_ELAPSED_S = 1.0
 """A shorter run is not worth a number."""
@@ -63,14 +66,16 @@ def bash_lines(block: BashBlock, palette: Palette, width: int, *, is_expanded: b
         notes.append("not in the model's context")
     rows = [*head, *_output(block.output, palette, width, limit)]
     if notes:
-        rows.append(Line((_BODY, Segment(" · ".join(notes), palette.muted)), lead=3))
+        note = wrap_text(" · ".join(notes), palette.muted, max(10, width - 5))
+        rows += prefixed(note, [_BODY])
     return rows
 
 
 def _tool_head(block: ToolBlock, palette: Palette, width: int) -> Line:
     glyph, style = _status(block.status, palette)
-    name = safe_text(block.name, keep_newlines=False)
-    title = safe_text(block.title, keep_newlines=False).removeprefix(name).strip()
+    name = safe_text(block.name[:MAX_TITLE_CHARS], keep_newlines=False)
+    title = safe_text(block.title[:MAX_TITLE_CHARS], keep_newlines=False)
+    title = title.removeprefix(name).strip()
     notes = _notes(block, palette)
     room = width - 5 - cell_len(name) - sum(cell_len(note.text) for note in notes)
     if cell_len(title) > room:
@@ -89,7 +94,7 @@ def _notes(block: ToolBlock, palette: Palette) -> list[Segment]:
         added, removed = diff_stat(block.diff)
         notes += [Segment(f"  +{added}", palette.success), Segment(f" -{removed}", palette.error)]
     elif block.summary:
-        summary = safe_text(block.summary, keep_newlines=False)
+        summary = safe_text(block.summary[:MAX_TITLE_CHARS], keep_newlines=False)
         style = palette.error if block.status == "error" else palette.muted
         notes.append(Segment(f"  {set_cell_size(summary, min(cell_len(summary), 40))}", style))
     if block.status in ("denied", "cancelled"):
@@ -131,7 +136,7 @@ def _output(output: str, palette: Palette, width: int, limit: int) -> list[Line]
     if hidden > 1:
         output = "\n".join(output.rsplit("\n", limit)[1:])
     room = max(10, width - 7)
-    rows = wrap_text(safe_output(output), palette.muted, room, words=False)
+    rows = wrap_text(safe_output(clip(output)), palette.muted, room, words=False)
     bar = [_BODY, Segment("│ ", palette.faint)]
     lines = prefixed(rows, bar)
     return [_fold(hidden, palette), *lines] if hidden > 1 else lines

@@ -207,6 +207,16 @@ def test_a_rule_in_the_making_is_not_drawn_as_a_heading():
     assert [line.row for line in growing.rows()] == ["Text", "", "• item"]
 
 
+def test_an_overlong_line_is_cut_and_the_next_one_is_not():
+    growing = stream()
+    for _ in range(30):
+        growing.feed("y" * 1_000)
+        assert len(growing.rows()) < 200
+    growing.feed("\n\nnext")
+    text = copied_text(growing.rows(is_end=True))
+    assert text == "y" * 10_000 + " … +20,000 characters\n\nnext"
+
+
 @pytest.mark.parametrize("unit", ["*a ", "[", "![](", "`a", "> ", "- ", "**", "<", "a\n", "|a"])
 def test_hostile_repetition_is_bounded(unit: str):
     source = unit * 20_000

@@ -1,0 +1,88 @@
+from pathlib import Path
+
+import pytest
+
+from agent_tui.agent.mentions import (
+    MAX_ATTACHMENTS,
+    MAX_FILE_BYTES,
+    attach_mentions,
+    mentioned_paths,
+    without_attachments,
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "app.py").write_text("print('hi')\n", encoding="utf-8")
+    (tmp_path / "src" / "zoo").mkdir()
+    (tmp_path / "a plan.md").write_text("# Plan\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_the_text_stays_and_the_file_goes_along(project: Path):
+    assert attach_mentions("fix @src/app.py please", project) == (
+        "fix @src/app.py please\n\n<file path=\"src/app.py\">\nprint('hi')\n</file>"
+    )
+
+
+@pytest.mark.parametrize("text", ["mail me@src/app.py", "hello @someone", "@", "@ src", "a @ b"])
+def test_what_names_no_file_changes_nothing(project: Path, text: str):
+    assert attach_mentions(text, project) == text
+
+
+@pytest.mark.parametrize("text", ["see @src/app.py.", "(@src/app.py)", "`@src/app.py`, now"])
+def test_punctuation_after_a_path_is_not_part_of_it(project: Path, text: str):
+    assert [name for name, _ in mentioned_paths(text, project)] == ["src/app.py"]
+
+
+def test_a_path_with_blanks_is_quoted(project: Path):
+    assert "# Plan" in attach_mentions('read @"a plan.md"', project)
+
+
+def test_a_folder_is_listed(project: Path):
+    assert attach_mentions("what is in @src", project).endswith(
+        '<folder path="src">\napp.py\nzoo/\n</folder>'
+    )
+
+
+def test_a_file_mentioned_twice_goes_along_once(project: Path):
+    assert attach_mentions("@src/app.py and @./src/app.py", project).count("<file ") == 1
+
+
+def test_a_large_file_is_cut_at_a_line_and_says_so(project: Path):
+    (project / "big.txt").write_text("line of text\n" * 10_000, encoding="utf-8")
+    attached = attach_mentions("@big.txt", project)
+    assert len(attached) < MAX_FILE_BYTES + 300
+    assert "[cut here: 50,000 of 130,000 bytes; use the read tool for the rest]" in attached
+
+
+def test_a_binary_file_says_only_its_size(project: Path):
+    (project / "image.png").write_bytes(b"\x89PNG\0\0" * 100)
+    assert attach_mentions("@image.png", project).endswith(
+        '<file path="image.png" binary="true" bytes="600" />'
+    )
+
+
+def test_no_more_than_so_many_files_go_along(project: Path):
+    names = [f"f{number}.txt" for number in range(MAX_ATTACHMENTS + 5)]
+    for name in names:
+        (project / name).write_text("x", encoding="utf-8")
+    text = " ".join(f"@{name}" for name in names)
+    assert attach_mentions(text, project).count("<file ") == MAX_ATTACHMENTS
+
+
+def test_a_name_that_is_no_path_at_all_is_passed_over(project: Path):
+    assert mentioned_paths("@" + "x" * 5_000 + " @~nobody-at-all/x", project) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["fix @src/app.py please", 'read @"a plan.md"', "see @src and @src/app.py", "plain"]
+)
+def test_what_was_written_comes_back_without_the_attachments(project: Path, text: str):
+    assert without_attachments(attach_mentions(text, project)) == text
+
+
+def test_a_file_block_the_person_wrote_stays():
+    text = 'Explain this:\n\n<file path="x.py">\ncode\n</file>'
+    assert without_attachments(text) == text

@@ -1,0 +1,434 @@
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from agent_tui.events import (
+    CompactionFailed,
+    CompactionProgress,
+    CompactionStarted,
+    ReplyFinished,
+    ReplyStarted,
+    TextDelta,
+)
+from agent_tui.messages import AssistantMessage, TextContent, UserMessage
+from agent_tui.ui.commands import built_in_commands, split_command
+from agent_tui.ui.first_run import FirstRunScreen
+from agent_tui.ui.options import FirstRun, KeyChoice
+from agent_tui.ui.screens.context import ContextScreen
+from agent_tui.ui.screens.model_picker import ModelPicker
+from agent_tui.ui.screens.page import PageScreen
+from agent_tui.ui.screens.picker import PickerRow, search_rows
+from agent_tui.ui.screens.session_picker import SessionPicker, age
+from agent_tui.ui.screens.theme_picker import ThemePicker
+from agent_tui.ui.theme import DARK, LIGHT
+from agent_tui.ui.transcript import SummaryBlock, UserBlock, WelcomeBlock
+from tests.support.fake_runtime import LOCAL, MODEL, OTHER, FakeModels, FakeRuntime
+from tests.ui.app_support import Ui, running_app
+
+COMMANDS = {entry.name for entry in built_in_commands().commands}
+
+
+def test_every_command_of_the_program_is_there():
+    assert {
+        "compact",
+        "context",
+        "abort",
+        "queue",
+        "retry",
+        "model",
+        "thinking",
+        "permissions",
+        "tools",
+        "memory",
+        "cost",
+        "new",
+        "clear",
+        "resume",
+        "name",
+        "export",
+        "copy",
+        "theme",
+        "keys",
+        "help",
+        "exit",
+    } == COMMANDS
+    assert all(entry.description for entry in built_in_commands().commands)
+
+
+@pytest.mark.parametrize(
+    ("text", "split"),
+    [
+        ("/compact the api", ("compact", "the api")),
+        ("/new", ("new", "")),
+        ("/queue\nlong text", ("queue", "long text")),
+        ("/usr/bin/x is broken", ("", "")),
+        ("hello /compact", ("", "")),
+        ("/", ("", "")),
+    ],
+)
+def test_what_is_a_command_and_its_argument(text: str, split: tuple[str, str]):
+    assert split_command(text) == split
+
+
+async def test_compact_summarises_and_keeps_the_chat(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/compact the api")
+        assert ui.runtime.compactions == ["the api"]
+        ui.runtime.feed(CompactionStarted("manual", "the api", 150_000))
+        ui.runtime.feed(CompactionProgress("summarising 1/2", 400))
+        await ui.settle()
+        assert ui.app.activity.state is not None
+        assert ui.app.activity.state.label == "Compacting: summarising 1/2"
+        ui.runtime.finish(ui.runtime.compacted("## Goal"))
+        await ui.settle()
+        assert any(isinstance(block, SummaryBlock) for block in ui.app.chat.blocks)
+
+
+async def test_compact_waits_for_the_end_of_a_turn(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("go")
+        await ui.send("/compact")
+        assert ui.runtime.compactions == []
+        assert ui.notices[-1] == "Cannot compact while responding. Use /abort first."
+
+
+async def test_escape_cancels_a_compaction(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        ui.runtime.on_abort = (CompactionFailed("cancelled"),)
+        await ui.send("/compact")
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert ui.notices[-1] == "Not compacted: cancelled"
+        assert not ui.app.turns.is_running
+
+
+async def test_context_shows_the_map(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        ui.runtime.write(UserMessage(content="a question of some words"))
+        await ui.send("/context")
+        await ui.until(lambda: isinstance(ui.app.screen, ContextScreen))
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert not isinstance(ui.app.screen, ContextScreen)
+
+
+async def test_abort_stops_the_turn(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("go")
+        await ui.send("/abort")
+        await ui.settle()
+        assert not ui.app.turns.is_running
+        await ui.send("/abort")
+        assert ui.notices[-1] == "Nothing is running."
+
+
+async def test_queue_adds_to_the_running_turn_and_sends_without_one(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/queue first")
+        await ui.until(lambda: ui.runtime.submitted == ["first"])
+        await ui.send("/queue second")
+        assert ui.runtime.queued == ("second",)
+
+
+async def test_retry_goes_on(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/retry")
+        assert ui.app.turns.is_running
+
+
+@pytest.mark.parametrize("line", ["/new", "/clear"])
+async def test_a_new_session_begins_empty_and_the_old_one_stays(tmp_path: Path, line: str):
+    async with running_app(tmp_path) as ui:
+        await ui.send("hello")
+        ui.runtime.finish()
+        await ui.settle()
+        before = ui.runtime.log.path
+        await ui.send(line)
+        await ui.settle()
+        assert [type(block) for block in ui.app.chat.blocks] == [WelcomeBlock]
+        assert before is not None
+        assert before.is_file()
+
+
+async def test_a_session_is_not_left_while_a_turn_runs(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("go")
+        await ui.send("/new")
+        assert ui.notices[-1] == "Cannot leave this session while responding. Use /abort first."
+
+
+async def test_model_by_name(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/model gpt")
+        assert ui.runtime.model == OTHER
+        assert ui.app.status.fields.model == OTHER.name
+        await ui.send("/model nonsense")
+        assert ui.notices[-1].startswith("No model is called nonsense.")
+        assert ui.runtime.model == OTHER
+
+
+async def test_the_model_picker_searches_and_chooses(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/model")
+        await ui.until(lambda: isinstance(ui.app.screen, ModelPicker))
+        await ui.settle()
+        await ui.write("small")
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert ui.runtime.model == LOCAL
+
+
+async def test_the_model_picker_can_be_left(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/model")
+        await ui.until(lambda: isinstance(ui.app.screen, ModelPicker))
+        await ui.pilot.press("down", "escape")
+        await ui.settle()
+        assert ui.runtime.model == MODEL
+
+
+def seeded(tmp_path: Path) -> FakeRuntime:
+    """A runtime whose store holds two earlier sessions of this project and one of another."""
+    for folder, text in (
+        (tmp_path, "first question"),
+        (tmp_path, "about parsers"),
+        (tmp_path / "elsewhere", "other project"),
+    ):
+        old = FakeRuntime(tmp_path, folder)
+        old.write(
+            UserMessage(content=text), AssistantMessage(content=(TextContent(text="Answer."),))
+        )
+        old.log.close()
+    return FakeRuntime(tmp_path)
+
+
+async def test_resume_opens_the_session_that_was_searched_for(tmp_path: Path):
+    async with running_app(tmp_path, runtime=seeded(tmp_path)) as ui:
+        await ui.send("/resume")
+        await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
+        await ui.until(lambda: ui.app.screen.query_one("#picker-list").option_count == 3)
+        await ui.write("parsers")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: UserBlock("about parsers") in ui.app.chat.blocks)
+
+
+async def test_this_projects_sessions_come_first(tmp_path: Path):
+    runtime = seeded(tmp_path)
+    async with running_app(tmp_path, runtime=runtime) as ui:
+        picker = SessionPicker(runtime.store, runtime.cwd, runtime.log.header.id)
+        rows = await picker.load_rows()
+        assert [row.is_dim for row in rows] == [False, False, True]
+        assert "elsewhere" in rows[-1].title
+        assert ui.app.is_running
+
+
+async def test_sessions_is_another_name_for_resume(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/sessions")
+        await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
+
+
+async def test_resume_by_id_says_when_there_is_no_such_session(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/resume nothing-like-it")
+        await ui.until(lambda: ui.notices)
+        assert "nothing-like-it" in ui.notices[-1]
+
+
+async def test_name_is_shown_in_the_status_bar(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/name parser work")
+        assert ui.app.status.fields.name == "parser work"
+
+
+@pytest.mark.parametrize(
+    ("argument", "suffix"), [("", ".md"), ("html", ".html"), ("jsonl", ".jsonl")]
+)
+async def test_export_writes_a_file_of_each_kind(tmp_path: Path, argument: str, suffix: str):
+    async with running_app(tmp_path) as ui:
+        ui.runtime.write(UserMessage(content="the question"))
+        await ui.send(f"/export {argument}")
+        await ui.until(lambda: ui.notices)
+        (written,) = tmp_path.glob(f"session-*{suffix}")
+        assert "the question" in written.read_text(encoding="utf-8")
+
+
+async def test_export_never_overwrites(tmp_path: Path):
+    (tmp_path / "out.md").write_text("mine", encoding="utf-8")
+    async with running_app(tmp_path) as ui:
+        ui.runtime.write(UserMessage(content="the question"))
+        await ui.send("/export out.md")
+        await ui.until(lambda: ui.notices)
+        assert "exists already" in ui.notices[-1]
+    assert (tmp_path / "out.md").read_text(encoding="utf-8") == "mine"
+
+
+async def test_copy_says_which_way_it_went(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SSH_TTY", "/dev/pts/1")
+    monkeypatch.delenv("TMUX", raising=False)
+    async with running_app(tmp_path) as ui:
+        await ui.send("/copy")
+        assert ui.notices[-1] == "There is no reply to copy yet."
+        await ui.send("hi")
+        answer = AssistantMessage(content=(TextContent(text="the answer"),))
+        ui.runtime.feed(ReplyStarted("m"), TextDelta("the answer"))
+        ui.runtime.finish(ReplyFinished("e", answer))
+        await ui.settle()
+        await ui.send("/copy")
+        assert ui.notices[-1] == "Copied 10 characters to the terminal (OSC 52)."
+        assert ui.app.clipboard == "the answer"
+
+
+async def test_thinking_sets_the_level(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/thinking high")
+        assert ui.runtime.thinking == "high"
+        await ui.send("/thinking enormous")
+        assert ui.notices[-1] == "No level enormous: use one of off, low, medium, high."
+
+
+async def test_permissions_shows_the_rules_or_sets_the_mode(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/permissions plan")
+        assert ui.app.status.fields.mode == "plan"
+        assert ui.app.prompt.has_class("-plan")
+        await ui.send("/permissions")
+        await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
+
+
+@pytest.mark.parametrize("line", ["/tools", "/memory", "/keys", "/help"])
+async def test_a_page_opens_and_escape_closes_it(tmp_path: Path, line: str):
+    async with running_app(tmp_path) as ui:
+        await ui.send(line)
+        await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
+        await ui.pilot.press("down", "escape")
+        await ui.settle()
+        assert len(ui.app.screen_stack) == 1
+        await ui.write("x")
+        assert ui.text == "x"
+
+
+async def test_cost_says_what_the_session_took(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/cost")
+        assert ui.notices[-1] == "0 tokens in, 0 out, $0.0000."
+
+
+async def test_theme_by_name(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        assert ui.app.theme == DARK
+        await ui.send(f"/theme {LIGHT}")
+        assert ui.app.theme == LIGHT
+        await ui.send("/theme mauve")
+        assert ui.notices[-1].startswith("No theme mauve.")
+
+
+async def test_the_theme_picker_tries_on_and_takes_back(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/theme")
+        await ui.until(lambda: isinstance(ui.app.screen, ThemePicker))
+        await ui.settle()
+        await ui.pilot.press("down")
+        await ui.settle()
+        assert ui.app.theme == LIGHT
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert ui.app.theme == DARK
+
+
+@pytest.mark.parametrize("line", ["/exit", "/quit"])
+async def test_exit_leaves(tmp_path: Path, line: str):
+    async with running_app(tmp_path) as ui:
+        await ui.send(line)
+        await ui.until(lambda: ui.app.return_value is not None)
+    assert ui.runtime.is_closed
+
+
+async def test_an_unknown_command_says_the_nearest_and_keeps_the_text(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/thme dark")
+        assert ui.text == "/thme dark"
+        assert ui.toasts == ["Unknown command /thme. Did you mean /theme?"]
+
+
+def keeping(kept: dict[str, str]) -> FirstRun:
+    return FirstRun(
+        (
+            KeyChoice("Anthropic", "ANTHROPIC_API_KEY", MODEL),
+            KeyChoice("OpenAI", "OPENAI_API_KEY", OTHER),
+        ),
+        kept.__setitem__,
+    )
+
+
+async def chooser(ui: Ui) -> None:
+    await ui.until(lambda: isinstance(ui.app.screen, FirstRunScreen))
+    await ui.settle()
+
+
+async def test_at_the_first_run_a_key_can_be_pasted(tmp_path: Path):
+    kept: dict[str, str] = {}
+    models = FakeModels(nothing=True)
+    async with running_app(tmp_path, first_run=keeping(kept), models=models) as ui:
+        await chooser(ui)
+        await ui.pilot.press("down", "enter")
+        await ui.write("sk-secret")
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert kept == {"OPENAI_API_KEY": "sk-secret"}
+        assert ui.runtime.model == OTHER
+
+
+async def test_at_the_first_run_a_found_server_can_be_used(tmp_path: Path):
+    async with running_app(tmp_path, first_run=keeping({})) as ui:
+        await chooser(ui)
+        await ui.pilot.press("down", "down", "enter")
+        await ui.settle()
+        assert ui.runtime.model == LOCAL
+
+
+async def test_at_the_first_run_the_tour_can_be_taken(tmp_path: Path):
+    models = FakeModels(nothing=True)
+    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
+        await chooser(ui)
+        await ui.pilot.press("end", "enter")
+        await ui.until(lambda: ui.app.return_value is not None)
+        assert ui.app.return_value is not None
+        assert ui.app.return_value.wants == "demo"
+
+
+async def test_the_first_run_can_be_left(tmp_path: Path):
+    models = FakeModels(nothing=True)
+    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
+        await chooser(ui)
+        await ui.pilot.press("enter")
+        await ui.pilot.press("escape")
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert ui.notices[-1].startswith("No model is set up.")
+
+
+NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("then", "text"),
+    [
+        (datetime(2026, 3, 4, 11, 59, 30, tzinfo=UTC), "now"),
+        (datetime(2026, 3, 4, 11, 55, tzinfo=UTC), "5m"),
+        (datetime(2026, 3, 4, 9, 0, tzinfo=UTC), "3h"),
+        (datetime(2026, 3, 1, 12, 0, tzinfo=UTC), "3d"),
+        (datetime(2026, 1, 1, 12, 0, tzinfo=UTC), "2026-01-01"),
+        (datetime(2026, 3, 5, 12, 0, tzinfo=UTC), "now"),
+    ],
+)
+def test_ages_are_short(then: datetime, text: str):
+    assert age(then, NOW) == text
+
+
+def test_searching_keeps_the_order_and_wants_every_word():
+    rows = [PickerRow(n, title) for n, title in enumerate(("fix parser", "parser fix", "docs"))]
+    assert [row.value for row in search_rows(rows, "fix pars")] == [0, 1]
+    assert {row.value for row in search_rows(rows, "parsre")} == {0, 1}
+    assert search_rows(rows, "zzz") == []

@@ -1,0 +1,114 @@
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.sessions.entries import (
+    CompactionEntry,
+    CustomMessageEntry,
+    MessageEntry,
+    ModelChangeEntry,
+    UnknownEntry,
+)
+from agent_tui.ui.history_blocks import blocks_of, call_title
+from agent_tui.ui.transcript import (
+    AssistantBlock,
+    BashBlock,
+    NoticeBlock,
+    SummaryBlock,
+    ThinkingBlock,
+    ToolBlock,
+    UserBlock,
+)
+
+
+def test_a_turn_with_a_tool_comes_back_as_it_was_seen():
+    entries = (
+        MessageEntry(message=UserMessage(content="fix it")),
+        MessageEntry(
+            message=AssistantMessage(
+                content=(
+                    ThinkingContent(thinking="Look first."),
+                    TextContent(text="I look."),
+                    ToolCall(id="c1", name="edit", arguments={"path": "a.py"}),
+                ),
+                stop_reason="toolUse",
+            )
+        ),
+        MessageEntry(
+            message=ToolResultMessage(
+                tool_call_id="c1",
+                tool_name="edit",
+                content=(TextContent(text="Edited."),),
+                details={"summary": "+1 -0", "diff": "@@ -1 +1 @@\n+x"},
+            )
+        ),
+        ModelChangeEntry(provider="x", model_id="y"),
+        MessageEntry(message=AssistantMessage(content=(TextContent(text="Done."),))),
+    )
+    assert blocks_of(entries) == [
+        UserBlock("fix it"),
+        ThinkingBlock("Look first."),
+        AssistantBlock("I look."),
+        ToolBlock("c1", "edit", "a.py", "ok", "Edited.", "@@ -1 +1 @@\n+x", "+1 -0"),
+        AssistantBlock("Done."),
+    ]
+
+
+def test_a_call_without_a_result_was_cancelled():
+    call = ToolCall(id="c1", name="bash", arguments={"command": "sleep 9"})
+    message = AssistantMessage(content=(call,), stop_reason="aborted")
+    (block,) = blocks_of((MessageEntry(message=message),))
+    assert block == ToolBlock("c1", "bash", "sleep 9", "cancelled")
+
+
+def test_an_interrupted_reply_is_marked_at_its_end():
+    message = AssistantMessage(
+        content=(TextContent(text="One."), TextContent(text="Tw")),
+        stop_reason="aborted",
+        error_message="interrupted",
+    )
+    assert blocks_of((MessageEntry(message=message),)) == [
+        AssistantBlock("One."),
+        AssistantBlock("Tw", mark="interrupted", note="interrupted"),
+    ]
+
+
+def test_an_error_before_the_first_word_is_shown():
+    message = AssistantMessage(stop_reason="error", error_message="no key")
+    assert blocks_of((MessageEntry(message=message),)) == [
+        AssistantBlock("", mark="error", note="no key")
+    ]
+
+
+def test_a_compaction_and_shell_commands_and_notes_are_shown():
+    entries = (
+        CompactionEntry(
+            summary="## Goal", first_kept_entry_id="x", tokens_before=9, tokens_after=3
+        ),
+        MessageEntry(
+            id="b1", message=BashExecutionMessage(command="ls", output="a\n", exit_code=0)
+        ),
+        CustomMessageEntry(content="a note"),
+        CustomMessageEntry(content="hidden", display=False),
+        UnknownEntry(type="from the future"),
+    )
+    assert blocks_of(entries) == [
+        SummaryBlock("## Goal", 9, 3),
+        BashBlock("b1", "ls", "ok", "a\n", 0),
+        NoticeBlock("info", "a note"),
+    ]
+
+
+def test_a_result_of_no_known_call_breaks_nothing():
+    stray = ToolResultMessage(tool_call_id="?", tool_name="read")
+    assert blocks_of((MessageEntry(message=stray),)) == []
+
+
+def test_a_call_is_titled_by_its_most_telling_argument():
+    assert call_title("bash", {"timeout": 3, "command": "make\ntest"}) == "make"
+    assert call_title("todo", {"items": []}) == "todo"

@@ -1,0 +1,36 @@
+from agent_tui.messages import Todo
+from agent_tui.ui.activity_line import ActivityState, activity_text, elapsed
+from agent_tui.ui.plan_view import plan_lines
+from agent_tui.ui.queue_view import queue_lines
+
+
+def test_what_runs_for_how_long_and_how_to_stop_it():
+    state = ActivityState("Writing", started_at=100.0, output_chars=1_360)
+    assert activity_text(state, 112.4) == "Writing… · 12s · ↓340 tokens · esc to interrupt"
+
+
+def test_a_retry_counts_down():
+    state = ActivityState("Overloaded. Trying again (1 of 3)", 100.0, until=108.0)
+    assert activity_text(state, 104.0).startswith("Overloaded. Trying again (1 of 3) in 4 s…")
+    assert " in " not in activity_text(state, 109.0)
+
+
+def test_long_times_stay_short():
+    assert [elapsed(s) for s in (0.4, 59.9, 185, 3_725)] == ["0s", "59s", "3m 05s", "1h 02m"]
+
+
+def test_the_queue_shows_each_message_on_one_line():
+    lines = queue_lines(("one\ntwo", "b\x1b[31m")).plain.split("\n")
+    assert lines == ["↳ one⏎two", "↳ b␛[31m", "  alt+up takes them back"]
+
+
+def test_a_long_queue_says_how_many_more_there_are():
+    assert "and 6 more" in queue_lines(tuple("0123456789")).plain
+
+
+def test_the_plan_shows_the_steps_around_the_present_one():
+    todos = tuple(
+        Todo(text=f"step {n}", status="completed" if n < 7 else "pending") for n in range(10)
+    )
+    lines = plan_lines(todos).plain.split("\n")
+    assert lines == ["Plan 7/10", "✓ step 5", "✓ step 6", "· step 7", "· step 8", "· step 9"]

@@ -1,0 +1,82 @@
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from agent_tui.messages import UserMessage
+from agent_tui.ui.options import UiOptions
+from agent_tui.ui.terminal import farewell, title_sequence
+from tests.support.fake_runtime import FakeModels, FakeRuntime
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from agent_tui.ui.options import UiOptions
+from agent_tui.ui.terminal import run_ui
+from tests.support.fake_runtime import FakeModels, FakeRuntime
+sys.exit(run_ui(UiOptions(FakeRuntime(Path(sys.argv[1])).real, FakeModels())).exit_code)
+"""
+
+
+def test_a_title_cannot_end_its_own_sequence():
+    assert title_sequence("a\x07b\x1b]52;c;x\x07") == "\x1b]2;a␇b␛]52;c;x␇\x07"
+    assert len(title_sequence("x" * 1_000)) < 100
+
+
+def test_the_way_back_is_told_when_something_was_said(tmp_path: Path):
+    runtime = FakeRuntime(tmp_path)
+    options = UiOptions(runtime.real, FakeModels())
+    assert farewell(options) == ""
+    runtime.write(UserMessage(content="hi"))
+    runtime.rename("work")
+    short_id = runtime.log.header.id[:8]
+    assert farewell(options) == (
+        f"Session {short_id} (work) is kept. Go on with: agent-tui -r {short_id}\n"
+    )
+
+
+def read_until(master: int, wanted: bytes, seen: bytes, timeout_s: float) -> bytes:
+    deadline = time.monotonic() + timeout_s
+    while wanted not in seen and time.monotonic() < deadline:
+        if select.select([master], [], [], 0.1)[0]:
+            try:
+                seen += os.read(master, 65_536)
+            except OSError:
+                break
+    return seen
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_the_terminal_as_it_was(tmp_path: Path, number: signal.Signals):
+    master, slave = pty.openpty()
+    environ = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM), str(tmp_path)],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=environ,
+        cwd=Path(__file__).parents[2],
+        start_new_session=True,
+    )
+    os.close(slave)
+    try:
+        seen = read_until(master, b"agent-tui", b"", 30)
+        seen = read_until(master, b"Ask anything", seen, 30)
+        process.send_signal(number)
+        seen = read_until(master, b"\x1b[?1049l", seen, 30)
+        assert process.wait(30) == 128 + number
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+    for switch in (b"\x1b[?1049", b"\x1b[?1000", b"\x1b[?1003", b"\x1b[?2004"):
+        assert switch + b"h" in seen
+        assert seen.rindex(switch + b"l") > seen.rindex(switch + b"h")

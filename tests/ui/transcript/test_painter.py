@@ -1,0 +1,150 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from textual.theme import BUILTIN_THEMES
+
+from agent_tui.ui.palette import make_palette
+from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.transcript.blocks import (
+    AssistantBlock,
+    BashBlock,
+    Block,
+    DividerBlock,
+    NoticeBlock,
+    SummaryBlock,
+    ThinkingBlock,
+    ToolBlock,
+    ToolStatus,
+    UserBlock,
+    WelcomeBlock,
+)
+from agent_tui.ui.transcript.markdown import markdown_parser
+from agent_tui.ui.transcript.painter import BlockPainter, short_tokens
+from agent_tui.ui.transcript.tool_lines import short_time
+
+PALETTE = make_palette(BUILTIN_THEMES["textual-dark"].to_color_system().generate(), ansi=False)
+PARSER = markdown_parser()
+
+
+def rows(block: Block, width: int = 40, *, expanded: bool = False) -> list[str]:
+    painter = BlockPainter(PALETTE, PARSER, width, show_thinking=False)
+    return [line.row.rstrip() for line in painter.paint(block, is_expanded=expanded)]
+
+
+hostile = st.text(
+    st.sampled_from("ab \n\t日👩\u200d💻\u0301[]*`#-\x1b\x9b\r\u202e\u200b\ud800<>&|+"), max_size=40
+)
+statuses = st.sampled_from(["running", "ok", "error", "denied", "cancelled"])
+blocks: st.SearchStrategy[Block] = st.one_of(
+    st.builds(UserBlock, hostile, st.integers(0, 2)),
+    st.builds(AssistantBlock, hostile, mark=st.sampled_from(["", "error"]), note=hostile),
+    st.builds(ThinkingBlock, hostile),
+    st.builds(
+        ToolBlock, hostile, hostile, hostile, statuses, hostile, hostile, hostile, st.just(2.0)
+    ),
+    st.builds(BashBlock, hostile, hostile, statuses, hostile, st.integers(0, 3), st.booleans()),
+    st.builds(SummaryBlock, hostile, st.just(10), st.just(5), hostile),
+    st.builds(NoticeBlock, st.just("warning"), hostile),
+    st.builds(DividerBlock, hostile),
+    st.builds(WelcomeBlock, hostile, st.tuples(st.tuples(hostile, hostile))),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(blocks, st.integers(40, 120), st.booleans())
+def test_no_block_sticks_out_or_lets_a_control_character_through(
+    block: Block, width: int, expanded: bool
+):
+    painter = BlockPainter(PALETTE, PARSER, width, show_thinking=expanded)
+    for line in painter.paint(block, is_expanded=expanded):
+        assert line.cells <= width
+        assert safe_text(line.row, keep_newlines=False) == line.row
+
+
+def test_a_tool_call_is_one_line_until_it_is_unfolded():
+    block = ToolBlock("1", "read", "read a.py", "ok", "one\ntwo", summary="2 lines")
+    assert rows(block) == [" ● read a.py  2 lines"]
+    assert rows(block, expanded=True) == [" ● read a.py  2 lines", "   │ one", "   │ two"]
+
+
+def test_a_long_title_is_cut_and_the_result_stays():
+    block = ToolBlock("1", "bash", "bash " + "x" * 100, "ok", summary="exit 0")
+    assert rows(block) == [" ● bash " + "x" * 22 + "…  exit 0"]
+
+
+@pytest.mark.parametrize(
+    ("status", "head"),
+    [
+        ("running", " ◐ t x"),
+        ("ok", " ● t x"),
+        ("error", " ✗ t x"),
+        ("denied", " ⊘ t x  denied"),
+        ("cancelled", " ○ t x  cancelled"),
+    ],
+)
+def test_each_status_can_be_told_without_colour(status: ToolStatus, head: str):
+    assert rows(ToolBlock("1", "t", "x", status)) == [head]
+
+
+def test_a_failed_call_shows_the_end_of_its_output():
+    output = "\n".join(f"line {n}" for n in range(20))
+    shown = rows(ToolBlock("1", "bash", "bash x", "error", output, summary="exit 1"))
+    assert shown[:2] == [" ✗ bash x  exit 1", "   … +16 lines"]
+    assert shown[-1] == "   │ line 19"
+
+
+def test_a_long_diff_is_folded_and_counted():
+    diff = "@@ -0,0 +1,50 @@\n" + "".join(f"+line {n}\n" for n in range(50))
+    shown = rows(ToolBlock("1", "write", "write a.py", "ok", diff=diff))
+    assert shown[0] == " ● write a.py  +50 -0"
+    assert shown[-1] == "   … +39 lines"
+    assert rows(ToolBlock("1", "write", "", "ok", diff=diff), expanded=True)[-1] == (
+        "   50 + line 49"
+    )
+
+
+def test_a_command_of_the_person_shows_its_last_lines_and_its_exit_code():
+    output = "\n".join(f"line {n}" for n in range(300))
+    block = BashBlock("1", "make\nall", "error", output, 2, in_context=False)
+    shown = rows(block)
+    assert shown[:3] == [" $ make", "   all", "   … +290 lines"]
+    assert shown[-2:] == ["   │ line 299", "   exit 2 · not in the model's context"]
+
+
+def test_a_pasted_message_is_folded():
+    block = UserBlock("\n".join(f"row {n}" for n in range(10_000)))
+    assert rows(block)[-1] == " ▌ … +9,970 lines"
+    assert rows(block, expanded=True)[-1] == " ▌ row 9999"
+
+
+def test_a_single_line_of_ten_megabytes_is_bounded():
+    text = "x" * 10_000_000
+    for block in (UserBlock(text), AssistantBlock(text), ToolBlock("1", "t", text, "error", text)):
+        assert 0 < len(rows(block, 80)) < 500
+
+
+def test_a_branch_summary_has_its_own_title():
+    assert rows(SummaryBlock("x", 0, 0, "a branch"))[0].startswith(" ── a branch ──")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1_000, "1k"),
+        (6_240, "6.2k"),
+        (9_960, "10k"),
+        (150_000, "150k"),
+        (999_600, "1M"),
+        (1_250_000, "1.2M"),
+        (12_000_000, "12M"),
+    ],
+)
+def test_tokens_are_short(tokens: int, text: str):
+    assert short_tokens(tokens) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(3.21, "3.2s"), (47.4, "47s"), (125, "2m 05s")])
+def test_times_are_short(seconds: float, text: str):
+    assert short_time(seconds) == text
