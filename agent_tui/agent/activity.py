@@ -27,7 +27,8 @@ class Activity:
         """Cancel the work, once; its last events still arrive at the watcher."""
         if self._task is not None and not self._is_aborted:
             self._is_aborted = True
-            self._task.cancel()
+            # One step later: work cancelled before its first step could not record anything.
+            self._task.get_loop().call_soon(self._task.cancel)
 
     async def stop(self) -> None:
         """Abort and wait until the work has recorded its end."""

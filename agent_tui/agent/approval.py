@@ -74,7 +74,7 @@ class Approvals:
             workspace=workspace.resolve(),
             own_folders=tuple(folder.resolve() for folder in own_folders),
             scratch_folders=tuple(folder.resolve() for folder in scratch_folders),
-            home=Path.home().resolve(),
+            home=_home(),
         )
         self._rules = [
             *self._read_settings(rules),
@@ -279,6 +279,13 @@ class Approvals:
             except ConfigError as error:
                 self._problems.append(f"{source}: {decision}: {error}")
         return rules
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home().resolve()
+    except RuntimeError:  # no HOME, and the system does not know this user
+        return None
 
 
 def _texts(stored: object) -> list[str]:

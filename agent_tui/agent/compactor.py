@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.compaction.policy import should_compact
 from agent_tui.compaction.service import CompactionRequest, CompactionResult, child_entries
@@ -15,6 +15,7 @@ from agent_tui.events import (
     CompactionProgress,
     CompactionReason,
     CompactionStarted,
+    Notice,
 )
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import ContextUsage
@@ -43,11 +44,18 @@ class Compactor:
         conversation = self._conversation
         result = await self._summarise(reason, "", emit)
         if result is None:
+            was_open = conversation.breaker.is_open
             conversation.breaker = conversation.breaker.after_failure()
+            if conversation.breaker.is_open and not was_open:
+                emit(Notice("warning", conversation.breaker.message))
             return False
         entry = conversation.log.append(result.entry(reason))
         conversation.breaker = conversation.breaker.after_success()
         emit(_finished(entry.id, reason, result))
+        emit(conversation.use_window(result.tokens_after))
+        if result.usage is not None:
+            conversation.totals = add_totals(conversation.totals, result.usage)
+            emit(conversation.totals)
         return True
 
     async def compact_to_child(

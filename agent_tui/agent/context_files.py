@@ -39,6 +39,8 @@ def _load_from(folder: Path) -> ContextFile | None:
     for name in ("AGENTS.md", "CLAUDE.md"):
         path = folder / name
         try:
+            if not path.is_file():  # opening a pipe would wait for its other end
+                continue
             with path.open(encoding="utf-8", errors="replace") as file:
                 text = file.read(MAX_FILE_CHARS + 1)
         except OSError:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,8 +14,8 @@ from agent_tui.messages import (
     Message,
     ThinkingLevel,
     Todo,
-    ToolCall,
     ToolSpec,
+    Usage,
 )
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
 from agent_tui.sessions.context import Context, build_context, wrap_summary
@@ -61,6 +60,10 @@ class Conversation:
     warned_level: ContextLevel = "normal"
     breaker: Breaker = field(default_factory=Breaker)
     has_unlearned_reply: bool = False
+    tool_call_ids: set[str] = field(default_factory=set[str])
+    """Ids of all calls so far, which a new call must not use again."""
+    replayed: tuple[tuple[Entry, ...], Context] | None = None
+    """The newest replay and the path it is of; a long session takes 50 ms and more to replay."""
 
     @property
     def output_reserve(self) -> int:
@@ -69,18 +72,14 @@ class Conversation:
 
     def context(self) -> Context:
         """What the model sees now."""
-        return build_context(
-            self.log.path_entries(),
-            carryover=self.log.header.compaction,
-            summary_role=self.settings.summary_role,
-        )
+        return self._replay(self.log.path_entries())
 
     def request(self) -> ModelRequest:
         """The next request."""
         context = self.context()
         return ModelRequest(
             model=self.model,
-            system=self._system(context),
+            system="\n\n".join([self.system_prompt, *self._system_summary(context)]),
             messages=tuple(item.message for item in context.messages),
             tools=self.tools,
             thinking=self.thinking,
@@ -90,17 +89,19 @@ class Conversation:
         """Write a message to the log and bring the totals up to date."""
         entry = self.log.append(MessageEntry(message=message))
         if isinstance(message, AssistantMessage):
-            self.totals = add_totals(self.totals, message)
+            self.totals = add_totals(self.totals, message.usage)
+            self.tool_call_ids.update(call.id for call in message.tool_calls)
             self.has_unlearned_reply = True
         return entry
 
-    def used_tool_call_ids(self) -> frozenset[str]:
-        """Ids of all calls so far, which a new call must not use again."""
-        return tool_call_ids(self.log.path_entries())
+    def use_window(self, used: int) -> ContextChanged:
+        """Show at once what `used` tokens fill of the present model's window, as an estimate."""
+        self.usage = ContextUsage(used, self.model_info.window, is_estimate=True)
+        return ContextChanged(self.usage)
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
         """Count again, off the event loop, and say what changed."""
-        usage = await asyncio.to_thread(self._measure, self.context())
+        usage = await asyncio.to_thread(self._measure, self.log.path_entries())
         events: list[AgentEvent] = []
         if usage != self.usage:
             self.usage = usage
@@ -117,10 +118,20 @@ class Conversation:
         """Estimate of the system prompt and the tool schemas; slow the first time."""
         return self.counter.count_text(self.system_prompt) + self.counter.count_tools(self.tools)
 
-    def _measure(self, context: Context) -> ContextUsage:
+    def _replay(self, path: tuple[Entry, ...]) -> Context:
+        if self.replayed is None or self.replayed[0] is not path:
+            context = build_context(
+                path,
+                carryover=self.log.header.compaction,
+                summary_role=self.settings.summary_role,
+            )
+            self.replayed = (path, context)
+        return self.replayed[1]
+
+    def _measure(self, path: tuple[Entry, ...]) -> ContextUsage:
+        context = self._replay(path)
         overhead = self.overhead_tokens()
-        if context.compaction and self.settings.summary_role == "system":
-            overhead += self.counter.count_text(context.compaction.summary)
+        overhead += sum(map(self.counter.count_text, self._system_summary(context)))
         if self.has_unlearned_reply:
             self.has_unlearned_reply = False
             learn_ratio(
@@ -139,35 +150,18 @@ class Conversation:
             overhead_tokens=overhead,
         )
 
-    def _system(self, context: Context) -> str:
-        """The system prompt, with the summary where the settings want it there."""
-        if self.settings.summary_role == "user":
-            return self.system_prompt
-        carried = self.log.header.compaction
-        summary = context.compaction.summary if context.compaction else ""
-        if not summary and carried is not None:
-            summary = carried.summary
-        return f"{self.system_prompt}\n\n{wrap_summary(summary)}" if summary else self.system_prompt
+    def _system_summary(self, context: Context) -> tuple[str, ...]:
+        """The summary, where there is one and the settings want it in the system prompt."""
+        is_wanted = self.settings.summary_role == "system" and context.summary.strip()
+        return (wrap_summary(context.summary),) if is_wanted else ()
 
 
-def add_totals(totals: TotalsChanged, message: AssistantMessage) -> TotalsChanged:
-    """`totals` with one more reply."""
-    usage = message.usage
+def add_totals(totals: TotalsChanged, usage: Usage) -> TotalsChanged:
+    """`totals` with one more request."""
     return TotalsChanged(
         totals.input_tokens + usage.input + usage.cache_read + usage.cache_write,
         totals.output_tokens + usage.output,
         totals.cost_usd + usage.cost.total,
-    )
-
-
-def tool_call_ids(entries: Sequence[Entry]) -> frozenset[str]:
-    """Ids of every tool call in `entries`."""
-    return frozenset(
-        part.id
-        for entry in entries
-        if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage)
-        for part in entry.message.content
-        if isinstance(part, ToolCall)
     )
 
 

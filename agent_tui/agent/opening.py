@@ -8,11 +8,18 @@ from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.system_prompt import build_system_prompt
 from agent_tui.errors import AgentTuiError
-from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessage
+from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, Usage
 from agent_tui.providers.base import ModelRef, is_loopback, model_name
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
-from agent_tui.sessions.entries import Entry, Header, MessageEntry, as_thinking_level
+from agent_tui.sessions.entries import (
+    CompactionEntry,
+    Entry,
+    Header,
+    MessageEntry,
+    as_thinking_level,
+)
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.text import repair_text
 
 
 def new_log(
@@ -102,28 +109,31 @@ def last_thinking_level(log: SessionLog) -> ThinkingLevel:
 def _take_up_history(conversation: Conversation, entries: Sequence[Entry]) -> None:
     """Give a fresh conversation the totals and the plan that its entries tell of.
 
-    Replies that were copied here by a compaction (they are older than the session) are not
-    counted again.
+    What was copied here by a compaction (it is older than the session) is not counted again,
+    nor is the summary that a session begins with.
     """
     for entry in entries:
-        if not isinstance(entry, MessageEntry):
-            continue
-        match entry.message:
-            case AssistantMessage() as message if not _is_copied(conversation.log, entry):
-                conversation.totals = add_totals(conversation.totals, message)
-            case ToolResultMessage() as message if message.tool_details.todos is not None:
-                conversation.todos[:] = message.tool_details.todos
+        is_copied = _is_copied(conversation.log, entry)
+        match entry:
+            case MessageEntry(message=AssistantMessage() as reply):
+                conversation.tool_call_ids.update(call.id for call in reply.tool_calls)
+                if not is_copied:
+                    conversation.totals = add_totals(conversation.totals, reply.usage)
+            case MessageEntry(message=ToolResultMessage(details={"todos": list()}) as result):
+                conversation.todos[:] = result.tool_details.todos or ()
+            case CompactionEntry(usage=Usage() as usage) if entry.parent_id and not is_copied:
+                conversation.totals = add_totals(conversation.totals, usage)
             case _:
                 pass
 
 
-def _is_copied(log: SessionLog, entry: MessageEntry) -> bool:
+def _is_copied(log: SessionLog, entry: Entry) -> bool:
     return log.header.parent_session is not None and entry.timestamp < log.header.timestamp
 
 
 def working_folder(log: SessionLog, present: Path) -> tuple[Path, str]:
     """The folder to go on in, and what to tell the person about it (empty for nothing)."""
-    if not log.header.cwd or Path(log.header.cwd) == present:
+    if not log.header.cwd or log.header.cwd == repair_text(str(present)):
         return present, ""
     folder = Path(log.header.cwd)
     if folder.is_dir():

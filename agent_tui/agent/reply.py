@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -61,7 +62,9 @@ class ReplyBuilder:
     repeat them; arguments that are not a JSON object are stored as ``{}`` and reported.
     """
 
-    def __init__(self, provider: str, model: str, taken_ids: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, provider: str, model: str, taken_ids: AbstractSet[str] = frozenset()
+    ) -> None:
         self._provider = provider
         self._model = model
         self._ids = set(taken_ids)

@@ -1,6 +1,7 @@
 """One conversation at work: the only writer of a session log, and what a front end talks to."""
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -248,24 +249,27 @@ class AgentRuntime:
     def set_model(self, model: ModelRef) -> tuple[AgentEvent, ...]:
         """Use `model` from the next request on."""
         conversation = self._conversation
+        is_begun = bool(conversation.log.entries)
         if model != conversation.model:
+            if is_begun:
+                conversation.log.append(_model_change(model))
             conversation.model = model
             conversation.model_info = self._services.model_info(model)
-            if conversation.log.entries:
-                conversation.log.append(_model_change(model))
-            else:
+            if not is_begun:
                 self._restart_empty_log()
         conversation.breaker = conversation.breaker.after_success()
-        return (ModelChanged(model.name, conversation.model_info.window),)
+        changed = ModelChanged(model.name, conversation.model_info.window)
+        return (changed, conversation.use_window(conversation.usage.used))
 
     def set_thinking(self, level: ThinkingLevel) -> tuple[AgentEvent, ...]:
         """Ask the model to think more or less from the next request on."""
         conversation = self._conversation
+        is_begun = bool(conversation.log.entries)
         if level != conversation.thinking:
-            conversation.thinking = level
-            if conversation.log.entries:
+            if is_begun:
                 conversation.log.append(ThinkingLevelChangeEntry(thinking_level=level))
-            else:
+            conversation.thinking = level
+            if not is_begun:
                 self._restart_empty_log()
         return (Notice("info", f"Thinking: {level}"),)
 
@@ -294,7 +298,8 @@ class AgentRuntime:
         """Leave this session as it is and begin an empty one with the same model."""
         before = self._conversation
         log = new_log(self._services, before.cwd, before.model, before.thinking)
-        return await self._switch(log, before.cwd, before.model, before.thinking, "new")
+        changes = self._switch(log, before.cwd, before.model, before.thinking, "new")
+        return (*changes, *await self.conversation.refresh_usage())
 
     async def open_session(self, ref: str, *, keep_model: bool = False) -> tuple[AgentEvent, ...]:
         """Open another session by path, id or name and go on in its folder with its model.
@@ -306,16 +311,28 @@ class AgentRuntime:
         Raises:
             SessionError: no such session, or another process has it open.
         """
+        if await asyncio.to_thread(self._is_present_session, ref):
+            return (Notice("info", "This session is open already."),)
         log = await asyncio.to_thread(self.store.open, ref, self.cwd)
+        # A long session is 100,000 objects without cycles; each full pass of the garbage
+        # collector over them would stop the program for 0.1 s and more.
+        gc.freeze()
         cwd, folder_note = working_folder(log, self.cwd)
         model, model_note = self.model, ""
         if not keep_model:
             model, model_note = model_to_resume(log, self.model, self._services)
-        events = await self._switch(log, cwd, model, last_thinking_level(log), "resumed")
+        events = self._switch(log, cwd, model, last_thinking_level(log), "resumed")
         if model.name != last_model_name(log) and not log.is_read_only:
             log.append(_model_change(model))
         notes = (folder_note, model_note, *log.warnings)
-        return (*events, *(Notice("warning", note) for note in notes if note))
+        notices = (Notice("warning", note) for note in notes if note)
+        return (*events, *await self.conversation.refresh_usage(), *notices)
+
+    def _is_present_session(self, ref: str) -> bool:
+        present = self.log.path
+        if present is None or not present.exists():
+            return False
+        return self.store.find(ref, self.cwd).samefile(present)
 
     async def aclose(self) -> None:
         """Abort what runs and close the session file."""
@@ -329,12 +346,13 @@ class AgentRuntime:
             return
         before = self._conversation
         log, finished = child
-        events = await self._switch(log, before.cwd, before.model, before.thinking, "compacted")
-        emit(finished)
-        for event in events:
+        changes = self._switch(log, before.cwd, before.model, before.thinking, "compacted")
+        for event in (finished, *changes, self.conversation.use_window(finished.tokens_after)):
+            emit(event)
+        for event in await self.conversation.refresh_usage():
             emit(event)
 
-    async def _switch(
+    def _switch(
         self,
         log: SessionLog,
         cwd: Path,
@@ -342,6 +360,7 @@ class AgentRuntime:
         thinking: ThinkingLevel,
         reason: SessionChangeReason,
     ) -> tuple[AgentEvent, ...]:
+        """Go on with `log`; without an await, so that no interruption leaves half a change."""
         before = self._conversation
         if cwd != before.cwd:
             self._approvals = self._services.make_approvals(cwd, self.permission_mode)
@@ -352,12 +371,10 @@ class AgentRuntime:
         if reason == "compacted":
             after.inbox, after.files, after.todos = before.inbox, before.files, before.todos
         before.log.close()
-        usage_events = await after.refresh_usage()
         return (
             self._session_changed(reason),
             ModelChanged(model.name, after.model_info.window),
             after.totals,
-            *usage_events,
             TodosChanged(self.todos),
         )
 

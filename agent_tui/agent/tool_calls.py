@@ -72,7 +72,7 @@ class ToolRunner:
     def refuse_all(self, calls: Sequence[ToolCall], broken: dict[str, str]) -> None:
         """Answer every call with an error, because one of them cannot be run as written."""
         for call in calls:
-            self._emit(ToolStarted(call.id, call.name, call.arguments, call.name))
+            self._announce(call)
             why = broken.get(call.id)
             text = (
                 f"This call was not run: {why}."
@@ -107,7 +107,7 @@ class ToolRunner:
 
     def _skip(self, calls: Sequence[ToolCall], why: str) -> None:
         for call in calls:
-            self._emit(ToolStarted(call.id, call.name, call.arguments, call.name))
+            self._announce(call)
             self._record(call, ToolOutput(why, is_error=True))
 
     async def _run(self, call: ToolCall) -> ToolOutput:
@@ -115,14 +115,20 @@ class ToolRunner:
         try:
             prepared = await self._prepare(call, context)
         except ToolError as error:
-            self._emit(ToolStarted(call.id, call.name, call.arguments, call.name))
+            self._announce(call)
             return ToolOutput(str(error), is_error=True)
-        self._emit(ToolStarted(call.id, call.name, call.arguments, prepared.intent.title))
+        except asyncio.CancelledError:
+            self._announce(call)
+            raise
+        self._announce(call, prepared.intent.title)
         try:
             refusal = await self._permit(call, prepared.intent, context)
             return refusal or await prepared.run()
         except ToolError as error:
             return ToolOutput(str(error), is_error=True)
+
+    def _announce(self, call: ToolCall, title: str = "") -> None:
+        self._emit(ToolStarted(call.id, call.name, call.arguments, title or call.name))
 
     async def _prepare(self, call: ToolCall, context: ToolContext) -> PreparedCall:
         toolbox = self._services.toolbox

@@ -188,6 +188,7 @@ class Turn:
                 if error.kind == "context_overflow" and not was_overflow_mended:
                     was_overflow_mended = await self._compactor.make_room("overflow", self._emit)
                     if was_overflow_mended:
+                        await self._say_usage()
                         continue
                 delay_s = retry_delay_s(error, attempt, random.random())
                 if delay_s is None:
@@ -200,7 +201,7 @@ class Turn:
         """One request. An error after visible content ends the turn with that content kept."""
         conversation = self._conversation
         model = conversation.model
-        builder = ReplyBuilder(model.provider, model.model_id, conversation.used_tool_call_ids())
+        builder = ReplyBuilder(model.provider, model.model_id, conversation.tool_call_ids)
         request = conversation.request()
         self._emit(ReplyStarted(model.name))
         try:

@@ -120,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ID",
         help="open a session by id, name or file; without ID choose from a list",
     )
-    where.add_argument("--no-session", action="store_true", help="write no session file")
+    which.add_argument("--no-session", action="store_true", help="write no session file")
     where.add_argument("--session-dir", metavar="DIR", help="folder of the session files")
     where.add_argument("--cwd", type=Path, metavar="DIR", help="work in this folder")
     model = parser.add_argument_group("model")

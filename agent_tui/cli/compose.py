@@ -12,6 +12,7 @@ from agent_tui.agent.conversation import child_environment
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.cli.arguments import Arguments
+from agent_tui.cli.folders import existing_folder, present_folder
 from agent_tui.cli.session_root import session_root
 from agent_tui.compaction.service import CompactionService
 from agent_tui.config import LoadedSettings, PermissionMode, Settings, load_settings
@@ -96,7 +97,7 @@ def compose(arguments: Arguments, *, is_interactive: bool) -> Program:
     }
     loaded = load_settings(paths.user_config_dir() / "config.toml", os.environ, flags)
     settings = loaded.settings
-    launch_cwd = _existing_folder(arguments.cwd or Path.cwd())
+    launch_cwd = existing_folder(arguments.cwd or present_folder())
     catalog = ModelCatalog(settings, os.environ)
     store = SessionStore(session_root(settings), settings.durability)
     if arguments.is_demo:
@@ -195,17 +196,13 @@ def _session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> st
     return str(newest.path)
 
 
-def _existing_folder(folder: Path) -> Path:
-    try:
-        resolved = folder.expanduser().resolve(strict=True)
-    except OSError as error:
-        raise UsageError(f"{folder}: {error.strerror}.", "Name a folder that exists.") from error
-    if not resolved.is_dir():
-        raise UsageError(f"{folder} is not a folder.", "Name a folder that exists.")
-    return resolved
-
-
 def _demo_folder() -> Path:
-    folder = paths.make_private_dir(paths.user_cache_dir() / "demo")
-    prepare_demo_folder(folder)
+    folder = paths.user_cache_dir() / "demo"
+    try:
+        prepare_demo_folder(paths.make_private_dir(folder))
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: the tour's scratch folder could not be made: {error.strerror}.",
+            "Name another place with AGENT_TUI_CACHE_DIR.",
+        ) from error
     return folder.resolve()

@@ -5,18 +5,18 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import cast
 
 from pydantic import JsonValue
 
+from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import write_text
 from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
 from agent_tui.config import Settings
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef, model_name
 from agent_tui.providers.wire import anthropic_payload, openai_messages
-from agent_tui.sessions.context import Context, build_context
+from agent_tui.sessions.context import Context, build_context, wrap_summary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.sessions.text import strip_control_characters
@@ -45,17 +45,22 @@ def run(arguments: argparse.Namespace) -> int:
     """Carry out what was parsed; returns the exit code. Raises as `run_command`."""
     settings = read_settings(cast("str | None", arguments.session_dir))
     store = SessionStore(session_root(settings))
-    with store.open(cast(str, arguments.session), Path.cwd(), read_only=True) as log:
-        context = build_context(log.path_entries(), carryover=log.header.compaction)
+    summary_role = settings.compaction.summary_role
+    with store.open(cast(str, arguments.session), present_folder(), read_only=True) as log:
+        context = build_context(
+            log.path_entries(), summary_role=summary_role, carryover=log.header.compaction
+        )
         model = _model_of(log, context)
         warnings = log.warnings
     messages = [item.message for item in context.messages]
+    summary = wrap_summary(context.summary) if summary_role == "system" and context.summary else ""
     payload: JsonObject
     if arguments.format == "anthropic":
-        payload = anthropic_payload("", messages)
+        payload = anthropic_payload(summary, messages)
     else:
-        payload = {"messages": list[JsonValue](openai_messages("", messages, model=model))}
-    tokens = TokenCounter().count_messages(messages)
+        payload = {"messages": list[JsonValue](openai_messages(summary, messages, model=model))}
+    counter = TokenCounter()
+    tokens = counter.count_messages(messages) + counter.count_text(summary)
     window = cast("int | None", arguments.window) or _window_of(model, settings)
     if arguments.is_json:
         write_text(json.dumps({**payload, "tokens": tokens, "window": window}) + "\n")

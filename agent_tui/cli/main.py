@@ -1,16 +1,17 @@
 """Dispatch: a subcommand, one printed turn, or the screen."""
 
-import asyncio
 import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
 
+from agent_tui.cli.streams import settle_standard_streams
 from agent_tui.errors import AgentTuiError, UsageError
 
 
 def run(argv: Sequence[str]) -> int:
     """Run the command line `argv` (without the program's name); returns the exit code."""
+    settle_standard_streams()
     try:
         subcommand = _SUBCOMMANDS.get(argv[0]) if argv else None
         if subcommand is not None:
@@ -38,7 +39,7 @@ def _run_agent(argv: Sequence[str]) -> int:
     if arguments.is_headless:
         from agent_tui.cli.print_command import run_print
 
-        return asyncio.run(run_print(arguments))
+        return run_print(arguments)
     from agent_tui.cli.screen_command import run_screen
 
     return run_screen(arguments)

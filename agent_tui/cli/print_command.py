@@ -8,7 +8,9 @@ from agent_tui.agent.mentions import attach_mentions
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compose import Program, compose
 from agent_tui.errors import UsageError
+from agent_tui.events import Notice
 from agent_tui.headless.printer import ExitCode, print_turn
+from agent_tui.sessions.text import strip_control_characters
 
 _NO_MODEL = "No model is chosen and no provider key was found."
 _NO_MODEL_HINT = (
@@ -17,13 +19,17 @@ _NO_MODEL_HINT = (
 )
 
 
-async def run_print(arguments: Arguments) -> int:
+def run_print(arguments: Arguments) -> int:
     """Run one turn without a screen; returns the exit code.
 
     Raises:
         UsageError: no prompt, no model, or a session that does not exist.
     """
-    prompt = _whole_prompt(arguments)
+    prompt = _whole_prompt(arguments)  # not on the event loop, where Ctrl+C cannot end a read
+    return asyncio.run(_run(arguments, prompt))
+
+
+async def _run(arguments: Arguments, prompt: str) -> int:
     program = compose(arguments, is_interactive=False)
     for problem in program.loaded.problems:
         print(f"agent-tui: setting left out: {problem}", file=sys.stderr)
@@ -36,7 +42,8 @@ async def run_print(arguments: Arguments) -> int:
         if not program.has_model:
             raise UsageError(_NO_MODEL, _NO_MODEL_HINT)
         await program.runtime.refresh_usage()
-        return await _print_until_signal(program, prompt, arguments)
+        text = await asyncio.to_thread(attach_mentions, prompt, program.runtime.cwd)
+        return await _print_until_signal(program, text, arguments)
     finally:
         await program.runtime.aclose()
         await program.provider.aclose()
@@ -45,17 +52,19 @@ async def run_print(arguments: Arguments) -> int:
 async def _open_session(program: Program) -> None:
     if program.resume == "":
         raise UsageError("-r needs a session id with -p.", "agent-tui sessions list shows them.")
-    if program.resume is not None:
-        await program.runtime.open_session(program.resume, keep_model=program.keeps_model)
+    if program.resume is None:
+        return
+    for event in await program.runtime.open_session(program.resume, keep_model=program.keeps_model):
+        if isinstance(event, Notice):
+            print(f"agent-tui: {strip_control_characters(event.text)}", file=sys.stderr)
 
 
-async def _print_until_signal(program: Program, prompt: str, arguments: Arguments) -> ExitCode:
-    """Print the turn; SIGINT and SIGTERM abort it so that what came is kept."""
+async def _print_until_signal(program: Program, text: str, arguments: Arguments) -> ExitCode:
+    """Print the turn of `text`; SIGINT and SIGTERM abort it so that what came is kept."""
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(signum, program.runtime.abort)
     try:
-        text = await asyncio.to_thread(attach_mentions, prompt, program.runtime.cwd)
         return await print_turn(program.runtime, text, arguments.output_format)
     finally:
         for signum in (signal.SIGINT, signal.SIGTERM):

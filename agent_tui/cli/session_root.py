@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agent_tui import paths
 from agent_tui.config import Settings, load_settings
+from agent_tui.errors import UsageError
 
 
 def add_session_dir(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +21,16 @@ def read_settings(session_dir: str | None) -> Settings:
 
 
 def session_root(settings: Settings) -> Path:
-    """The folder of all sessions under `settings`."""
+    """The folder of all sessions under `settings`.
+
+    Raises:
+        UsageError: the folder named there begins with ``~`` of a person the system does not know.
+    """
     if settings.session_dir:
-        return Path(settings.session_dir).expanduser()
+        try:
+            return Path(settings.session_dir).expanduser()
+        except RuntimeError as error:
+            raise UsageError(
+                f"{settings.session_dir}: there is no such home folder.", "Write the whole path."
+            ) from error
     return paths.default_session_dir()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import assert_never, cast
 
+from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import write_text
 from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
 from agent_tui.errors import UsageError
@@ -83,7 +84,7 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace, store: SessionStore) -> int:
-    cwd = None if arguments.is_all else Path.cwd()
+    cwd = None if arguments.is_all else present_folder()
     sessions = store.list(cwd)
     if arguments.is_json:
         _print_json([_summary_json(found) for found in sessions])
@@ -156,7 +157,7 @@ def _export(arguments: argparse.Namespace, store: SessionStore) -> int:
 
 
 def _open(arguments: argparse.Namespace, store: SessionStore) -> SessionLog:
-    return store.open(cast(str, arguments.session), Path.cwd(), read_only=True)
+    return store.open(cast(str, arguments.session), present_folder(), read_only=True)
 
 
 def _summary_json(found: SessionSummary) -> JsonObject:

@@ -178,8 +178,7 @@ class _Attempt:
         return min([wanted, *limits])
 
     async def _fold(self, room: int) -> str:
-        parts = await asyncio.to_thread(split_transcript, self._job.messages, self._counter, room)
-        self._largest_part_tokens = max(self._counter.count_text(part) for part in parts)
+        parts = await asyncio.to_thread(self._parts, room)
         document = ""
         for number, part in enumerate(parts, start=1):
             phase = "summarising" if len(parts) == 1 else f"summarising {number}/{len(parts)}"
@@ -187,6 +186,11 @@ class _Attempt:
             prompt = self._prompt(part, previous, (number, len(parts)))
             document = await self._write(prompt.text, phase)
         return document
+
+    def _parts(self, room: int) -> Sequence[str]:
+        parts = split_transcript(self._job.messages, self._counter, room)
+        self._largest_part_tokens = max(map(self._counter.count_text, parts))
+        return parts
 
     def _prompt(self, conversation: str, previous: str, part: tuple[int, int]) -> SummaryPrompt:
         job = self._job

@@ -22,6 +22,8 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.messages import ImageContent, JsonObject
+from agent_tui.sessions.summary import one_line
+from agent_tui.sessions.text import strip_control_characters
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -93,35 +95,38 @@ class _Watcher:
 
 
 class _TextWatcher(_Watcher):
+    """Prints for a person: what models and tools wrote cannot steer the terminal."""
+
     def see(self, event: AgentEvent) -> None:
         super().see(event)
         match event:
             case ToolStarted(title=title):
-                print(f"* {title}", file=self.err)
+                self._tell(f"* {one_line(title)}")
             case ToolFinished(message=message) if message.is_error:
                 first_line = message.text.partition("\n")[0]
-                print(f"  ! {first_line}", file=self.err)
+                self._tell(f"  ! {one_line(first_line)}")
             case RetryScheduled(attempt, most, delay_s, reason):
-                print(
-                    f"{reason} Trying again in {delay_s:.0f} s ({attempt}/{most}).", file=self.err
-                )
+                self._tell(f"{reason} Trying again in {delay_s:.0f} s ({attempt}/{most}).")
             case Notice(text=text):
-                print(text, file=self.err)
+                self._tell(text)
             case CompactionFinished(tokens_before=before, tokens_after=after):
-                print(f"- context compacted ({before} -> {after} tokens) -", file=self.err)
+                self._tell(f"- context compacted ({before} -> {after} tokens) -")
             case CompactionFailed(message):
-                print(f"Compaction failed: {message}", file=self.err)
+                self._tell(f"Compaction failed: {message}")
             case _:
                 pass
 
     def close(self) -> ExitCode:
         if self.text:
-            print(self.text, file=self.out, flush=True)
+            print(strip_control_characters(self.text), file=self.out, flush=True)
         if self.finished.outcome == "length":
-            print("The reply was cut off by the model's output limit.", file=self.err)
+            self._tell("The reply was cut off by the model's output limit.")
         elif self.finished.error:
-            print(f"agent-tui: {self.finished.error}", file=self.err)
+            self._tell(f"agent-tui: {self.finished.error}")
         return super().close()
+
+    def _tell(self, text: str) -> None:
+        print(strip_control_characters(text), file=self.err)
 
 
 class _JsonWatcher(_Watcher):

@@ -51,7 +51,8 @@ class Context:
     """The messages of the next request, and what they were made under.
 
     `messages` can be sent as they are: see `agent_tui.sessions.settle.settle`. `compaction`
-    is the one in force. `provider`, `model_id` and `thinking_level` are the newest named on the
+    is the one in force, `summary` what stands for the history before, whether or not a message
+    holds it. `provider`, `model_id` and `thinking_level` are the newest named on the
     path, empty where none is (the session's header counts then).
     """
 
@@ -60,6 +61,7 @@ class Context:
     provider: str
     model_id: str
     thinking_level: str
+    summary: str = ""
 
 
 def build_context(
@@ -82,8 +84,9 @@ def build_context(
     """
     compaction, kept = _kept_entries(path)
     drafts: list[ContextMessage] = []
-    if summary_role == "user":
-        drafts += _summary_message(compaction, carryover)
+    summary = compaction.summary if compaction else carryover.summary if carryover else ""
+    if summary_role == "user" and (compaction or summary.strip()):
+        drafts.append(_summary_message(summary, compaction))
     edits = {entry.target_id: entry for entry in path if isinstance(entry, ContextEditEntry)}
     for entry in kept:
         message = _to_message(entry)
@@ -93,7 +96,8 @@ def build_context(
         if message is not None:
             drafts.append(ContextMessage(entry.id, message))
     provider, model_id = newest_model(path)
-    return Context(settle(drafts), compaction, provider, model_id, newest_thinking_level(path))
+    level = newest_thinking_level(path)
+    return Context(settle(drafts), compaction, provider, model_id, level, summary)
 
 
 def wrap_summary(summary: str) -> str:
@@ -118,17 +122,11 @@ def _kept_entries(path: Sequence[Entry]) -> tuple[CompactionEntry | None, Sequen
     return compaction, (*path[first:at], *path[at + 1 :])
 
 
-def _summary_message(
-    compaction: CompactionEntry | None, carryover: Carryover | None
-) -> tuple[ContextMessage, ...]:
+def _summary_message(summary: str, compaction: CompactionEntry | None) -> ContextMessage:
+    entry_id, sent_at = "", 0
     if compaction is not None:
-        sent_at = milliseconds(compaction.timestamp)
-        text = wrap_summary(compaction.summary)
-        return (ContextMessage(compaction.id, UserMessage(content=text, timestamp=sent_at)),)
-    if carryover is not None and carryover.summary.strip():
-        text = wrap_summary(carryover.summary)
-        return (ContextMessage("", UserMessage(content=text, timestamp=0)),)
-    return ()
+        entry_id, sent_at = compaction.id, milliseconds(compaction.timestamp)
+    return ContextMessage(entry_id, UserMessage(content=wrap_summary(summary), timestamp=sent_at))
 
 
 def _to_message(entry: Entry) -> Message | None:

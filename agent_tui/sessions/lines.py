@@ -80,8 +80,13 @@ def read_line(line: bytes) -> ReadLine:
 
 
 def encode_header(header: Header) -> bytes:
-    """`header` as a line, line end included."""
-    return header.model_dump_json(by_alias=True, exclude_none=True).encode() + b"\n"
+    """`header` as a line, line end included; lone surrogates (odd folder names) are replaced."""
+    try:
+        line = header.model_dump_json(by_alias=True, exclude_none=True)
+    except PydanticSerializationError:
+        repaired = repair_json(header.model_dump(by_alias=True))
+        line = Header.model_validate(repaired).model_dump_json(by_alias=True, exclude_none=True)
+    return line.encode() + b"\n"
 
 
 def encode_entry(entry: Entry) -> bytes:

@@ -180,7 +180,7 @@ class SessionLog:
             raise SessionError(f"Session {self.header.id} is {state}.", "Fork it to go on.")
         placed, lines = self._place(entries)
         if self._writer is not None and placed:
-            self._writer.write(self.header, self.entries, lines)
+            self._writer.write(self.header, self._by_id.values(), lines)
             if self.header.version < FORMAT_VERSION:
                 self.header = self.header.model_copy(update={"version": FORMAT_VERSION})
         self._commit(placed)
@@ -261,7 +261,8 @@ class SessionLog:
         self._by_id.update((entry.id, entry) for entry in placed)
         self._leaf_id = placed[-1].id
         self._entries = None
-        self._path_entries = None
+        if self._path_entries is not None:
+            self._path_entries += tuple(placed)
 
 
 def _read(path: Path) -> ParsedSession:

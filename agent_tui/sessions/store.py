@@ -21,6 +21,7 @@ from agent_tui.sessions.index import SessionIndex
 from agent_tui.sessions.lock import SessionLock
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.summary import SessionSummary
+from agent_tui.sessions.text import repair_text
 
 _TRASH = "trash"
 _NEAR_MATCHES = 5
@@ -92,11 +93,11 @@ class SessionStore:
 
     def find(self, ref: str, cwd: Path) -> Path:
         """The file of the session `ref` means; see `open`."""
-        file = cwd / Path(ref).expanduser()
-        if file.is_file():
+        file = _existing_file(ref, cwd)
+        if file is not None:
             return file
         if os.sep in ref or ref.endswith(".jsonl"):
-            raise SessionError(f"{file} does not exist.")
+            raise SessionError(f"{cwd / ref} does not exist.")
         sessions = self.list()
         for matches in (
             [found for found in sessions if found.id == ref],
@@ -121,11 +122,11 @@ class SessionStore:
             return []
         sessions = SessionIndex(self.root / "index.sqlite").summaries(self._files())
         if cwd is not None:
-            slug = cwd_slug(cwd)
+            slug, stored_cwd = cwd_slug(cwd), Path(repair_text(str(cwd)))
             sessions = [
                 found
                 for found in sessions
-                if cwd in (found.cwd, found.launch_cwd)
+                if stored_cwd in (found.cwd, found.launch_cwd)
                 or (found.cwd == Path() and found.path.parent.name == slug)
             ]
         return sorted(sessions, key=lambda found: (found.modified, found.id), reverse=True)
@@ -180,6 +181,14 @@ class SessionStore:
                     yield Path(item.path)
                 elif folder == self.root and item.name != _TRASH and item.is_dir():
                     folders.append(Path(item.path))
+
+
+def _existing_file(ref: str, cwd: Path) -> Path | None:
+    try:
+        file = cwd / Path(ref).expanduser()
+        return file if file.is_file() else None
+    except (OSError, RuntimeError, ValueError):  # name too long, ~ of nobody known, NUL
+        return None
 
 
 def _near(ref: str, sessions: Sequence[SessionSummary]) -> list[SessionSummary]:

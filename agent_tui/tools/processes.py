@@ -70,33 +70,39 @@ async def child_group(
         ToolError: the program or the folder is not there.
     """
     reading, writing = os.pipe()
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            cwd=cwd,
-            env=dict(environ),
-            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-            stdout=writing,
-            stderr=writing,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        os.close(reading)
-        raise ToolError(f"{argv[0]} cannot be started in {cwd}: {error}") from error
-    finally:
-        os.close(writing)
     output = asyncio.StreamReader(limit=READ_BYTES)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(output), os.fdopen(reading, "rb", 0)
-    )
     try:
-        if stdin is not None and process.stdin is not None:
-            process.stdin.write(stdin)
-            process.stdin.close()
-        yield Child(process, output)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(output), os.fdopen(reading, "rb", 0)
+        )
+    except BaseException:
+        os.close(writing)
+        raise
+    try:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                cwd=cwd,
+                env=dict(environ),
+                stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+                stdout=writing,
+                stderr=writing,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise ToolError(f"{argv[0]} cannot be started in {cwd}: {error}") from error
+        finally:
+            os.close(writing)
+        try:
+            if stdin is not None and process.stdin is not None:
+                process.stdin.write(stdin)
+                process.stdin.close()
+            yield Child(process, output)
+        finally:
+            transport.close()
+            await end_group(process)
     finally:
         transport.close()
-        await end_group(process)
 
 
 async def end_group(process: asyncio.subprocess.Process) -> None:

@@ -23,26 +23,28 @@ _CHARS_PER_TOKEN = 4
 class ActivityState:
     """What runs. Times are readings of one monotonic clock, in seconds.
 
-    `until` is when a waiting time ends (a retry), 0 if nothing is waited for.
+    `until` is when a waiting time ends (a retry), 0 if nothing is waited for; `detail` comes
+    last, where it may be cut off.
     """
 
     label: str
     started_at: float
     output_chars: int = 0
     until: float = 0.0
-    can_interrupt: bool = True
+    detail: str = ""
 
 
 def activity_text(state: ActivityState, now: float) -> str:
-    """``Thinking… · 12s · ↓340 · esc to interrupt``."""
-    label = state.label
+    """``Writing… · 12s · ↓340 tokens · esc to interrupt``, or a count down."""
     if state.until > now:
-        label += f" in {state.until - now:.0f} s"
-    parts = [f"{label}…", elapsed(now - state.started_at)]
+        parts = [f"{state.label} in {state.until - now:.0f} s…"]
+    else:
+        parts = [f"{state.label}…", elapsed(now - state.started_at)]
     if state.output_chars >= _CHARS_PER_TOKEN:
         parts.append(f"↓{short_count(state.output_chars // _CHARS_PER_TOKEN)} tokens")
-    if state.can_interrupt:
-        parts.append("esc to interrupt")
+    parts.append("esc to interrupt")
+    if state.detail:
+        parts.append(state.detail)
     return " · ".join(parts)
 
 

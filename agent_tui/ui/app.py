@@ -1,30 +1,27 @@
 """The program on the screen: composition, keys, and what commands may use of it."""
 
-import os
-from collections.abc import AsyncGenerator, Iterable
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import events as textual_events
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 
-from agent_tui.events import AgentEvent, Notice
 from agent_tui.tools.walk import project_files
 from agent_tui.ui.activity_line import ActivityLine
+from agent_tui.ui.app_host import AppHost
 from agent_tui.ui.approval_panel import ApprovalPanel
-from agent_tui.ui.clipboard import copy_text
-from agent_tui.ui.commands import CommandRegistry, built_in_commands, split_command
+from agent_tui.ui.commands import built_in_commands, split_command
 from agent_tui.ui.commands.talking import PERMISSION_MODES
 from agent_tui.ui.event_view import EventView, ViewParts
-from agent_tui.ui.options import ModelSource, UiOptions, UiOutcome
+from agent_tui.ui.options import UiOptions, UiOutcome
 from agent_tui.ui.plan_view import PlanView
 from agent_tui.ui.prompt import Draft, Prompt, PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.prompt import PromptSources
 from agent_tui.ui.queue_view import QueueView
-from agent_tui.ui.start import begin, welcome_block
+from agent_tui.ui.start import begin, choose_model, welcome_block
 from agent_tui.ui.status_bar import StatusBar
 from agent_tui.ui.status_fields import StatusSource
 from agent_tui.ui.terminal import RESTORE_TITLE, SAVE_TITLE, leave_on_signals, title_sequence
@@ -82,7 +79,7 @@ class AgentApp(App[UiOutcome]):
             self.register_theme(theme)
         self.theme = wanted_theme(options.settings.theme, frozenset(self.available_themes))
         self.options = options
-        self._commands = built_in_commands()
+        self.registry = built_in_commands()
         self._cleared_at: float | None = None
         self.files = FileIndex(options.runtime.cwd, project_files, options.clock)
         self.history = PromptHistory(options.history_file)
@@ -91,7 +88,7 @@ class AgentApp(App[UiOutcome]):
         self.plan = PlanView()
         self.queue_view = QueueView()
         self.activity = ActivityLine(options.clock)
-        self.prompt = Prompt(PromptSources(self._commands, self._choices, self.files, self.history))
+        self.prompt = Prompt(PromptSources(self.registry, self._choices, self.files, self.history))
         self.status_source = StatusSource(options)
         self.status = StatusBar(self.status_source.fields())
         parts = ViewParts(
@@ -110,6 +107,7 @@ class AgentApp(App[UiOutcome]):
             give_back=self.prompt.put_before,
         )
         self.turns = TurnDriver(options.runtime, self.view, hooks)
+        self.host = AppHost(self)
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -136,76 +134,10 @@ class AgentApp(App[UiOutcome]):
         await self.runtime.aclose()
         await self.options.close()
 
-    # What commands use
-
     @property
     def runtime(self) -> "AgentRuntime":
         """The conversation."""
         return self.options.runtime
-
-    @property
-    def models(self) -> ModelSource:
-        """What is known about models."""
-        return self.options.models
-
-    @property
-    def registry(self) -> CommandRegistry:
-        """All commands."""
-        return self._commands
-
-    @property
-    def theme_names(self) -> tuple[str, ...]:
-        """Our themes, then Textual's."""
-        own = [theme.name for theme in own_themes()]
-        return (*own, *sorted(name for name in self.available_themes if name not in own))
-
-    @property
-    def theme_in_use(self) -> str:
-        """The theme that is shown."""
-        return self.theme
-
-    @property
-    def last_reply(self) -> str:
-        """The text of the model's last reply."""
-        return self.chat.last_reply_text
-
-    def say(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
-        """Put one line into the chat."""
-        self.view.show(Notice(level, text))
-
-    def show_events(self, events: Iterable[AgentEvent]) -> None:
-        """Show what a quick change of the runtime returned."""
-        for event in events:
-            self.view.show(event)
-        self.refresh_status()
-
-    def start(self, events: AsyncGenerator[AgentEvent, None]) -> None:
-        """Run an activity of the runtime."""
-        self.turns.start(events)
-
-    def interrupt(self) -> bool:
-        """Stop the running activity; false if none runs."""
-        return self.turns.interrupt()
-
-    def queue(self, text: str) -> None:
-        """Deliver `text` to the running turn, or send it."""
-        self.turns.queue(text)
-
-    async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
-        """Show a screen and wait for its result."""
-        return await self.push_screen_wait(screen)
-
-    def copy(self, text: str) -> str:
-        """Copy to the clipboard and say how."""
-        return copy_text(text, os.environ, self.copy_to_clipboard)
-
-    def set_theme(self, name: str) -> None:
-        """Use another theme."""
-        self.theme = name
-
-    def leave(self) -> None:
-        """End the program."""
-        self.exit(UiOutcome())
 
     # Messages of the widgets
 
@@ -217,23 +149,26 @@ class AgentApp(App[UiOutcome]):
     def dispatch(self, text: str) -> None:
         """Run a command, a shell command, or send a message."""
         name, argument = split_command(text)
-        if name and (command := self._commands.find(name)) is not None:
+        if name and (command := self.registry.find(name)) is not None:
             if command.refusal and self.turns.is_running:
-                self.say(command.refusal, "warning")
+                self.host.say(command.refusal, "warning")
             else:
-                self.run_worker(command.run(self, argument), group="command")
+                self.run_worker(command.run(self.host, argument), group="command")
         elif text.startswith("!") and text.strip("! \n"):
             in_context = not text.startswith("!!")
             line = text.lstrip("!").strip()
             self.turns.start(self.runtime.run_bash(line, in_context=in_context))
-        else:
+        elif self.runtime.model.name:
             self.turns.send(text)
+        else:
+            self.prompt.put_before((text,))
+            self.run_worker(choose_model(self), group="command")
 
     def _remember(self, draft: Draft) -> None:
         try:
             self.prompt.remember(draft)
         except OSError as error:
-            self.say(f"The prompt history cannot be written: {error.strerror}.", "warning")
+            self.host.say(f"The prompt history cannot be written: {error.strerror}.", "warning")
 
     @on(Prompt.Refused)
     def _refused(self, event: Prompt.Refused) -> None:
@@ -278,12 +213,12 @@ class AgentApp(App[UiOutcome]):
     def action_clear_or_leave(self) -> None:
         """Ctrl+C: copy a selection, else clear the prompt, else leave the second time."""
         if selected := self.screen.get_selected_text():
-            self.notify(self.copy(selected), markup=False)
+            self.notify(self.host.copy(selected), markup=False)
             self.screen.clear_selection()
             return
         now = self.options.clock()
         if self._cleared_at is not None and now - self._cleared_at <= LEAVE_WITHIN_S:
-            self.leave()
+            self.exit(UiOutcome())
             return
         self._cleared_at = now
         self.prompt.clear()
@@ -294,7 +229,7 @@ class AgentApp(App[UiOutcome]):
         if self.prompt.area.text:
             self.prompt.area.action_delete_right()
         else:
-            self.leave()
+            self.host.leave()
 
     def action_next_permission_mode(self) -> None:
         """Shift+Tab: the next mode in turn."""
@@ -329,11 +264,11 @@ class AgentApp(App[UiOutcome]):
         """To the newest message."""
         self.chat.follow_end()
 
-    async def action_edit_outside(self) -> None:
+    def action_edit_outside(self) -> None:
         """Ctrl+G: write the prompt in $EDITOR."""
         from agent_tui.ui.prompt.editor import edit_outside
 
-        await edit_outside(self, self.prompt)
+        edit_outside(self, self.prompt)
 
     # Status
 
@@ -345,8 +280,8 @@ class AgentApp(App[UiOutcome]):
         self._write(title_sequence(f"agent-tui · {fields.name or fields.folder}"))
 
     def _choices(self, name: str) -> Iterable[str]:
-        command = self._commands.find(name)
-        return command.choices(self) if command is not None and command.choices else ()
+        command = self.registry.find(name)
+        return command.choices(self.host) if command is not None and command.choices else ()
 
     def _call_for_attention(self) -> None:
         if not self.app_focus:

@@ -97,9 +97,6 @@ class ApprovalPanel(Vertical, can_focus=True):
             self.request_id = request_id
             self.answer = answer
 
-    class Armed(Message):
-        """Keys answer from now on."""
-
     class Strayed(Message):
         """A key was typed that answers nothing; it belongs to the prompt."""
 
@@ -175,7 +172,6 @@ class ApprovalPanel(Vertical, can_focus=True):
         self.add_class("-armed")
         self._hint("esc stops the turn · ↑↓ scroll")
         self.focus(scroll_visible=False)
-        self.post_message(self.Armed())
 
     def action_answer(self, choice: Choice) -> None:
         """Answer the request that is shown."""
@@ -220,9 +216,14 @@ class ApprovalPanel(Vertical, can_focus=True):
                 event.stop()
                 self._hide_words()
                 self.arm()
-        elif event.character and event.is_printable and event.key not in "yapnejk":
+        elif event.character and event.is_printable and not self._answers(event.key):
+            # Disarm at once: the rest of the word may be here before the prompt has the focus.
             event.stop()
+            self.postpone()
             self.post_message(self.Strayed(event.character))
+
+    def _answers(self, key: str) -> bool:
+        return self.is_armed and key in {*(option.key for option in OPTIONS), "j", "k"}
 
     @property
     def _words(self) -> Input:
@@ -239,7 +240,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             )
         )
         self.query_one("#approval-body", Static).update(approval_body(request))
-        reason = safe_text(request.reason, keep_newlines=False)
+        reason = f"Why it asks: {safe_text(request.reason, keep_newlines=False)}"
         self.query_one("#approval-reason", Static).update(reason)
         for line in self.query(OptionLine):
             line.show(request.session_rule)
@@ -258,7 +259,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             self._timer = None
         self.is_armed = False
         self.remove_class("-armed")
-        self._hint(f"keys active after {self._quiet_s:g} s without typing")
+        self._hint("keys work once you pause typing")
 
     def _hint(self, text: str) -> None:
         self.border_subtitle = Content(text).markup

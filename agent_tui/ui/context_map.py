@@ -134,8 +134,10 @@ def bar_cells(parts: tuple[Part, ...], width: int) -> list[tuple[PartKind, int]]
     shares: list[tuple[PartKind, int]] = [
         (part.kind, max(round(part.tokens * width / total), 1)) for part in parts if part.tokens
     ]
-    surplus = sum(cells for _, cells in shares) - width
-    widest = max(range(len(shares)), key=lambda i: shares[i][1])
-    kind, cells = shares[widest]
-    shares[widest] = (kind, max(cells - surplus, 1))
+    spare = width - sum(cells for _, cells in shares)
+    while spare:
+        widest = max(range(len(shares)), key=lambda i: shares[i][1])
+        step = spare if spare > 0 else -1
+        shares[widest] = (shares[widest][0], shares[widest][1] + step)
+        spare -= step
     return shares

@@ -141,6 +141,7 @@ class EventView:
                 self._end_bash(event)
             case ApprovalRequested():
                 self._asked[event.request.id] = event.request.call_id
+                self._parts.plan.make_room(False)
                 self._parts.approval.open(event.request)
                 self._relabel("Waiting for your answer", 0)
                 self._parts.attention()
@@ -175,11 +176,13 @@ class EventView:
 
     def begin(self) -> None:
         """An activity is about to run."""
+        self._parts.plan.make_room(True)
         self.last_outcome = ""
 
     def idle(self) -> None:
         """Nothing runs any more, however it ended."""
         self._parts.activity.show(None)
+        self._parts.plan.make_room(False)
         self._running.clear()
         self._parts.status_changed()
 
@@ -202,7 +205,9 @@ class EventView:
             self._work(label)
         elif label != state.label or chars:
             total = state.output_chars + chars
-            self._parts.activity.show(replace(state, label=label, output_chars=total, until=0.0))
+            self._parts.activity.show(
+                replace(state, label=label, output_chars=total, until=0.0, detail="")
+            )
 
     def _begin(self, block: ToolBlock | BashBlock) -> None:
         place = self._parts.chat.append(block)
@@ -231,13 +236,14 @@ class EventView:
         if not event.allowed:
             self._denied.add(call_id)
         self._parts.approval.resolve(event.request_id)
+        self._parts.plan.make_room(self._parts.approval.request is None)
 
     def _retry(self, event: RetryScheduled) -> None:
-        label = f"{event.reason} Trying again ({event.attempt} of {event.max_attempts})"
-        self._work(label)
+        self._work(f"Trying again ({event.attempt} of {event.max_attempts})")
         state = self._parts.activity.state
         if state is not None:
-            self._parts.activity.show(replace(state, until=self._clock() + event.delay_s))
+            until = self._clock() + event.delay_s
+            self._parts.activity.show(replace(state, until=until, detail=event.reason))
 
     def _warn(self, event: ContextWarning) -> None:
         self._parts.status_changed()

@@ -20,12 +20,20 @@ class PlanView(Static):
 
     def __init__(self) -> None:
         super().__init__(id="plan", markup=False)
+        self._is_open = False
+        self._has_room = False
         self.display = False
 
     def show(self, todos: tuple[Todo, ...]) -> None:
         """Show the plan as it stands."""
-        self.display = any(todo.status != "completed" for todo in todos)
+        self._is_open = any(todo.status != "completed" for todo in todos)
+        self.display = self._is_open and self._has_room
         self.update(plan_lines(todos))
+
+    def make_room(self, has_room: bool) -> None:
+        """Whether there is room for it: not while nothing runs, nor beside a question."""
+        self._has_room = has_room
+        self.display = self._is_open and has_room
 
 
 def plan_lines(todos: tuple[Todo, ...]) -> Content:

@@ -40,22 +40,22 @@ async def begin(app: "AgentApp") -> None:
     if not options.resume:
         app.view.redraw()
     for problem in options.problems:
-        app.say(f"Setting left out: {problem}", "warning")
+        app.host.say(f"Setting left out: {problem}", "warning")
     for rule in options.runtime.approvals.problems:
-        app.say(f"Permission rule left out: {rule}", "warning")
+        app.host.say(f"Permission rule left out: {rule}", "warning")
     for notice in options.notices:
-        app.say(notice)
+        app.host.say(notice)
     await asyncio.gather(
         asyncio.to_thread(app.history.load), asyncio.to_thread(app.status_source.look_at_branch)
     )
     app.refresh_status()
     if options.first_run is not None:
-        await _choose_model(app)
+        await choose_model(app)
     if options.resume:
         await _resume(app, options.resume)
     elif options.opens_picker:
         app.dispatch("/resume")
-    app.show_events(await app.runtime.refresh_usage())
+    app.host.show_events(await app.runtime.refresh_usage())
     if options.first_prompt:
         app.dispatch(options.first_prompt)
 
@@ -63,21 +63,25 @@ async def begin(app: "AgentApp") -> None:
 async def _resume(app: "AgentApp", ref: str) -> None:
     try:
         keeps_model = app.options.keeps_model
-        app.show_events(await app.runtime.open_session(ref, keep_model=keeps_model))
+        app.host.show_events(await app.runtime.open_session(ref, keep_model=keeps_model))
     except AgentTuiError as error:
         app.view.redraw()
-        app.say(str(error), "error")
+        app.host.say(str(error), "error")
 
 
-async def _choose_model(app: "AgentApp") -> None:
+async def choose_model(app: "AgentApp") -> None:
+    """Offer the ways to a model, or say how to choose one where the chooser has no say."""
     from agent_tui.ui.first_run import FirstRunScreen, TakeTour, UseModel
 
-    assert app.options.first_run is not None
-    match await app.ask(FirstRunScreen(app.options.first_run, app.models)):
+    options = app.options
+    if options.first_run is None:
+        app.host.say("No model is chosen. Use /model.", "warning")
+        return
+    match await app.host.ask(FirstRunScreen(options.first_run, options.models)):
         case UseModel(model):
-            app.show_events(app.runtime.set_model(model))
+            app.host.show_events(app.runtime.set_model(model))
             app.view.redraw()
         case TakeTour():
             app.exit(UiOutcome(wants="demo"))
         case None:
-            app.say("No model is set up. /model chooses one when a key is set.", "warning")
+            app.host.say("No model is set up. /model chooses one when a key is set.", "warning")

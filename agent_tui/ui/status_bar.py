@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from textual.content import Content
 from textual.widget import Widget
 
-from agent_tui.config import PermissionMode
-from agent_tui.tokens import ContextUsage
 from agent_tui.ui.sanitise import safe_text
+
+if TYPE_CHECKING:  # the bar is part of the first paint, pydantic is not
+    from agent_tui.config import PermissionMode
+    from agent_tui.tokens import ContextUsage
 
 SEPARATOR = " · "
 
@@ -19,7 +21,7 @@ _LEVEL_STYLES: dict[Level, str] = {
     "warn": "bold $text-warning",
     "trigger": "bold $text-error",
 }
-_MODE_STYLES: dict[PermissionMode, str] = {
+_MODE_STYLES: "dict[PermissionMode, str]" = {
     "ask": "$foreground-muted",
     "accept-edits": "$text-warning",
     "plan": "$text-primary",
@@ -34,12 +36,12 @@ class StatusFields:
     folder: str
     branch: str
     model: str
-    mode: PermissionMode
+    mode: "PermissionMode"
     input_tokens: int
     output_tokens: int
     cost_usd: float
     name: str
-    usage: ContextUsage
+    usage: "ContextUsage"
     level: Level
     badge: str = ""
 

@@ -26,7 +26,7 @@ class StatusSource:
         return StatusFields(
             folder=short_path(runtime.cwd, Path.home()),
             branch=self._branch,
-            model=runtime.model.name,
+            model=runtime.model.name or "no model",
             mode=runtime.permission_mode,
             input_tokens=totals.input_tokens,
             output_tokens=totals.output_tokens,

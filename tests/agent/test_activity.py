@@ -99,8 +99,27 @@ async def test_an_error_of_the_work_reaches_the_watcher_after_its_events():
         raise ValueError("broken")
 
     seen = []
-    with pytest.raises(ValueError, match="broken"):
+
+    async def watch():
         async with aclosing(Activity(work).events()) as events:
             async for event in events:
                 seen.append(text_of(event))
+
+    with pytest.raises(ValueError, match="broken"):
+        await watch()
     assert seen == ["begun"]
+
+
+async def test_an_abort_before_the_first_step_still_lets_the_work_record_its_end():
+    async def work(emit):
+        emit(note("begun"))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            emit(note("recorded"))
+
+    activity = Activity(work)
+    watching = asyncio.create_task(collect(activity))
+    await asyncio.sleep(0)  # the watcher has started the work's task, which has not run yet
+    activity.abort()
+    assert await asyncio.wait_for(watching, 10) == ["begun", "recorded"]

@@ -1,13 +1,19 @@
 import asyncio
 from contextlib import aclosing
 
+import pytest
+
+from agent_tui.compaction.policy import Breaker
 from agent_tui.config import CompactionSettings
 from agent_tui.events import (
     BashFinished,
     CompactionFailed,
     CompactionFinished,
     CompactionProgress,
+    ContextChanged,
     ContextWarning,
+    Notice,
+    ReplyStarted,
     SessionChanged,
     TurnFinished,
 )
@@ -98,6 +104,24 @@ async def test_aborting_a_compaction_writes_nothing(stage):
     assert not runtime.is_busy
 
 
+@pytest.mark.parametrize("steps", range(0, 200, 8))
+async def test_wherever_an_abort_of_a_compaction_falls_the_session_is_the_one_announced(
+    stage, steps
+):
+    runtime = stage.runtime(summary_or(LONG_REPLY))
+    await talk(runtime, "one", "two")
+    session_id = runtime.log.header.id
+    watching = asyncio.create_task(collect(runtime.compact()))
+    for _ in range(steps):
+        await asyncio.sleep(0 if steps % 16 else 0.0005)
+    runtime.abort()
+    events = await asyncio.wait_for(watching, 10)
+    announced = [event.session_id for event in of_kind(events, SessionChanged)]
+    assert runtime.log.header.id == [session_id, *announced][-1]
+    assert len(announced) == len(of_kind(events, CompactionFinished))
+    assert runtime.usage.used > 0
+
+
 async def test_an_empty_session_has_nothing_to_compact(stage):
     runtime = stage.runtime([])
     failed = only(await collect(runtime.compact()), CompactionFailed)
@@ -156,17 +180,94 @@ async def test_an_overflow_is_compacted_and_tried_once_more(stage):
 
 
 async def test_a_second_overflow_in_a_row_is_said(stage):
-    overflow = ProviderError("context_overflow", "Too long.")
+    overflow = Reply(error=ProviderError("context_overflow", "Too long."))
+    provider = ScriptedProvider(
+        [LONG_REPLY, LONG_REPLY, overflow, Reply(text=GOOD_SUMMARY), overflow]
+    )
+    runtime = stage.runtime(provider)
+    await talk(runtime, "one", "two")
+    events = await collect(runtime.submit("three"))
+    assert only(events, CompactionFinished).reason == "overflow"
+    assert only(events, TurnFinished).outcome == "error"
+    assert "Too long." in only(events, TurnFinished).error
+    assert provider.remaining == 0
 
-    def script(request):
-        if request.purpose == "summary":
-            return Reply(text=GOOD_SUMMARY)
-        return Reply(error=overflow) if len(request.messages) > 4 else LONG_REPLY
 
-    runtime = stage.runtime(script, compaction=CompactionSettings(keep_recent_tokens=50_000))
+async def test_the_bar_drops_before_the_request_that_follows_an_overflow(stage):
+    full = Usage(input=7_000, output=100, total_tokens=7_100)
+    overflow = Reply(error=ProviderError("context_overflow", "Too long."))
+    last_full = Reply(text=LONG_REPLY.text, usage=full)
+    script = [LONG_REPLY, last_full, overflow, Reply(text=GOOD_SUMMARY), Reply(text="now it fits")]
+    runtime = stage.runtime(script, window=10_000)
+    await talk(runtime, "one", "two")
+    events = await collect(runtime.submit("three"))
+    after = events[events.index(only(events, CompactionFinished)) :]
+    between = of_kind(
+        after[: [isinstance(e, ReplyStarted) for e in after].index(True)], ContextChanged
+    )
+    assert between
+    assert between[-1].usage.is_estimate
+    assert between[-1].usage.used < 7_100
+
+
+async def test_compaction_that_keeps_failing_stops_with_one_notice(stage):
+    full = Usage(input=9_000, output=100, total_tokens=9_100)
+    runtime = stage.runtime([Reply(text="a", usage=full)] * 6, window=10_000)
+    runtime.conversation.breaker = Breaker(failures=2)
+    runtime.conversation.use_window(9_000)
+    notices = []
+    for text in ("one", "two", "three"):
+        notices += of_kind(await collect(runtime.submit(text)), Notice)
+    assert [("stopped after 3 failures" in notice.text) for notice in notices] == [True]
+
+
+async def test_the_cost_of_a_summary_is_part_of_the_totals_also_when_resumed(stage):
+    used = Usage(input=500, output=50, total_tokens=550)
+    overflow = Reply(error=ProviderError("context_overflow", "Too long."))
+    long_reply = Reply(text=LONG_REPLY.text, usage=used)
+    summary = Reply(text=GOOD_SUMMARY, usage=used)
+    runtime = stage.runtime(
+        [long_reply, long_reply, overflow, summary, Reply(text="c", usage=used)]
+    )
     await talk(runtime, "one", "two", "three")
-    end = only(await collect(runtime.submit("four")), TurnFinished)
-    assert end.outcome in ("error", "done")
+    assert (runtime.totals.input_tokens, runtime.totals.output_tokens) == (2_000, 200)
+    totals = runtime.totals
+    await runtime.aclose()
+    resumed = stage.runtime([])
+    await resumed.open_session(str(runtime.log.path))
+    assert resumed.totals == totals
+
+
+async def test_another_model_shows_at_once_what_the_conversation_fills_of_its_window(stage):
+    windows = {"scripted/test": 100_000, "scripted/small": 8_000}
+    runtime = stage.runtime([LONG_REPLY], windows=windows)
+    await talk(runtime, "one")
+    before = runtime.usage
+    events = runtime.set_model(ModelRef("scripted/small"))
+    shown = only(list(events), ContextChanged).usage
+    assert shown == runtime.usage
+    assert (shown.used, shown.window, shown.is_estimate) == (before.used, 8_000, True)
+
+
+async def test_opening_the_session_that_is_open_says_so_and_keeps_it(stage):
+    runtime = stage.runtime([LONG_REPLY])
+    await talk(runtime, "one")
+    log = runtime.log
+    (notice,) = await runtime.open_session(log.header.id)
+    assert isinstance(notice, Notice)
+    assert "open already" in notice.text
+    assert runtime.log is log
+    runtime.rename("still writable")
+
+
+async def test_a_replay_serves_until_the_log_grows(stage):
+    runtime = stage.runtime([LONG_REPLY, LONG_REPLY])
+    await talk(runtime, "one")
+    first = runtime.conversation.context()
+    await runtime.refresh_usage()
+    assert runtime.conversation.context() is first
+    await talk(runtime, "two")
+    assert len(runtime.conversation.context().messages) == 4
 
 
 async def test_a_resumed_session_sees_what_the_live_one_saw(stage):

@@ -10,6 +10,7 @@ from agent_tui.events import (
     QueueChanged,
     ReplyDiscarded,
     ReplyFinished,
+    ReplyStarted,
     RetryScheduled,
     TextDelta,
     ToolFinished,
@@ -119,6 +120,25 @@ async def test_an_abort_during_a_tool_answers_every_call(stage):
     assert "Interrupted" in results[0].message.text
     request = runtime.conversation.request()
     assert openai_problems(openai_messages(request.system, request.messages)) == []
+
+
+@pytest.mark.parametrize("steps", range(0, 60, 3))
+async def test_wherever_an_abort_falls_every_event_has_its_counterpart(stage, steps):
+    (stage.workspace / "a.txt").write_text("one\n")
+    calls = (call("c1", "read", path="a.txt"), call("c2", "write", path="b.txt", content="two"))
+    runtime = stage.runtime([Reply(text="Looking.", tool_calls=calls), Reply(text="Done.")])
+    watching = asyncio.create_task(collect(runtime.submit("go")))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    runtime.abort()
+    events = await asyncio.wait_for(watching, 10)
+    started = [event.call_id for event in of_kind(events, ToolStarted)]
+    assert started == [event.call_id for event in of_kind(events, ToolFinished)]
+    ends = len(of_kind(events, ReplyFinished)) + len(of_kind(events, ReplyDiscarded))
+    assert len(of_kind(events, ReplyStarted)) == ends
+    assert only(events, TurnFinished) is events[-1]
+    messages = [e.message for e in runtime.history() if isinstance(e, MessageEntry)]
+    assert openai_problems(openai_messages("", messages)) == []
 
 
 async def test_a_rate_limit_is_retried_with_a_countdown(stage):

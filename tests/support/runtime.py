@@ -1,9 +1,10 @@
 """A whole runtime over the scripted provider, real tools and real session files."""
 
 import dataclasses
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from agent_tui.agent.approval import Approvals
@@ -51,13 +52,14 @@ Make the greeting polite.
 
 
 class SmallModels:
-    """Every model has the same window; none has a cheaper sibling."""
+    """Every model has the same window unless named; none has a cheaper sibling."""
 
-    def __init__(self, window: int) -> None:
+    def __init__(self, window: int, windows: Mapping[str, int]) -> None:
         self._window = window
+        self._windows = windows
 
     def info(self, ref: ModelRef) -> ModelInfo:
-        return ModelInfo(ref.name, self._window, 1_000)
+        return ModelInfo(ref.name, self._windows.get(ref.name, self._window), 1_000)
 
     async def learn(self, ref: ModelRef) -> ModelInfo:
         return self.info(ref)
@@ -84,12 +86,13 @@ class Stage:
         *,
         mode: PermissionMode = "full",
         window: int = 100_000,
+        windows: Mapping[str, int] = MappingProxyType({}),
         compaction: CompactionSettings | None = None,
         is_interactive: bool = True,
     ) -> AgentRuntime:
         provider = script if isinstance(script, ScriptedProvider) else ScriptedProvider(script)
         settings = Settings(compaction=compaction or CompactionSettings())
-        models, counter = SmallModels(window), TokenCounter()
+        models, counter = SmallModels(window, windows), TokenCounter()
         services = RuntimeServices(
             provider=provider,
             store=SessionStore(self.sessions, "none"),

@@ -63,6 +63,24 @@ async def test_cancelling_ends_the_whole_group(context: ToolContext):
     assert list(context.output_dir.iterdir()) == []
 
 
+@pytest.mark.parametrize("steps", range(12))
+async def test_cancelling_while_it_starts_leaves_neither_process_nor_handle(
+    context: ToolContext, steps: int
+):
+    await call_tool(context, "bash", {"command": "true"})  # opens what is opened once
+    handles = len(os.listdir("/proc/self/fd"))
+    marker = f"sleep 60.12345{steps}"
+    running = asyncio.create_task(call_tool(context, "bash", {"command": marker}))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await asyncio.sleep(0)
+    assert _alive(marker) == []
+    assert len(os.listdir("/proc/self/fd")) == handles
+
+
 async def test_a_command_goes_on_where_its_output_cannot_be_kept(context: ToolContext):
     context.output_dir.write_text("not a folder")
     output = await call_tool(context, "bash", {"command": "seq 1 100000"})

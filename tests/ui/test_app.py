@@ -1,6 +1,8 @@
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from agent_tui.agent.gate import ApprovalAnswer
 from agent_tui.events import (
@@ -11,13 +13,16 @@ from agent_tui.events import (
     ReplyFinished,
     ReplyStarted,
     TextDelta,
+    TodosChanged,
     ToolFinished,
     ToolStarted,
     TurnFinished,
 )
 from agent_tui.messages import (
     AssistantMessage,
+    StopReason,
     TextContent,
+    Todo,
     ToolResultMessage,
 )
 from agent_tui.tokens import ContextUsage
@@ -30,7 +35,7 @@ from agent_tui.ui.transcript import (
 from tests.ui.app_support import running_app
 
 
-def reply(text: str, stop_reason="stop") -> AssistantMessage:
+def reply(text: str, stop_reason: StopReason = "stop") -> AssistantMessage:
     return AssistantMessage(content=(TextContent(text=text),), stop_reason=stop_reason)
 
 
@@ -217,6 +222,37 @@ async def test_a_letter_that_answers_nothing_goes_on_into_the_prompt(tmp_path: P
         assert ui.runtime.answers == []
 
 
+async def test_a_word_typed_at_once_never_answers_with_its_later_letters(tmp_path: Path):
+    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
+        await ui.send("go")
+        ui.runtime.feed(ApprovalRequested(REQUEST))
+        await ui.settle()
+        ui.app.approval.arm()
+        await ui.settle()
+        for letter in "go any way":
+            ui.app.approval.post_message(events.Key("space" if letter == " " else letter, letter))
+        await ui.settle()
+        assert ui.runtime.answers == []
+        assert ui.text == "go any way"
+
+
+async def test_the_plan_gives_way_to_a_question_and_ends_with_the_turn(tmp_path: Path):
+    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
+        await ui.send("go")
+        ui.runtime.feed(TodosChanged((Todo(text="one"),)))
+        await ui.settle()
+        assert ui.app.plan.display
+        ui.runtime.feed(ApprovalRequested(REQUEST))
+        await ui.settle()
+        assert not ui.app.plan.display
+        ui.runtime.feed(ApprovalResolved("r1", allowed=True))
+        await ui.settle()
+        assert ui.app.plan.display
+        ui.runtime.finish()
+        await ui.settle()
+        assert not ui.app.plan.display
+
+
 async def test_the_click_that_focuses_the_terminal_answers_nothing(tmp_path: Path):
     async with running_app(tmp_path, size=(80, 40), approval_quiet_s=3_600.0) as ui:
         await ui.send("go")
@@ -325,3 +361,51 @@ async def test_the_history_of_a_project_is_kept(tmp_path: Path):
         await ui.until(lambda: ui.app.history.drafts)
         await ui.pilot.press("up")
         assert ui.text == "/cost"
+
+
+async def test_leaving_by_command_while_a_turn_runs_is_asked_about(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("go")
+        await ui.send("/exit")
+        await ui.until(lambda: len(ui.app.screen_stack) == 2)
+        await ui.pilot.press("enter", "n")
+        await ui.settle()
+        assert ui.app.return_value is None
+        assert ui.app.turns.is_running
+        await ui.send("/exit")
+        await ui.until(lambda: len(ui.app.screen_stack) == 2)
+        await ui.pilot.press("y")
+        await ui.until(lambda: ui.app.return_value is not None)
+
+
+async def test_a_question_rings_only_while_the_terminal_is_not_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
+        rung: list[str] = []
+        monkeypatch.setattr(ui.app, "bell", lambda: rung.append("ring"))
+        await ui.send("go")
+        ui.runtime.feed(ApprovalRequested(REQUEST))
+        await ui.settle()
+        assert rung == []
+        ui.runtime.feed(ApprovalResolved("r1", allowed=True))
+        ui.app.post_message(events.AppBlur())
+        await ui.settle()
+        ui.runtime.feed(ApprovalRequested(REQUEST))
+        await ui.settle()
+        assert rung == ["ring"]
+
+
+async def test_the_prompt_can_be_written_in_another_editor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    editor = tmp_path / "editor.sh"
+    editor.write_text('#!/bin/sh\necho "from outside" >> "$1"\n', encoding="utf-8")
+    editor.chmod(0o700)
+    monkeypatch.setenv("VISUAL", str(editor))
+    async with running_app(tmp_path) as ui:
+        monkeypatch.setattr(ui.app, "suspend", nullcontext)
+        await ui.write("draft")
+        await ui.pilot.press("ctrl+g")
+        await ui.settle()
+        assert ui.text == "draftfrom outside"

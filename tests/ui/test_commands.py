@@ -2,6 +2,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from textual.widgets import OptionList
 
 from agent_tui.events import (
     CompactionFailed,
@@ -12,6 +13,7 @@ from agent_tui.events import (
     TextDelta,
 )
 from agent_tui.messages import AssistantMessage, TextContent, UserMessage
+from agent_tui.providers.base import ModelRef
 from agent_tui.ui.commands import built_in_commands, split_command
 from agent_tui.ui.first_run import FirstRunScreen
 from agent_tui.ui.options import FirstRun, KeyChoice
@@ -207,7 +209,7 @@ async def test_resume_opens_the_session_that_was_searched_for(tmp_path: Path):
     async with running_app(tmp_path, runtime=seeded(tmp_path)) as ui:
         await ui.send("/resume")
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
-        await ui.until(lambda: ui.app.screen.query_one("#picker-list").option_count == 3)
+        await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == 3)
         await ui.write("parsers")
         await ui.pilot.press("enter")
         await ui.until(lambda: UserBlock("about parsers") in ui.app.chat.blocks)
@@ -407,6 +409,19 @@ async def test_the_first_run_can_be_left(tmp_path: Path):
         await ui.pilot.press("escape")
         await ui.settle()
         assert ui.notices[-1].startswith("No model is set up.")
+
+
+async def test_without_a_model_a_message_comes_back_and_the_chooser_opens(tmp_path: Path):
+    models = FakeModels(nothing=True)
+    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
+        await chooser(ui)
+        await ui.pilot.press("escape")
+        await ui.settle()
+        ui.runtime.set_model(ModelRef(""))
+        await ui.send("fix it")
+        await chooser(ui)
+        assert ui.runtime.submitted == []
+        assert ui.text == "fix it"
 
 
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)

@@ -1,8 +1,11 @@
 """Slash commands: one decorated function each, gathered here in the order they are shown."""
 
-from agent_tui.ui.commands import program, sessions, talking
-from agent_tui.ui.commands.host import CommandHost
+from typing import TYPE_CHECKING
+
 from agent_tui.ui.commands.registry import Command, CommandRegistry, command, split_command
+
+if TYPE_CHECKING:
+    from agent_tui.ui.commands.host import CommandHost
 
 __all__ = [
     "Command",
@@ -16,6 +19,9 @@ __all__ = [
 
 def built_in_commands() -> CommandRegistry:
     """Every command of the program: talking, sessions, the program itself."""
+    # The commands pull in most of the program; the prompt needs only the registry to be drawn.
+    from agent_tui.ui.commands import program, sessions, talking
+
     return CommandRegistry(
         entry
         for module in (talking, sessions, program)

@@ -73,7 +73,7 @@ async def model(host: CommandHost, argument: str) -> None:
     host.say(f"Model: {chosen.name}")
 
 
-@command("[off|low|medium|high]", choices=lambda _host: THINKING_LEVELS)
+@command("[level]", choices=lambda _host: THINKING_LEVELS)
 async def thinking(host: CommandHost, argument: str) -> None:
     """Let the model think more or less before it answers."""
     if not argument:

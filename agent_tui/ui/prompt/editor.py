@@ -15,7 +15,7 @@ from agent_tui.ui.prompt.prompt import Prompt
 ReturnT = TypeVar("ReturnT")
 
 
-async def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
+def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
     """Suspend the screen, let ``$VISUAL`` or ``$EDITOR`` (or vi) change the draft, take it back.
 
     Pastes are written out in full, so they can be looked at and changed.
@@ -26,7 +26,7 @@ async def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
         file.write_text(prompt.draft.full_text, encoding="utf-8")
         try:
             with app.suspend():
-                done = subprocess.run([*shlex.split(editor), str(file)], check=False)  # noqa: ASYNC221
+                done = subprocess.run([*shlex.split(editor), str(file)], check=False)
         except SuspendNotSupported:
             app.notify("This terminal cannot be handed to an editor.", severity="warning")
             return

@@ -4,21 +4,13 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import cast
 
 from agent_tui.paths import make_private_dir
 from agent_tui.ui.prompt.pastes import Draft
 
 MAX_DRAFTS = 1_000
 """Older ones are dropped when the file has grown to twice as many lines."""
-
-
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    text: str
-    pastes: dict[int, str] = {}
 
 
 class PromptHistory:
@@ -45,11 +37,9 @@ class PromptHistory:
         self._drafts.clear()
         for line in self._read_lines():
             self._lines_in_file += 1
-            try:
-                stored = _Line.model_validate_json(line)
-            except ValidationError:
-                continue
-            self._remember(Draft(stored.text, stored.pastes))
+            draft = _decode(line)
+            if draft is not None:
+                self._remember(draft)
         for draft in added:
             self._remember(draft)
 
@@ -104,6 +94,22 @@ def _encode(draft: Draft) -> str:
     if draft.pastes:
         value["pastes"] = dict(draft.pastes)
     return json.dumps(value) + "\n"
+
+
+def _decode(line: str) -> Draft | None:
+    """The draft of one line; None for anything that `_encode` did not write."""
+    try:
+        value: object = json.loads(line)
+        if not isinstance(value, dict):
+            return None
+        fields = cast(dict[str, object], value)
+        text, pastes = fields.get("text"), fields.get("pastes", {})
+        if not isinstance(text, str) or not isinstance(pastes, dict):
+            return None
+        numbered = cast(dict[str, object], pastes)
+        return Draft(text, {int(number): str(paste) for number, paste in numbered.items()})
+    except (ValueError, RecursionError):
+        return None
 
 
 class HistoryWalk:

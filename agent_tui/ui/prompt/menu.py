@@ -1,7 +1,6 @@
 """The list of completions, laid over the chat just above the prompt."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.content import Content
 from textual.geometry import Offset
@@ -19,8 +18,6 @@ _NARROW_COLUMNS = 60
 
 class CompletionMenu(OptionList, can_focus=False):
     """Shows what could stand at the cursor; the prompt moves the highlight."""
-
-    DEFAULT_CLASSES: ClassVar[str] = "-textual-compact"
 
     class Chosen(Message):
         """An item was clicked."""

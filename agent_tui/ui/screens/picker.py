@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, OptionList, Static
@@ -44,6 +45,17 @@ class PickerRow(Generic[ValueT]):
     is_dim: bool = False
 
 
+class PickerList(OptionList, can_focus=False):
+    """The rows; says when there is another width to fill."""
+
+    class Resized(Message):
+        """The list has another size."""
+
+    def on_resize(self) -> None:
+        """Tell the screen."""
+        self.post_message(self.Resized())
+
+
 class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
     """Returns the value of the picked row, or None."""
 
@@ -74,7 +86,7 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
             yield Input(placeholder=self.placeholder, id="picker-search")
             yield Static(id="picker-columns", markup=False)
             with Horizontal(id="picker-body"):
-                yield OptionList(id="picker-list", markup=False, compact=True)
+                yield PickerList(id="picker-list", markup=False, compact=True)
                 if self.has_preview:
                     with VerticalScroll(id="picker-preview", can_focus=False):
                         yield Static(id="picker-preview-text", markup=False)
@@ -91,8 +103,7 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """Load behind the first paint; the list never takes the focus from the search."""
-        self._list.can_focus = False
+        """Load behind the first paint."""
         self.query_one("#picker-search").focus()
         self.run_worker(self._load(), exclusive=True)
 
@@ -135,10 +146,11 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
     def row_highlighted(self, row: PickerRow[ValueT]) -> None:
         """A row became the current one; for pickers that show its effect."""
 
-    def on_resize(self) -> None:
-        """Fit the columns to the new width."""
+    @on(PickerList.Resized)
+    def _fit(self, event: PickerList.Resized) -> None:
+        event.stop()
         if not self._is_loading:
-            self.call_after_refresh(self._fill)
+            self._fill()
 
     def action_move(self, step: int) -> None:
         """Move the highlight without leaving the search field."""

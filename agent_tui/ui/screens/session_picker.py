@@ -16,6 +16,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore, SessionSummary
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
+from agent_tui.ui.status_bar import short_path
 
 PREVIEW_MESSAGES = 6
 PREVIEW_CHARS = 600
@@ -95,7 +96,7 @@ def session_facts(summary: SessionSummary, now: datetime) -> Content:
     """What is known of a session without reading it."""
     name = safe_text(session_title(summary), keep_newlines=False)
     facts = [
-        str(summary.cwd),
+        short_path(summary.cwd, Path.home()),
         f"{summary.model or 'model unknown'} · {summary.message_count:,} messages",
         f"{age(summary.modified, now)} · {summary.id[:8]}",
     ]

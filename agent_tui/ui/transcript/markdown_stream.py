@@ -59,7 +59,8 @@ class MarkdownStream:
         for _ in self.steps():
             pass
         last = self._pieces.popleft() if self._pieces else ""
-        self._advance(last + self._overflow_note() if is_end else last, is_end=is_end)
+        text = last + self._overflow_note() if is_end else last
+        self._draw_tail(*self._advance(text, is_end=is_end))
         return [*self._finished, *self._tail_rows]
 
     def steps(self) -> Iterator[None]:
@@ -94,8 +95,8 @@ class MarkdownStream:
     def _overflow_note(self) -> str:
         return f" … +{self._overflow:,} characters" if self._overflow else ""
 
-    def _advance(self, piece: str, *, is_end: bool) -> None:
-        """Draw what arrived: closed blocks for good, the rest as the tail."""
+    def _advance(self, piece: str, *, is_end: bool) -> tuple[list[SyntaxTreeNode], list[str]]:
+        """Draw closed blocks for good; what is left is the tail, with its source lines."""
         text = self._undecided + piece
         decided = text if is_end else text.rstrip(_UNDECIDED)
         self._undecided = text[len(decided) :]
@@ -112,7 +113,7 @@ class MarkdownStream:
                 self._finish(self._draw(node, source), is_heading=node.type == "heading")
             self._cut_tail("" if is_end else "\n".join(source[last:]))
             nodes = nodes[len(kept) :]
-        self._draw_tail(nodes, source)
+        return nodes, source
 
     def _parse(self, *, is_end: bool) -> list[SyntaxTreeNode]:
         """The top-level blocks of the tail; none where it is too large to be parsed."""

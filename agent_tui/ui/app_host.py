@@ -1,0 +1,107 @@
+"""What slash commands can do with the app."""
+
+import os
+from collections.abc import AsyncGenerator, Iterable
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from textual.screen import Screen
+
+from agent_tui.events import AgentEvent, Notice
+from agent_tui.ui.clipboard import copy_text
+from agent_tui.ui.commands import CommandRegistry
+from agent_tui.ui.options import ModelSource, UiOutcome
+from agent_tui.ui.theme import own_themes
+
+if TYPE_CHECKING:
+    from agent_tui.agent.runtime import AgentRuntime
+    from agent_tui.ui.app import AgentApp
+
+ResultT = TypeVar("ResultT")
+
+
+class AppHost:
+    """The `CommandHost` that stands before the app."""
+
+    def __init__(self, app: "AgentApp") -> None:
+        self._app = app
+
+    @property
+    def runtime(self) -> "AgentRuntime":
+        """The conversation."""
+        return self._app.runtime
+
+    @property
+    def models(self) -> ModelSource:
+        """What is known about models."""
+        return self._app.options.models
+
+    @property
+    def registry(self) -> CommandRegistry:
+        """All commands."""
+        return self._app.registry
+
+    @property
+    def theme_names(self) -> tuple[str, ...]:
+        """Our themes, then Textual's."""
+        own = [theme.name for theme in own_themes()]
+        return (*own, *sorted(name for name in self._app.available_themes if name not in own))
+
+    @property
+    def theme_in_use(self) -> str:
+        """The theme that is shown."""
+        return self._app.theme
+
+    @property
+    def last_reply(self) -> str:
+        """The text of the model's last reply."""
+        return self._app.chat.last_reply_text
+
+    def say(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
+        """Put one line into the chat."""
+        self._app.view.show(Notice(level, text))
+
+    def show_events(self, events: Iterable[AgentEvent]) -> None:
+        """Show what a quick change of the runtime returned."""
+        for event in events:
+            self._app.view.show(event)
+        self._app.refresh_status()
+
+    def start(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+        """Run an activity of the runtime."""
+        self._app.turns.start(events)
+
+    def interrupt(self) -> bool:
+        """Stop the running activity; false if none runs."""
+        return self._app.turns.interrupt()
+
+    def queue(self, text: str) -> None:
+        """Deliver `text` to the running turn, or send it."""
+        self._app.turns.queue(text)
+
+    async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
+        """Show a screen and wait for its result."""
+        return await self._app.push_screen_wait(screen)
+
+    def copy(self, text: str) -> str:
+        """Copy to the clipboard and say how."""
+        return copy_text(text, os.environ, self._app.copy_to_clipboard)
+
+    def set_theme(self, name: str) -> None:
+        """Use another theme."""
+        self._app.theme = name
+
+    def leave(self) -> None:
+        """End the program; while a turn runs, ask first."""
+        if self._app.turns.is_running:
+            self._app.run_worker(self._ask_and_leave(), group="leave", exclusive=True)
+        else:
+            self._app.exit(UiOutcome())
+
+    async def _ask_and_leave(self) -> None:
+        from agent_tui.ui.screens.confirm import ConfirmScreen
+
+        question = ConfirmScreen(
+            "Leave while something runs?", "It is stopped; what it did so far is kept."
+        )
+        if await self.ask(question):
+            self._app.exit(UiOutcome())

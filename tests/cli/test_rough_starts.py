@@ -1,0 +1,139 @@
+"""The program started where things are missing, closed or oddly named."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from agent_tui.cli import main
+
+PROGRAM = [sys.executable, "-m", "agent_tui"]
+TOUR = ["--demo", "--permission-mode", "full", "-p"]
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    kept = {n: v for n, v in os.environ.items() if not n.endswith("_API_KEY")}
+    own = {f"AGENT_TUI_{n}_DIR": str(tmp_path / n.lower()) for n in ("CONFIG", "DATA", "CACHE")}
+    return {**kept, **own}
+
+
+def run(
+    *argv: str | bytes, cwd: Path | bytes, environ: Mapping[str, str]
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*PROGRAM, *argv], capture_output=True, stdin=subprocess.DEVNULL, cwd=cwd, env=environ
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["--cwd", "~nobody-of-this-name/x", "-p", "x"], 2, "~nobody-of-this-name/x"),
+        (["--cwd", "circle", "-p", "x"], 2, "circle"),
+        (["-p", "x", "-r", "~nobody-of-this-name"], 1, "There is no session"),
+        (["sessions", "show", "a" * 400], 1, "There is no session"),
+        (["--session-dir", "~nobody-of-this-name/x", "-p", "x"], 2, "no such home folder"),
+        (["-c", "--no-session", "-p", "x"], 2, "not allowed with argument"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_one_clear_line(tmp_path, environ, argv, code, said):
+    (tmp_path / "circle").symlink_to("circle")
+    done = run(*argv, cwd=tmp_path, environ={**environ, "AGENT_TUI_MODEL": "scripted/tour"})
+    assert (done.returncode, done.stdout) == (code, b"")
+    assert said in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("argv", [[*TOUR, "x"], ["sessions", "list"]])
+def test_a_removed_folder_is_said(tmp_path, environ, argv):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = 'rmdir "$PWD" && exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *PROGRAM, *argv], capture_output=True, cwd=gone, env=environ
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"agent-tui: The present folder was removed.")
+
+
+def test_a_tour_without_room_for_its_folder_says_which(tmp_path, environ):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    done = run(*TOUR, "x", cwd=tmp_path, environ={**environ, "AGENT_TUI_CACHE_DIR": str(blocked)})
+    assert done.returncode == 2
+    assert str(blocked) in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_neither_stop_it_nor_reach_the_session(tmp_path, environ, closed):
+    command = [*PROGRAM, *TOUR, "hello"]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *command],
+        capture_output=True,
+        cwd=tmp_path,
+        env=environ,
+    )
+    assert done.returncode == 0
+    (session,) = (tmp_path / "data" / "sessions").rglob("*.jsonl")
+    kinds = [json.loads(line)["type"] for line in session.read_text().splitlines()]
+    assert kinds[0] == "session"
+    assert set(kinds[1:]) == {"message"}
+
+
+def test_a_folder_whose_name_is_not_utf8_has_sessions_like_any_other(tmp_path, environ):
+    folder = os.fsencode(tmp_path) + b"/odd\xff"
+    os.mkdir(folder)
+    first = run(*TOUR, "hello", "--output-format", "json", cwd=folder, environ=environ)
+    assert (first.returncode, first.stderr) == (0, b"")
+    again = run("-c", "-p", "more", "--output-format", "json", cwd=folder, environ=environ)
+    assert json.loads(again.stdout)["session_id"] == json.loads(first.stdout)["session_id"]
+    listed = run("sessions", "list", cwd=folder, environ=environ)
+    assert json.loads(first.stdout)["session_id"][:8] in listed.stdout.decode()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8:strict"])
+def test_output_is_utf8_whatever_the_locale_says(tmp_path, environ, encoding):
+    odd = {**environ, "PYTHONIOENCODING": encoding}
+    prompt = "naïve 漢字 \udcff"
+    done = run(*TOUR, prompt, "--output-format", "stream-json", cwd=tmp_path, environ=odd)
+    assert done.returncode == 0
+    first = json.loads(done.stdout.decode("utf-8").splitlines()[0])
+    assert first["text"].startswith("naïve 漢字")
+
+
+class InterruptedStdin:
+    """A pipe nothing comes from until the person presses Ctrl+C."""
+
+    def __init__(self) -> None:
+        self.buffer = self
+
+    def isatty(self) -> bool:
+        return False
+
+    def read(self) -> bytes:
+        with pytest.raises(RuntimeError):
+            asyncio.get_running_loop()  # it would only note a first Ctrl+C and read on
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_the_prompt_is_read_ends_the_program(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", InterruptedStdin())
+    assert main.run([*TOUR, "x"]) == 130
+
+
+def test_what_was_wrong_with_a_resumed_session_is_said(tmp_path, environ):
+    assert run(*TOUR, "hello", cwd=tmp_path, environ=environ).returncode == 0
+    (session,) = (tmp_path / "data" / "sessions").rglob("*.jsonl")
+    with session.open("ab") as file:
+        file.write(b'{"type":"message","id":"torn')
+    done = run("-c", "-p", "more", cwd=tmp_path, environ=environ)
+    assert done.returncode == 0
+    assert "recovered" in done.stderr.decode()
+    assert "cut off in the middle" in done.stderr.decode()

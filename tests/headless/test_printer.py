@@ -1,0 +1,87 @@
+import asyncio
+import io
+import json
+
+import pytest
+
+from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
+from agent_tui.providers.base import ProviderError
+from agent_tui.providers.scripted import Reply, call
+from tests.support.runtime import Stage
+
+ERASE_SCREEN = "\x1b[2J"
+SET_CLIPBOARD = "\x1b]52;c;cm0gLXJm\x07"
+
+
+async def printed(
+    stage: Stage, *script: Reply, output_format: OutputFormat = "text"
+) -> tuple[ExitCode, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    runtime = stage.runtime(script, is_interactive=False)
+    code = await print_turn(runtime, "go", output_format, out=out, err=err)
+    return code, out.getvalue(), err.getvalue()
+
+
+async def test_text_is_the_last_reply_alone_and_the_work_goes_to_the_error_stream(stage):
+    write = call("c1", "write", path="a.txt", content="one\n")
+    code, out, err = await printed(stage, Reply("First.", tool_calls=(write,)), Reply("Done."))
+    assert (code, out) == (ExitCode.DONE, "Done.\n")
+    assert err == "* create a.txt\n"
+
+
+async def test_nothing_a_model_or_a_tool_wrote_steers_the_terminal(stage):
+    command = f"echo '{SET_CLIPBOARD}'; false"
+    calls = (
+        call("c1", "bash", command=command),
+        call("c2", "read", path=f"{ERASE_SCREEN}b.txt"),
+    )
+    answer = Reply(f"All {ERASE_SCREEN}done{SET_CLIPBOARD}.")
+    code, out, err = await printed(stage, Reply(tool_calls=calls), answer)
+    assert (code, out) == (ExitCode.DONE, "All done.\n")
+    assert "\x1b" not in err
+    assert "\x07" not in err
+
+
+async def test_the_error_of_a_server_is_printed_without_control_characters(stage):
+    error = ProviderError("auth", f"Bad key{ERASE_SCREEN}.", "Use /model.")
+    code, out, err = await printed(stage, Reply(error=error))
+    assert (code, out) == (ExitCode.FAILED, "")
+    assert err == "agent-tui: Bad key. Use /model.\n"
+
+
+async def test_a_very_long_command_takes_one_line(stage):
+    command = "echo " + "x" * 5_000 + "\ntrue"
+    _, _, err = await printed(
+        stage, Reply(tool_calls=(call("c1", "bash", command=command),)), Reply("ok")
+    )
+    (line,) = err.splitlines()
+    assert len(line) < 300
+
+
+@pytest.mark.parametrize(
+    ("reply", "code", "outcome"),
+    [
+        (Reply("Half a", finish="length"), ExitCode.FAILED, "length"),
+        (Reply("Half a", cut=True), ExitCode.FAILED, "error"),
+        (Reply("Whole."), ExitCode.DONE, "done"),
+    ],
+)
+async def test_the_outcome_is_in_the_result_and_in_the_exit_code(stage, reply, code, outcome):
+    got, out, err = await printed(stage, reply, output_format="json")
+    result = json.loads(out)
+    assert (got, result["exit_code"], result["outcome"]) == (code, int(code), outcome)
+    assert result["result"] == reply.text
+    assert result["session_path"] == str(next(stage.sessions.rglob("*.jsonl")))
+    assert err == ""
+
+
+async def test_an_aborted_turn_is_an_interruption(stage):
+    runtime = stage.runtime([Reply("never", gate=asyncio.Event())])
+    out, err = io.StringIO(), io.StringIO()
+    printing = asyncio.create_task(print_turn(runtime, "go", "stream-json", out=out, err=err))
+    while "TextDelta" not in out.getvalue():
+        await asyncio.sleep(0)
+    runtime.abort()
+    assert await printing is ExitCode.INTERRUPTED
+    kinds = [json.loads(line)["type"] for line in out.getvalue().splitlines()]
+    assert kinds[-3:] == ["ReplyFinished", "TurnFinished", "result"]

@@ -1,0 +1,355 @@
+"""States of the screen worth looking at, each made by the events that lead to it."""
+
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agent_tui.config import Settings
+from agent_tui.events import (
+    ApprovalRequest,
+    ApprovalRequested,
+    ReplyFinished,
+    ReplyStarted,
+    RetryScheduled,
+    TextDelta,
+    ThinkingDelta,
+    TodosChanged,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolStarted,
+    TotalsChanged,
+    TurnFinished,
+)
+from agent_tui.messages import (
+    AssistantMessage,
+    JsonObject,
+    TextContent,
+    Todo,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
+from agent_tui.tokens import ContextUsage
+from agent_tui.ui.app import AgentApp
+from agent_tui.ui.context_map import ContextMap, LargeMessage, Part
+from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
+from agent_tui.ui.screens.context import ContextScreen
+from tests.support.fake_runtime import MODEL, OTHER, FakeModels, FakeRuntime
+from tests.ui.app_support import Ui
+
+Scene = Callable[[Ui], Awaitable[None]]
+
+DIFF = """--- a/src/app.py
++++ b/src/app.py
+@@ -10,7 +10,9 @@
+ def main() -> int:
+-    args = parse(sys.argv)
+-    return run(args)
++    args = parse(sys.argv[1:])
++    if args.version:
++        return show_version()
++    return run(args)
+
+
+ if __name__ == "__main__":
+"""
+ANSWER = """## What was wrong
+
+`parse` got the whole of `sys.argv`, so **the program's own name** was taken for the first argument.
+
+| case | before | now |
+|---|---|---|
+| `--version` | ignored | printed |
+| no argument | error | help |
+
+```python
+def main() -> int:
+    return run(parse(sys.argv[1:]))
+```
+"""
+APPROVAL = ApprovalRequest(
+    id="r1",
+    call_id="c9",
+    tool_name="edit",
+    title="src/app.py",
+    body=DIFF,
+    body_kind="diff",
+    reason="Changing files asks in this mode.",
+    session_rule="edit(src/**)",
+)
+
+
+class StillClock:
+    """A clock that stands until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def result(call_id: str, name: str, text: str, details: JsonObject) -> ToolFinished:
+    """A tool's answer."""
+    message = ToolResultMessage(
+        tool_call_id=call_id, tool_name=name, content=(TextContent(text=text),), details=details
+    )
+    return ToolFinished("e", call_id, message)
+
+
+async def work_begun(ui: Ui) -> None:
+    """A question, a thought, a file read and edited."""
+    await ui.send("Why does the version flag do nothing? Please fix it and run the tests.")
+    ui.runtime.feed(
+        ReplyStarted("m"),
+        ThinkingDelta("The flag is parsed but never looked at. I should read the file first."),
+        TextDelta("I'll look at how the arguments are parsed.\n"),
+    )
+    await ui.settle()
+    ui.runtime.feed(
+        ReplyFinished("e", AssistantMessage()),
+        ToolStarted("c1", "read", {}, "src/app.py"),
+        result("c1", "read", "1 import sys\n", {"summary": "42 lines"}),
+        ToolStarted("c2", "edit", {}, "src/app.py"),
+        result("c2", "edit", "Edited.", {"summary": "+4 -2", "diff": DIFF}),
+    )
+    await ui.settle()
+
+
+async def welcome(ui: Ui) -> None:
+    """Nothing said yet."""
+    await ui.settle()
+
+
+async def chat(ui: Ui) -> None:
+    """A finished turn; the context is filling up."""
+    await work_begun(ui)
+    ui.runtime.feed(ReplyStarted("m"), TextDelta(ANSWER))
+    await ui.settle()
+    ui.runtime.conversation.usage = ContextUsage(134_000, 200_000, is_estimate=False)
+    ui.runtime.conversation.totals = TotalsChanged(12_300, 4_100, 0.18)
+    ui.runtime.rename("version flag")
+    ui.runtime.finish(ReplyFinished("e", AssistantMessage()), TurnFinished("done"))
+    await ui.settle()
+    ui.app.refresh_status()
+    await ui.settle()
+
+
+async def running(ui: Ui) -> None:
+    """A tool runs; there is a plan, a queued message and a draft."""
+    await work_begun(ui)
+    ui.runtime.feed(
+        ToolStarted("c3", "bash", {}, "pytest -q"),
+        ToolOutputDelta("c3", "....\n......\n"),
+        TodosChanged(
+            (
+                Todo(text="Read the code", status="completed"),
+                Todo(text="Fix the flag", status="completed"),
+                Todo(text="Run the tests", status="in_progress"),
+                Todo(text="Write it up"),
+            )
+        ),
+    )
+    await ui.settle()
+    await ui.send("also update the README")
+    await ui.write("and the")
+    await tick(ui, 12)
+
+
+async def retry(ui: Ui) -> None:
+    """A request failed and is tried again."""
+    await ui.send("hello")
+    ui.runtime.feed(RetryScheduled(1, 3, 8.0, "The server is overloaded (529)."))
+    await ui.settle()
+    await tick(ui, 3)
+
+
+async def tick(ui: Ui, seconds: float) -> None:
+    """Let the app's clock go on."""
+    clock = ui.app.options.clock
+    assert isinstance(clock, StillClock)
+    clock.now += seconds
+    ui.app.activity.refresh()
+    await ui.settle()
+
+
+async def menu(ui: Ui) -> None:
+    """The slash menu over a chat."""
+    await work_begun(ui)
+    await ui.write("/co")
+
+
+async def files(ui: Ui) -> None:
+    """The file menu."""
+    await ui.write("look at @")
+    await ui.until(lambda: ui.app.prompt.menu.is_open)
+    await ui.settle()
+
+
+async def approval(ui: Ui) -> None:
+    """A question has just come up; keys still go into the draft."""
+    await work_begun(ui)
+    await ui.write("a draft")
+    command = replace(
+        APPROVAL,
+        body="git push --force-with-lease origin main",
+        body_kind="command",
+        reason="No rule allows this command.",
+        session_rule="bash(git push *)",
+    )
+    ui.runtime.feed(ApprovalRequested(command))
+    await ui.settle()
+
+
+async def approval_armed(ui: Ui) -> None:
+    """A change is to be approved; keys answer."""
+    await work_begun(ui)
+    ui.runtime.feed(ApprovalRequested(APPROVAL))
+    await ui.settle()
+    ui.app.approval.arm()
+    await ui.settle()
+
+
+async def model_picker(ui: Ui) -> None:
+    """The models that can be used."""
+    await ui.send("/model")
+    await ui.until(lambda: ui.app.screen.query("#picker-list"))
+    await ui.settle()
+
+
+async def session_picker(ui: Ui) -> None:
+    """Earlier sessions."""
+    told = (
+        ("release work", "Cut the 2.0 release", "The notes are in CHANGELOG.md."),
+        ("", "Why is the parser slow?", "It scans each line twice; one pass is enough."),
+        ("", "Add a dark theme", "Done: `themes/dark.toml`, and a switch in the settings."),
+    )
+    for number, (name, question, answer) in enumerate(told, start=1):
+        header = Header(
+            id=f"{number:08}-0000",
+            cwd=str(ui.runtime.cwd),
+            provider="anthropic",
+            model_id="claude-sonnet",
+            timestamp=f"2026-03-0{number}T10:00:00.000Z",
+        )
+        log = ui.runtime.store.create(header)
+        log.append(MessageEntry(message=UserMessage(content=question)))
+        reply = AssistantMessage(content=(TextContent(text=answer),))
+        log.append(MessageEntry(message=reply))
+        if name:
+            log.append(SessionInfoEntry(name=name))
+        log.close()
+        assert log.path is not None
+        seconds = datetime(2026, 3, number, 10, tzinfo=UTC).timestamp()
+        os.utime(log.path, (seconds, seconds))
+    await ui.send("/resume")
+    await ui.until(lambda: ui.app.screen.query("#picker-list"))
+    preview = ui.app.screen.query_one("#picker-preview-text")
+    await ui.until(lambda: "themes/dark" in str(preview.render()))
+    await ui.settle()
+
+
+async def help_page(ui: Ui) -> None:
+    """Keys and commands."""
+    await ui.send("/help")
+    await ui.settle()
+
+
+async def permissions_page(ui: Ui) -> None:
+    """Mode and rules."""
+    await ui.send("/permissions")
+    await ui.settle()
+
+
+async def theme_picker(ui: Ui) -> None:
+    """The themes."""
+    await ui.send("/theme")
+    await ui.until(lambda: ui.app.screen.query("#picker-list"))
+    await ui.settle()
+
+
+async def context_map(ui: Ui) -> None:
+    """What fills the window."""
+    parts = (
+        Part("system", 1_800),
+        Part("tools", 2_400),
+        Part("summary", 6_100),
+        Part("you", 3_200),
+        Part("replies", 41_000),
+        Part("results", 89_500),
+        Part("free", 56_000),
+    )
+    largest = (
+        LargeMessage("read: src/generated/schema.py", 31_200),
+        LargeMessage("bash: pytest -q --tb=long", 18_400),
+        LargeMessage("reply: Here is the whole plan for the new parser", 9_100),
+    )
+    usage = ContextUsage(144_000, 200_000, is_estimate=False)
+    ui.app.push_screen(ContextScreen(ContextMap(usage, parts, largest)))
+    await ui.settle()
+
+
+async def confirm(ui: Ui) -> None:
+    """A yes-or-no question."""
+    await work_begun(ui)
+    await ui.send("/exit")
+    await ui.until(lambda: ui.app.screen.query("#confirm"))
+    await ui.settle()
+
+
+async def first_run(ui: Ui) -> None:
+    """No key and no server."""
+    await ui.until(lambda: ui.app.screen.query("#first-run"))
+    await ui.settle()
+
+
+SCENES: dict[str, Scene] = {
+    scene.__name__: scene
+    for scene in (
+        welcome,
+        chat,
+        running,
+        retry,
+        menu,
+        files,
+        approval,
+        approval_armed,
+        model_picker,
+        session_picker,
+        help_page,
+        permissions_page,
+        theme_picker,
+        context_map,
+        confirm,
+        first_run,
+    )
+}
+
+
+def scene_app(name: str, theme: str, home: Path) -> tuple[AgentApp, FakeRuntime]:
+    """The app for a scene, in a small project under `home`."""
+    project = home / "proj"
+    (project / "src").mkdir(parents=True)
+    (project / ".git").mkdir()
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    for file in ("README.md", "pyproject.toml", "src/app.py", "src/parser.py"):
+        (project / file).write_text("x\n", encoding="utf-8")
+    runtime = FakeRuntime(home, project)
+    is_first = name == "first_run"
+    keys = (
+        KeyChoice("Anthropic", "ANTHROPIC_API_KEY", MODEL),
+        KeyChoice("OpenAI", "OPENAI_API_KEY", OTHER),
+    )
+    options = UiOptions(
+        runtime.real,
+        FakeModels(nothing=is_first),
+        settings=Settings(theme=theme),
+        first_run=FirstRun(keys, lambda _name, _key: None) if is_first else None,
+        approval_quiet_s=3_600.0,
+        clock=StillClock(),
+    )
+    app = AgentApp(options)
+    app.prompt.area.cursor_blink = False
+    return app, runtime

@@ -1,0 +1,49 @@
+"""Each screen as a picture. ``pytest --snapshot-update`` takes them anew; look at them then."""
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from agent_tui.ui.options import UiOutcome
+from agent_tui.ui.theme import DARK, LIGHT
+from tests.ui.app_support import Ui
+from tests.ui.scenes import SCENES, scene_app
+
+SMALL, LARGE = (80, 24), (200, 60)
+IN_LARGE = ("chat", "approval_armed", "session_picker", "help_page")
+PICTURES = [
+    *((name, theme, SMALL) for name in SCENES for theme in (DARK, LIGHT)),
+    *((name, theme, LARGE) for name in IN_LARGE for theme in (DARK, LIGHT)),
+]
+
+
+def _id(name: str, theme: str, size: tuple[int, int]) -> str:
+    return f"{name}-{theme}-{size[0]}x{size[1]}"
+
+
+@pytest.mark.parametrize(
+    ("name", "theme", "size"), PICTURES, ids=[_id(*picture) for picture in PICTURES]
+)
+def test_the_screen_looks_as_it_did(
+    name: str,
+    theme: str,
+    size: tuple[int, int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    snap_compare,
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    app, runtime = scene_app(name, theme, tmp_path)
+
+    async def lead_there(pilot: Pilot[UiOutcome]) -> None:
+        ui = Ui(app, runtime, pilot)
+        await ui.until(lambda: app.status.fields.branch)
+        await ui.settle()
+        await SCENES[name](ui)
+        for field in app.screen.query(Input):
+            field.cursor_blink = False
+        await ui.settle()
+
+    assert snap_compare(app, terminal_size=size, run_before=lead_there)
