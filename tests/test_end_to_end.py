@@ -115,13 +115,14 @@ def test_a_cut_stream_keeps_what_came_and_fails(program, server):
     assert (kept.text, kept.stop_reason) == ("this much came", "error")
 
 
-def test_an_interrupt_closes_the_request_and_keeps_the_partial_reply(program, server):
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_closes_the_request_and_keeps_the_partial_reply(program, server, ending):
     server.play(Reply(text="this much came", ending="hang"))
     process = program.start("-p", "hi", "--output-format", "stream-json")
     assert process.stdout is not None
     for line in process.stdout:
         if "came" in line:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(ending)
             break
     rest, _ = process.communicate(timeout=30)
     assert process.returncode == 130

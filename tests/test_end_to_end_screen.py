@@ -8,12 +8,11 @@ import pytest
 from textual.pilot import Pilot
 
 from agent_tui.cli.arguments import parse_arguments
-from agent_tui.cli.compose import compose
-from agent_tui.cli.screen_command import ui_options
+from agent_tui.cli.screen_options import load_options
 from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.options import UiOutcome
+from agent_tui.ui.outcome import UiOutcome
 from tests.support.openai_server import Call, OpenAiServer, Reply, rate_limited
 
 
@@ -55,11 +54,11 @@ class Screen:
         await self.until(lambda: text in self.text)
 
     async def until_idle(self) -> None:
-        await self.until(lambda: not self.app.turns.is_running)
+        await self.until(lambda: not self.app.ready.turns.is_running)
 
     @property
     def text(self) -> str:
-        return self.app.chat.to_text()
+        return self.app.ready.chat.to_text()
 
     @property
     def last_message(self) -> AssistantMessage:
@@ -71,11 +70,11 @@ class Screen:
 @asynccontextmanager
 async def screen(server: OpenAiServer, *argv: str) -> AsyncGenerator[Screen, None]:
     line = ["-m", "test-model", "--base-url", server.base_url, "--api-key-env", "TEST_KEY", *argv]
-    arguments = parse_arguments(line)
-    options = ui_options(arguments, compose(arguments, is_interactive=True))
-    app = AgentApp(options)
+    app = AgentApp(lambda: load_options(parse_arguments(line)))
     async with app.run_test(size=(100, 40)) as pilot:
-        yield Screen(app, pilot)
+        here = Screen(app, pilot)
+        await here.until(lambda: app.parts is not None)
+        yield here
 
 
 async def test_a_working_day_on_the_screen(server: OpenAiServer):
@@ -121,7 +120,7 @@ async def test_a_working_day_on_the_screen(server: OpenAiServer):
         await here.send("still there?")
         await here.until_shown("All is well.")
         await here.until_idle()
-        assert "[ctx: " in here.app.status_source.fields().usage.label
+        assert "[ctx: " in here.app.ready.status.fields().usage.label
         session = here.app.runtime.log.header.id
 
     server.play(Reply(text="Of course."))

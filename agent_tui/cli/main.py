@@ -18,10 +18,10 @@ def run(argv: Sequence[str]) -> int:
             return subcommand(argv[1:])
         return _run_agent(argv)
     except UsageError as error:
-        print(f"agent-tui: {error}", file=sys.stderr)
+        _complain(error)
         return 2
     except AgentTuiError as error:
-        print(f"agent-tui: {error}", file=sys.stderr)
+        _complain(error)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -30,6 +30,12 @@ def run(argv: Sequence[str]) -> int:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _complain(error: AgentTuiError) -> None:
+    from agent_tui.sessions.text import strip_control_characters  # and pydantic with it
+
+    print(f"agent-tui: {strip_control_characters(str(error))}", file=sys.stderr)
 
 
 def _run_agent(argv: Sequence[str]) -> int:

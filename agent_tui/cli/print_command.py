@@ -12,6 +12,9 @@ from agent_tui.events import Notice
 from agent_tui.headless.printer import ExitCode, print_turn
 from agent_tui.sessions.text import strip_control_characters
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Where one is ignored (``nohup`` does that), it stays so."""
+
 _NO_MODEL = "No model is chosen and no provider key was found."
 _NO_MODEL_HINT = (
     "Name one with -m (and --base-url for your own server), set a key such as "
@@ -60,15 +63,16 @@ async def _open_session(program: Program) -> None:
 
 
 async def _print_until_signal(program: Program, text: str, arguments: Arguments) -> ExitCode:
-    """Print the turn of `text`; SIGINT and SIGTERM abort it so that what came is kept."""
+    """Print the turn of `text`; a signal that would end us aborts it so that what came is kept."""
     loop = asyncio.get_running_loop()
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(signum, program.runtime.abort)
+    caught = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in caught:
+        loop.add_signal_handler(number, program.runtime.abort)
     try:
         return await print_turn(program.runtime, text, arguments.output_format)
     finally:
-        for signum in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(signum)
+        for number in caught:
+            loop.remove_signal_handler(number)
 
 
 def _whole_prompt(arguments: Arguments) -> str:

@@ -1,38 +1,28 @@
-"""``agent-tui``: the screen."""
+"""``agent-tui``: the screen, up before the program behind it is loaded."""
 
 import dataclasses
 import os
 import sys
+import tomllib
+from functools import partial
+from typing import TYPE_CHECKING
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
-from agent_tui.cli.compose import Program, compose
 from agent_tui.errors import UsageError
-from agent_tui.providers.base import ModelRef
-from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions, UiOutcome
+from agent_tui.ui.outcome import UiOutcome
+from agent_tui.ui.terminal import run_ui
 
-_KEY_CHOICES = (
-    KeyChoice("Anthropic", "ANTHROPIC_API_KEY", ModelRef("anthropic/claude-sonnet-4-5")),
-    KeyChoice("OpenAI", "OPENAI_API_KEY", ModelRef("openai/gpt-5")),
-    KeyChoice("Google Gemini", "GEMINI_API_KEY", ModelRef("gemini/gemini-2.5-pro")),
-    KeyChoice(
-        "OpenRouter",
-        "OPENROUTER_API_KEY",
-        ModelRef("openrouter/anthropic/claude-sonnet-4.5"),
-    ),
-)
-
-_DEMO_WELCOME = (
-    "This is a scripted tour in a scratch folder: no model is called and nothing of yours is "
-    "touched. The tools, the files and the session are real."
-)
+if TYPE_CHECKING:
+    from agent_tui.ui.options import UiOptions
 
 
 def run_screen(arguments: Arguments) -> int:
     """Open the screen; returns the exit code.
 
     Raises:
-        UsageError: there is no terminal, or the folder or session does not exist.
+        UsageError: there is no terminal.
+        AgentTuiError: the program could not be built; the terminal is restored before.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
@@ -41,45 +31,27 @@ def run_screen(arguments: Arguments) -> int:
     outcome = _show(arguments)
     if outcome.wants == "demo":
         outcome = _show(dataclasses.replace(arguments, is_demo=True))
+    if outcome.error is not None:
+        raise outcome.error
     return outcome.exit_code
 
 
 def _show(arguments: Arguments) -> UiOutcome:
-    from agent_tui.ui.terminal import run_ui
-
-    program = compose(arguments, is_interactive=True)
-    return run_ui(ui_options(arguments, program))
+    theme, mouse = _first_paint_settings()
+    return run_ui(partial(_load, arguments), theme=theme, mouse=mouse)
 
 
-def ui_options(arguments: Arguments, program: Program) -> UiOptions:
-    """What the screen is built from."""
-    runtime = program.runtime
-    return UiOptions(
-        runtime=runtime,
-        models=program.catalog,
-        keeps_model=program.keeps_model,
-        warm=_nothing if arguments.is_demo else program.provider.warm,
-        close=program.provider.aclose,
-        settings=program.loaded.settings,
-        problems=program.loaded.problems,
-        notices=program.notices,
-        first_prompt=arguments.prompt,
-        resume=program.resume or "",
-        opens_picker=program.resume == "",
-        first_run=None if program.has_model or program.resume else _first_run(program),
-        history_file=paths.project_dir(runtime.cwd) / "history.jsonl",
-        welcome=_DEMO_WELCOME if arguments.is_demo else "",
-        is_demo=arguments.is_demo,
-    )
+def _load(arguments: Arguments) -> "UiOptions":
+    from agent_tui.cli.screen_options import load_options
+
+    return load_options(arguments)
 
 
-async def _nothing() -> None:
-    """The tour calls no model, so no provider process is started for it."""
-
-
-def _first_run(program: Program) -> FirstRun:
-    def keep_key(name: str, key: str) -> None:
-        os.environ[name] = key
-        program.provider.forget_worker()
-
-    return FirstRun(_KEY_CHOICES, keep_key)
+def _first_paint_settings() -> tuple[str, bool]:
+    """Theme and mouse, read without the checks of `load_settings`, which come a moment later."""
+    try:
+        values = tomllib.loads((paths.user_config_dir() / "config.toml").read_text("utf-8"))
+    except (OSError, ValueError):
+        values = {}
+    theme, mouse = os.environ.get("AGENT_TUI_THEME", values.get("theme")), values.get("mouse")
+    return (theme if isinstance(theme, str) else ""), mouse is not False

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from typing import cast
 
 
 def settle_standard_streams() -> None:
@@ -18,5 +19,6 @@ def settle_standard_streams() -> None:
                 os.dup2(null, number)
                 os.close(null)
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+    stdout: object = sys.stdout
+    if isinstance(stdout, io.TextIOWrapper):
+        cast("io.TextIOWrapper", stdout).reconfigure(encoding="utf-8", errors="replace")

@@ -14,7 +14,8 @@ class SessionInUseError(SessionError):
 
     def __init__(self, path: Path, pid: int) -> None:
         owner = f"another agent-tui (pid {pid})" if pid else "another agent-tui"
-        super().__init__(f"{path} is open in {owner}.", "Open it read-only, or fork it.")
+        hint = "Close it there first, or begin a new session."
+        super().__init__(f"{path} is open in {owner}.", hint)
         self.pid = pid
 
 

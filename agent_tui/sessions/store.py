@@ -97,7 +97,7 @@ class SessionStore:
         if file is not None:
             return file
         if os.sep in ref or ref.endswith(".jsonl"):
-            raise SessionError(f"{cwd / ref} does not exist.")
+            raise SessionError(f"The file {cwd / ref} does not exist.")
         sessions = self.list()
         for matches in (
             [found for found in sessions if found.id == ref],

@@ -1,38 +1,35 @@
-"""The program on the screen: composition, keys, and what commands may use of it."""
+"""The program on the screen: the first paint, keys, and where messages of widgets go.
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+Only the prompt and the status bar belong to the first paint, so this module and what it imports
+stay light (no pydantic, no conversation). Everything else is built in a thread and attached.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events as textual_events
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.widgets import Static
 
-from agent_tui.tools.walk import project_files
-from agent_tui.ui.activity_line import ActivityLine
-from agent_tui.ui.app_host import AppHost
-from agent_tui.ui.approval_panel import ApprovalPanel
-from agent_tui.ui.commands import built_in_commands, split_command
-from agent_tui.ui.commands.talking import PERMISSION_MODES
-from agent_tui.ui.event_view import EventView, ViewParts
-from agent_tui.ui.options import UiOptions, UiOutcome
-from agent_tui.ui.plan_view import PlanView
-from agent_tui.ui.prompt import Draft, Prompt, PromptHistory
-from agent_tui.ui.prompt.file_index import FileIndex
-from agent_tui.ui.prompt.prompt import PromptSources
-from agent_tui.ui.queue_view import QueueView
-from agent_tui.ui.start import begin, choose_model, welcome_block
+from agent_tui.errors import AgentTuiError
+from agent_tui.ui.commands.registry import split_command
+from agent_tui.ui.outcome import UiOutcome
+from agent_tui.ui.prompt.pastes import Draft
+from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status_bar import StatusBar
-from agent_tui.ui.status_fields import StatusSource
 from agent_tui.ui.terminal import RESTORE_TITLE, SAVE_TITLE, leave_on_signals, title_sequence
 from agent_tui.ui.theme import own_themes, wanted_theme
-from agent_tui.ui.transcript import Transcript
-from agent_tui.ui.turn_driver import DriverHooks, TurnDriver
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
-
-ResultT = TypeVar("ResultT")
+    from agent_tui.ui.approval_panel import ApprovalPanel
+    from agent_tui.ui.options import UiOptions
+    from agent_tui.ui.parts import Parts
+    from agent_tui.ui.transcript import Transcript
 
 WIDTH_CLASSES = ((0, "-narrow"), (90, "-wide"))
 HEIGHT_CLASSES = ((0, "-short"), (30, "-tall"))
@@ -44,8 +41,9 @@ class AgentApp(App[UiOutcome]):
     """The chat, the prompt and the status bar over one `AgentRuntime`.
 
     Args:
-        options: Everything it is built from; see `UiOptions`. Run it with
-            `agent_tui.ui.terminal.run_ui`.
+        load: Builds everything it works on, see `UiOptions`; called in a thread after the
+            first paint. Run the app with `agent_tui.ui.terminal.run_ui`.
+        theme: Name of the theme; empty for the default.
     """
 
     CSS_PATH = "app.tcss"
@@ -70,52 +68,31 @@ class AgentApp(App[UiOutcome]):
     _CHAT_ONLY = frozenset(
         {"leave_if_empty", "next_permission_mode", "scroll_chat", "chat_home", "chat_end"}
     )
+    _CHAT_KEYS = _CHAT_ONLY | {
+        "interrupt",
+        "toggle_tools",
+        "toggle_thinking",
+        "take_back_queue",
+        "edit_outside",
+    }
 
-    def __init__(self, options: UiOptions) -> None:
+    def __init__(self, load: "Callable[[], UiOptions]", theme: str = "") -> None:
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = list(WIDTH_CLASSES)
         self.VERTICAL_BREAKPOINTS = list(HEIGHT_CLASSES)
-        for theme in own_themes():
-            self.register_theme(theme)
-        self.theme = wanted_theme(options.settings.theme, frozenset(self.available_themes))
-        self.options = options
-        self.registry = built_in_commands()
+        for own_theme in own_themes():
+            self.register_theme(own_theme)
+        self.theme = wanted_theme(theme, frozenset(self.available_themes))
+        self._load = load
         self._cleared_at: float | None = None
-        self.files = FileIndex(options.runtime.cwd, project_files, options.clock)
-        self.history = PromptHistory(options.history_file)
-        self.chat = Transcript()
-        self.approval = ApprovalPanel(options.approval_quiet_s)
-        self.plan = PlanView()
-        self.queue_view = QueueView()
-        self.activity = ActivityLine(options.clock)
-        self.prompt = Prompt(PromptSources(self.registry, self._choices, self.files, self.history))
-        self.status_source = StatusSource(options)
-        self.status = StatusBar(self.status_source.fields())
-        parts = ViewParts(
-            chat=self.chat,
-            activity=self.activity,
-            approval=self.approval,
-            queue=self.queue_view,
-            plan=self.plan,
-            status_changed=self.refresh_status,
-            attention=self._call_for_attention,
-            welcome=lambda: welcome_block(options),
-        )
-        self.view = EventView(parts, options.runtime, options.clock)
-        hooks = DriverHooks(
-            start_work=lambda work: self.run_worker(work, group="activity", exit_on_error=True),
-            give_back=self.prompt.put_before,
-        )
-        self.turns = TurnDriver(options.runtime, self.view, hooks)
-        self.host = AppHost(self)
+        self._early_drafts: list[Draft] = []
+        self.parts: Parts | None = None
+        self.prompt = Prompt()
+        self.status = StatusBar()
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
-        yield self.chat
-        yield self.plan
-        yield self.approval
-        yield self.queue_view
-        yield self.activity
+        """The chat comes in place of the empty space once it is loaded."""
+        yield Static(id="space")
         yield self.prompt
         yield self.status
 
@@ -124,51 +101,88 @@ class AgentApp(App[UiOutcome]):
         self.prompt.focus()
         leave_on_signals(self)
         self._write(SAVE_TITLE)
-        self.call_after_refresh(lambda: self.run_worker(begin(self), group="start"))
+        self.call_after_refresh(lambda: self.run_worker(self._bring_up(), group="start"))
+
+    async def _bring_up(self) -> None:
+        """Load the conversation in a thread, put the chat on the screen and begin."""
+        try:
+            options = await asyncio.to_thread(_load_with_imports, self._load)
+        except AgentTuiError as error:
+            self.exit(UiOutcome(error=error))
+            return
+        from agent_tui.ui.parts import build_parts, prompt_sources
+        from agent_tui.ui.start import begin
+
+        self.parts = parts = build_parts(self, options)
+        with self.batch_update():
+            await self.query_one("#space").remove()
+            await self.screen.mount_all(parts.widgets, before=self.prompt)
+        self.prompt.attach(prompt_sources(parts))
+        self.refresh_status()
+        await begin(self)
+        for draft in self._early_drafts:
+            self._take(draft)
 
     async def on_unmount(self) -> None:
         """Let the running turn record what it has, then close the session."""
         self._write(RESTORE_TITLE)
-        await self.turns.stop()
-        await self.files.aclose()
-        await self.runtime.aclose()
-        await self.options.close()
+        if self.parts is not None:
+            await self.parts.turns.stop()
+            await self.parts.files.aclose()
+            await self.runtime.aclose()
+            await self.parts.options.close()
+
+    @property
+    def ready(self) -> "Parts":
+        """The parts, once they are there."""
+        assert self.parts is not None
+        return self.parts
 
     @property
     def runtime(self) -> "AgentRuntime":
-        """The conversation."""
-        return self.options.runtime
+        """The conversation, once it is there."""
+        return self.ready.options.runtime
 
     # Messages of the widgets
 
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:
-        self._remember(event.draft)
-        self.dispatch(event.draft.full_text)
+        if self.parts is None:
+            self._early_drafts.append(event.draft)
+        else:
+            self._take(event.draft)
+
+    def _take(self, draft: Draft) -> None:
+        self._remember(draft)
+        self.dispatch(draft.full_text)
 
     def dispatch(self, text: str) -> None:
         """Run a command, a shell command, or send a message."""
         name, argument = split_command(text)
-        if name and (command := self.registry.find(name)) is not None:
-            if command.refusal and self.turns.is_running:
-                self.host.say(command.refusal, "warning")
+        if name and (command := self.ready.registry.find(name)) is not None:
+            if command.refusal and self.ready.turns.is_running:
+                self.ready.host.say(command.refusal, "warning")
             else:
-                self.run_worker(command.run(self.host, argument), group="command")
+                self.run_worker(command.run(self.ready.host, argument), group="command")
         elif text.startswith("!") and text.strip("! \n"):
             in_context = not text.startswith("!!")
             line = text.lstrip("!").strip()
-            self.turns.start(self.runtime.run_bash(line, in_context=in_context))
+            self.ready.turns.start(self.runtime.run_bash(line, in_context=in_context))
         elif self.runtime.model.name:
-            self.turns.send(text)
+            self.ready.turns.send(text)
         else:
             self.prompt.put_before((text,))
+            from agent_tui.ui.start import choose_model
+
             self.run_worker(choose_model(self), group="command")
 
     def _remember(self, draft: Draft) -> None:
         try:
             self.prompt.remember(draft)
         except OSError as error:
-            self.host.say(f"The prompt history cannot be written: {error.strerror}.", "warning")
+            self.ready.host.say(
+                f"The prompt history cannot be written: {error.strerror}.", "warning"
+            )
 
     @on(Prompt.Refused)
     def _refused(self, event: Prompt.Refused) -> None:
@@ -176,47 +190,53 @@ class AgentApp(App[UiOutcome]):
 
     @on(Prompt.Typed)
     def _typed(self) -> None:
-        self.approval.postpone()
+        if self.parts is not None:
+            self.parts.approval.postpone()
 
-    @on(ApprovalPanel.Answered)
-    def _answered(self, event: ApprovalPanel.Answered) -> None:
+    # These are bound by name: their widgets are not imported before the first paint.
+
+    def on_approval_panel_answered(self, event: "ApprovalPanel.Answered") -> None:
+        """The person answered."""
         self.runtime.answer_approval(event.request_id, event.answer)
 
-    @on(ApprovalPanel.Strayed)
-    def _strayed(self, event: ApprovalPanel.Strayed) -> None:
+    def on_approval_panel_strayed(self, event: "ApprovalPanel.Strayed") -> None:
+        """A letter that answers nothing belongs to the draft."""
         self.prompt.focus()
         self.prompt.area.insert(event.character)
 
-    @on(ApprovalPanel.Closed)
-    def _approval_closed(self) -> None:
+    def on_approval_panel_closed(self) -> None:
+        """Nothing is asked any more."""
         self.prompt.focus()
 
-    @on(Transcript.FollowChanged)
-    def _follow_changed(self, event: Transcript.FollowChanged) -> None:
+    def on_transcript_follow_changed(self, event: "Transcript.FollowChanged") -> None:
+        """Say that there is more below while the person reads above."""
         below = f"↓ {event.new_count} new · ctrl+l" if event.new_count else "↓ more · ctrl+l"
-        self.activity.show_below("" if event.following else below)
+        self.ready.activity.show_below("" if event.following else below)
 
     def on_app_focus(self, _event: textual_events.AppFocus) -> None:
         """The terminal is looked at again: keys and clicks of that moment answer nothing."""
-        self.approval.expect_stray_click()
+        if self.parts is not None:
+            self.parts.approval.expect_stray_click()
 
     # Keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of the chat do nothing while another screen lies above it."""
+        """Keys of the chat do nothing before it is there or while a screen lies above it."""
+        if self.parts is None:
+            return action not in self._CHAT_KEYS
         return not (action in self._CHAT_ONLY and len(self.screen_stack) > 1)
 
     def action_interrupt(self) -> None:
         """Esc: stop what runs."""
-        self.turns.interrupt()
+        self.ready.turns.interrupt()
 
     def action_clear_or_leave(self) -> None:
         """Ctrl+C: copy a selection, else clear the prompt, else leave the second time."""
         if selected := self.screen.get_selected_text():
-            self.notify(self.host.copy(selected), markup=False)
+            self.notify(self.ready.host.copy(selected), markup=False)
             self.screen.clear_selection()
             return
-        now = self.options.clock()
+        now = self.parts.options.clock() if self.parts is not None else time.monotonic()
         if self._cleared_at is not None and now - self._cleared_at <= LEAVE_WITHIN_S:
             self.exit(UiOutcome())
             return
@@ -229,40 +249,42 @@ class AgentApp(App[UiOutcome]):
         if self.prompt.area.text:
             self.prompt.area.action_delete_right()
         else:
-            self.host.leave()
+            self.ready.host.leave()
 
     def action_next_permission_mode(self) -> None:
         """Shift+Tab: the next mode in turn."""
+        from agent_tui.ui.commands.talking import PERMISSION_MODES
+
         place = PERMISSION_MODES.index(self.runtime.permission_mode)
         self.runtime.set_permission_mode(PERMISSION_MODES[(place + 1) % len(PERMISSION_MODES)])
         self.refresh_status()
 
     def action_toggle_tools(self) -> None:
         """Ctrl+O: unfold or fold all tool output."""
-        self.chat.toggle_all_tools()
+        self.ready.chat.toggle_all_tools()
 
     def action_toggle_thinking(self) -> None:
         """Ctrl+T: show or hide thinking."""
-        self.chat.show_thinking = not self.chat.show_thinking
+        self.ready.chat.show_thinking = not self.ready.chat.show_thinking
 
     def action_take_back_queue(self) -> None:
         """Alt+Up: queued messages come back into the prompt."""
-        self.turns.take_back_queue()
+        self.ready.turns.take_back_queue()
 
     def action_scroll_chat(self, pages: int) -> None:
         """Page through the chat from the prompt."""
         if pages < 0:
-            self.chat.action_page_up()
+            self.ready.chat.action_page_up()
         else:
-            self.chat.action_page_down()
+            self.ready.chat.action_page_down()
 
     def action_chat_home(self) -> None:
         """To the first message."""
-        self.chat.scroll_home(animate=False)
+        self.ready.chat.scroll_home(animate=False)
 
     def action_chat_end(self) -> None:
         """To the newest message."""
-        self.chat.follow_end()
+        self.ready.chat.follow_end()
 
     def action_edit_outside(self) -> None:
         """Ctrl+G: write the prompt in $EDITOR."""
@@ -274,19 +296,24 @@ class AgentApp(App[UiOutcome]):
 
     def refresh_status(self) -> None:
         """Bring the status bar, the prompt's frame and the terminal's title up to date."""
-        fields = self.status_source.fields()
+        fields = self.ready.status.fields()
         self.status.show(fields)
         self.prompt.set_class(fields.mode == "plan", "-plan")
         self._write(title_sequence(f"agent-tui · {fields.name or fields.folder}"))
 
-    def _choices(self, name: str) -> Iterable[str]:
-        command = self.registry.find(name)
-        return command.choices(self.host) if command is not None and command.choices else ()
-
-    def _call_for_attention(self) -> None:
+    def call_for_attention(self) -> None:
+        """Ring the bell if nobody looks at the terminal."""
         if not self.app_focus:
             self.bell()
 
     def _write(self, sequence: str) -> None:
         if self._driver is not None and not self.is_headless:
             self._driver.write(sequence)
+
+
+def _load_with_imports(load: "Callable[[], UiOptions]") -> "UiOptions":
+    """`load`, and the import of what will be put on the screen, both in this thread."""
+    import agent_tui.ui.parts as _parts
+
+    assert _parts
+    return load()

@@ -9,7 +9,8 @@ from textual.screen import Screen
 from agent_tui.events import AgentEvent, Notice
 from agent_tui.ui.clipboard import copy_text
 from agent_tui.ui.commands import CommandRegistry
-from agent_tui.ui.options import ModelSource, UiOutcome
+from agent_tui.ui.options import ModelSource
+from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.theme import own_themes
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ class AppHost:
     @property
     def models(self) -> ModelSource:
         """What is known about models."""
-        return self._app.options.models
+        return self._app.ready.options.models
 
     @property
     def registry(self) -> CommandRegistry:
         """All commands."""
-        return self._app.registry
+        return self._app.ready.registry
 
     @property
     def theme_names(self) -> tuple[str, ...]:
@@ -54,29 +55,29 @@ class AppHost:
     @property
     def last_reply(self) -> str:
         """The text of the model's last reply."""
-        return self._app.chat.last_reply_text
+        return self._app.ready.chat.last_reply_text
 
     def say(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
         """Put one line into the chat."""
-        self._app.view.show(Notice(level, text))
+        self._app.ready.view.show(Notice(level, text))
 
     def show_events(self, events: Iterable[AgentEvent]) -> None:
         """Show what a quick change of the runtime returned."""
         for event in events:
-            self._app.view.show(event)
+            self._app.ready.view.show(event)
         self._app.refresh_status()
 
     def start(self, events: AsyncGenerator[AgentEvent, None]) -> None:
         """Run an activity of the runtime."""
-        self._app.turns.start(events)
+        self._app.ready.turns.start(events)
 
     def interrupt(self) -> bool:
         """Stop the running activity; false if none runs."""
-        return self._app.turns.interrupt()
+        return self._app.ready.turns.interrupt()
 
     def queue(self, text: str) -> None:
         """Deliver `text` to the running turn, or send it."""
-        self._app.turns.queue(text)
+        self._app.ready.turns.queue(text)
 
     async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
         """Show a screen and wait for its result."""
@@ -92,7 +93,7 @@ class AppHost:
 
     def leave(self) -> None:
         """End the program; while a turn runs, ask first."""
-        if self._app.turns.is_running:
+        if self._app.ready.turns.is_running:
             self._app.run_worker(self._ask_and_leave(), group="leave", exclusive=True)
         else:
             self._app.exit(UiOutcome())

@@ -4,7 +4,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from agent_tui.config import SettingProblem, Settings
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
@@ -102,14 +102,3 @@ class UiOptions:
     is_demo: bool = False
     approval_quiet_s: float = APPROVAL_QUIET_S
     clock: Callable[[], float] = time.monotonic
-
-
-@dataclass(frozen=True, slots=True)
-class UiOutcome:
-    """How the screen was left.
-
-    `wants`: ``demo`` if the person chose the scripted tour at the first run.
-    """
-
-    exit_code: int = 0
-    wants: Literal["", "demo"] = ""

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.errors import AgentTuiError
-from agent_tui.ui.options import UiOptions, UiOutcome
+from agent_tui.ui.options import UiOptions
+from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.status_bar import short_path
 from agent_tui.ui.transcript import WelcomeBlock
 
@@ -35,18 +36,19 @@ def welcome_block(options: UiOptions) -> WelcomeBlock:
 
 async def begin(app: "AgentApp") -> None:
     """Everything that must not keep the first key waiting."""
-    options = app.options
+    options = app.ready.options
     app.run_worker(options.warm, group="warm", exit_on_error=False)
     if not options.resume:
-        app.view.redraw()
+        app.ready.view.redraw()
     for problem in options.problems:
-        app.host.say(f"Setting left out: {problem}", "warning")
+        app.ready.host.say(f"Setting left out: {problem}", "warning")
     for rule in options.runtime.approvals.problems:
-        app.host.say(f"Permission rule left out: {rule}", "warning")
+        app.ready.host.say(f"Permission rule left out: {rule}", "warning")
     for notice in options.notices:
-        app.host.say(notice)
+        app.ready.host.say(notice)
     await asyncio.gather(
-        asyncio.to_thread(app.history.load), asyncio.to_thread(app.status_source.look_at_branch)
+        asyncio.to_thread(app.ready.history.load),
+        asyncio.to_thread(app.ready.status.look_at_branch),
     )
     app.refresh_status()
     if options.first_run is not None:
@@ -55,33 +57,35 @@ async def begin(app: "AgentApp") -> None:
         await _resume(app, options.resume)
     elif options.opens_picker:
         app.dispatch("/resume")
-    app.host.show_events(await app.runtime.refresh_usage())
+    app.ready.host.show_events(await app.runtime.refresh_usage())
     if options.first_prompt:
         app.dispatch(options.first_prompt)
 
 
 async def _resume(app: "AgentApp", ref: str) -> None:
     try:
-        keeps_model = app.options.keeps_model
-        app.host.show_events(await app.runtime.open_session(ref, keep_model=keeps_model))
+        keeps_model = app.ready.options.keeps_model
+        app.ready.host.show_events(await app.runtime.open_session(ref, keep_model=keeps_model))
     except AgentTuiError as error:
-        app.view.redraw()
-        app.host.say(str(error), "error")
+        app.ready.view.redraw()
+        app.ready.host.say(str(error), "error")
 
 
 async def choose_model(app: "AgentApp") -> None:
     """Offer the ways to a model, or say how to choose one where the chooser has no say."""
     from agent_tui.ui.first_run import FirstRunScreen, TakeTour, UseModel
 
-    options = app.options
+    options = app.ready.options
     if options.first_run is None:
-        app.host.say("No model is chosen. Use /model.", "warning")
+        app.ready.host.say("No model is chosen. Use /model.", "warning")
         return
-    match await app.host.ask(FirstRunScreen(options.first_run, options.models)):
+    match await app.ready.host.ask(FirstRunScreen(options.first_run, options.models)):
         case UseModel(model):
-            app.host.show_events(app.runtime.set_model(model))
-            app.view.redraw()
+            app.ready.host.show_events(app.runtime.set_model(model))
+            app.ready.view.redraw()
         case TakeTour():
             app.exit(UiOutcome(wants="demo"))
         case None:
-            app.host.say("No model is set up. /model chooses one when a key is set.", "warning")
+            app.ready.host.say(
+                "No model is set up. /model chooses one when a key is set.", "warning"
+            )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # the bar is part of the first paint, pydantic is not
     from agent_tui.tokens import ContextUsage
 
 SEPARATOR = " · "
+_CONTEXT_UNKNOWN = "[ctx: …]"
 
 Level = Literal["normal", "warn", "trigger"]
 _LEVEL_STYLES: dict[Level, str] = {
@@ -137,13 +138,13 @@ def git_branch(cwd: Path) -> str:
 class StatusBar(Widget):
     """Shows the `StatusFields` it is given."""
 
-    def __init__(self, fields: StatusFields) -> None:
+    def __init__(self) -> None:
         super().__init__(id="status-bar")
-        self._fields = fields
+        self._fields: StatusFields | None = None
 
     @property
-    def fields(self) -> StatusFields:
-        """What is shown."""
+    def fields(self) -> StatusFields | None:
+        """What is shown; None until something is known."""
         return self._fields
 
     def show(self, fields: StatusFields) -> None:
@@ -154,4 +155,7 @@ class StatusBar(Widget):
 
     def render(self) -> Content:
         """The line, fitted to the width."""
-        return status_line(self._fields, self.content_size.width)
+        width = self.content_size.width
+        if self._fields is None:
+            return Content.assemble((f"{_CONTEXT_UNKNOWN:>{width}}", _LEVEL_STYLES["normal"]))
+        return status_line(self._fields, width)

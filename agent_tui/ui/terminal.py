@@ -3,30 +3,38 @@
 import asyncio
 import signal
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from agent_tui.ui.options import UiOptions, UiOutcome
+from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.sanitise import safe_text
 
 if TYPE_CHECKING:
     from agent_tui.ui.app import AgentApp
+    from agent_tui.ui.options import UiOptions
 
 MAX_TITLE_CHARS = 80
 
 
-def run_ui(options: UiOptions) -> UiOutcome:
-    """Show the screen until the person leaves, then say how to come back."""
+def run_ui(load: "Callable[[], UiOptions]", *, theme: str = "", mouse: bool = True) -> UiOutcome:
+    """Show the screen until the person leaves, then say how to come back.
+
+    Args:
+        load: Builds what the screen works on; runs in a thread after the first paint.
+        theme: Wanted from the first paint on; empty for the default.
+        mouse: Whether the mouse belongs to the program.
+    """
     from agent_tui.ui.app import AgentApp
 
-    app = AgentApp(options)
-    outcome = app.run(mouse=options.settings.mouse) or UiOutcome(exit_code=app.return_code or 0)
-    if hint := farewell(options):
+    app = AgentApp(load, theme)
+    outcome = app.run(mouse=mouse) or UiOutcome(exit_code=app.return_code or 0)
+    if app.parts is not None and (hint := farewell(app.parts.options)):
         sys.stdout.write(hint)
         sys.stdout.flush()
     return outcome
 
 
-def farewell(options: UiOptions) -> str:
+def farewell(options: "UiOptions") -> str:
     """How to resume the session that was left; empty if there is nothing to resume."""
     log = options.runtime.log
     if log.path is None or not log.entries:

@@ -1,3 +1,4 @@
+import os
 import stat
 from pathlib import Path
 
@@ -356,3 +357,11 @@ def test_the_mode_can_change_and_the_plan_tool_is_free():
     assert approvals.judge("todo", Intent(title="plan", access="none")).decision == "allow"
     approvals.mode = "full"
     assert approvals.judge("bash", _bash("make")).decision == "allow"
+
+
+def test_without_a_home_folder_the_rest_is_judged_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # a user the system lacks
+    approvals = _approvals(workspace=tmp_path)
+    intent = Intent(title="read", access="read", paths=(tmp_path / "a.txt",))
+    assert approvals.judge("read", intent).decision == "allow"

@@ -1,3 +1,4 @@
+import os
 from datetime import date
 from pathlib import Path
 
@@ -52,3 +53,12 @@ def test_a_huge_file_is_cut_and_says_so(tmp_path):
     assert file.was_cut
     assert len(file.text) == MAX_FILE_CHARS
     assert "cut here" in build_system_prompt(tmp_path, [file])
+
+
+def test_a_pipe_or_a_folder_of_that_name_neither_waits_nor_hides_the_next_one(tmp_path):
+    os.mkfifo(tmp_path / "AGENTS.md")
+    (tmp_path / "CLAUDE.md").write_text("Use tabs.")
+    user_dir = tmp_path / "user"
+    (user_dir / "AGENTS.md").mkdir(parents=True)
+    (file,) = load_context_files(user_dir, tmp_path)
+    assert (file.path.name, file.text) == ("CLAUDE.md", "Use tabs.")

@@ -117,7 +117,7 @@ def _echo_ms(program: PtyProgram, letter: str) -> float:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print a table and, with ``--json FILE``, write the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--peer", action="append", default=[], help="another program to time")
     parser.add_argument("--json", type=Path, help="write the figures here")

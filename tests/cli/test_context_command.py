@@ -2,11 +2,16 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from agent_tui.cli.context_command import run_command
+from agent_tui.config import CompactionSettings
 from agent_tui.errors import SessionError
+from agent_tui.providers.scripted import Reply, ScriptedProvider
+from agent_tui.providers.wire import openai_messages
+from tests.support.runtime import Stage, collect, summary_or
 from tests.support.trajectories import trajectory
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
@@ -113,3 +118,35 @@ def test_neither_screen_nor_provider_libraries_are_loaded() -> None:
     loaded = {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
     assert "tiktoken" in loaded
     assert loaded.isdisjoint({"textual", "rich", "litellm"})
+
+
+@pytest.mark.parametrize("summary_role", ["user", "system"])
+async def test_it_prints_what_the_next_request_of_a_live_session_sends(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    summary_role: Literal["user", "system"],
+) -> None:
+    monkeypatch.setenv("AGENT_TUI_COMPACTION__SUMMARY_ROLE", summary_role)
+    (tmp_path / "stage").mkdir()
+    stage = Stage(tmp_path / "stage")
+    settings = CompactionSettings(summary_role=summary_role)
+    reply = Reply(text="It is as you say. " * 60)
+    runtime = stage.runtime(summary_or(reply), compaction=settings)
+    for text in ("one", "two", "three"):
+        await collect(runtime.submit(text))
+    await collect(runtime.compact())
+    await collect(runtime.run_bash("echo hi", in_context=True))
+    await collect(runtime.run_bash("echo secret", in_context=False))
+    await runtime.aclose()
+
+    provider = ScriptedProvider([Reply(text="cut", cut=True), Reply(text="on it goes")])
+    live = stage.runtime(provider, compaction=settings)
+    await live.open_session(str(runtime.log.path))
+    await collect(live.submit("four"))
+    given = json.loads(printed(capsys, str(live.log.path), "--json"))["messages"]
+    await collect(live.continue_turn())
+    request = provider.requests[-1]
+    system = request.system.removeprefix(live.conversation.system_prompt).strip()
+    assert bool(system) is (summary_role == "system")
+    assert given == openai_messages(system, request.messages, model=live.model.name)

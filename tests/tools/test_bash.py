@@ -1,5 +1,4 @@
 import asyncio
-import os
 import stat
 from pathlib import Path
 
@@ -68,7 +67,7 @@ async def test_cancelling_while_it_starts_leaves_neither_process_nor_handle(
     context: ToolContext, steps: int
 ):
     await call_tool(context, "bash", {"command": "true"})  # opens what is opened once
-    handles = len(os.listdir("/proc/self/fd"))
+    handles = len(list(Path("/proc/self/fd").iterdir()))
     marker = f"sleep 60.12345{steps}"
     running = asyncio.create_task(call_tool(context, "bash", {"command": marker}))
     for _ in range(steps):
@@ -78,7 +77,7 @@ async def test_cancelling_while_it_starts_leaves_neither_process_nor_handle(
         await running
     await asyncio.sleep(0)
     assert _alive(marker) == []
-    assert len(os.listdir("/proc/self/fd")) == handles
+    assert len(list(Path("/proc/self/fd").iterdir())) == handles
 
 
 async def test_a_command_goes_on_where_its_output_cannot_be_kept(context: ToolContext):
@@ -165,10 +164,10 @@ async def test_a_missing_workspace_is_said(context: ToolContext, workspace: Path
 
 async def test_no_file_handle_is_left_open(context: ToolContext):
     await call_tool(context, "bash", {"command": "true"})
-    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(5):
         await call_tool(context, "bash", {"command": "true"})
-    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
 
 
 def test_the_intent_shows_the_exact_command(context: ToolContext, workspace: Path):

@@ -8,7 +8,9 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.options import UiOptions, UiOutcome
+from agent_tui.ui.options import UiOptions
+from agent_tui.ui.outcome import UiOutcome
+from agent_tui.ui.status_bar import StatusFields
 from agent_tui.ui.transcript import NoticeBlock
 from tests.support.fake_runtime import FakeModels, FakeRuntime
 
@@ -54,7 +56,14 @@ class Ui:
 
     @property
     def notices(self) -> list[str]:
-        return [block.text for block in self.app.chat.blocks if isinstance(block, NoticeBlock)]
+        return [
+            block.text for block in self.app.ready.chat.blocks if isinstance(block, NoticeBlock)
+        ]
+
+    @property
+    def status(self) -> StatusFields:
+        assert self.app.status.fields is not None
+        return self.app.status.fields
 
     @property
     def toasts(self) -> list[str]:
@@ -72,9 +81,10 @@ async def running_app(
     """The app on a terminal of `size`; `changes` are fields of `UiOptions`."""
     fake = runtime or FakeRuntime(root)
     options = replace(UiOptions(fake.real, FakeModels()), **changes)
-    app = AgentApp(options)
+    app = AgentApp(lambda: options)
     async with app.run_test(size=size) as pilot:
         ui = Ui(app, fake, pilot)
+        await ui.until(lambda: app.parts is not None)
         await ui.until(lambda: not [w for w in app.workers if w.group == "start"] or changes)
         await ui.settle()
         yield ui

@@ -168,10 +168,10 @@ async def retry(ui: Ui) -> None:
 
 async def tick(ui: Ui, seconds: float) -> None:
     """Let the app's clock go on."""
-    clock = ui.app.options.clock
+    clock = ui.app.ready.options.clock
     assert isinstance(clock, StillClock)
     clock.now += seconds
-    ui.app.activity.refresh()
+    ui.app.ready.activity.refresh()
     await ui.settle()
 
 
@@ -208,7 +208,7 @@ async def approval_armed(ui: Ui) -> None:
     await work_begun(ui)
     ui.runtime.feed(ApprovalRequested(APPROVAL))
     await ui.settle()
-    ui.app.approval.arm()
+    ui.app.ready.approval.arm()
     await ui.settle()
 
 
@@ -350,6 +350,6 @@ def scene_app(name: str, theme: str, home: Path) -> tuple[AgentApp, FakeRuntime]
         approval_quiet_s=3_600.0,
         clock=StillClock(),
     )
-    app = AgentApp(options)
+    app = AgentApp(lambda: options, theme)
     app.prompt.area.cursor_blink = False
     return app, runtime

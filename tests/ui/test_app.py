@@ -41,16 +41,16 @@ def reply(text: str, stop_reason: StopReason = "stop") -> AssistantMessage:
 
 async def test_a_reply_streams_into_the_chat(tmp_path: Path):
     async with running_app(tmp_path) as ui:
-        assert isinstance(ui.app.chat.blocks[0], WelcomeBlock)
+        assert isinstance(ui.app.ready.chat.blocks[0], WelcomeBlock)
         await ui.send("hello")
         assert ui.runtime.submitted == ["hello"]
         ui.runtime.feed(ReplyStarted("m"), TextDelta("Hi "), TextDelta("there"))
         await ui.settle()
         ui.runtime.finish(ReplyFinished("e2", reply("Hi there")), TurnFinished("done"))
         await ui.settle()
-        assert UserBlock("hello") in ui.app.chat.blocks
-        assert ui.app.chat.last_reply_text == "Hi there"
-        assert ui.app.activity.state is None
+        assert UserBlock("hello") in ui.app.ready.chat.blocks
+        assert ui.app.ready.chat.last_reply_text == "Hi there"
+        assert ui.app.ready.activity.state is None
 
 
 async def test_escape_stops_the_turn_and_the_partial_reply_stays(tmp_path: Path):
@@ -61,10 +61,10 @@ async def test_escape_stops_the_turn_and_the_partial_reply_stays(tmp_path: Path)
         await ui.settle()
         await ui.pilot.press("escape")
         await ui.settle()
-        last = ui.app.chat.blocks[-1]
+        last = ui.app.ready.chat.blocks[-1]
         assert isinstance(last, AssistantBlock)
         assert (last.markdown, last.mark) == ("Half a", "interrupted")
-        assert not ui.app.turns.is_running
+        assert not ui.app.ready.turns.is_running
 
 
 async def test_what_is_sent_while_a_turn_runs_is_queued_and_shown(tmp_path: Path):
@@ -72,12 +72,12 @@ async def test_what_is_sent_while_a_turn_runs_is_queued_and_shown(tmp_path: Path
         await ui.send("go")
         await ui.send("and then this")
         assert ui.runtime.queued == ("and then this",)
-        assert ui.app.queue_view.display
+        assert ui.app.ready.queue.display
         ui.runtime.finish()
         await ui.settle()
         await ui.settle()
         assert ui.runtime.submitted == ["go", "and then this"]
-        assert not ui.app.queue_view.display
+        assert not ui.app.ready.queue.display
 
 
 async def test_an_interrupted_turn_gives_the_queue_back_above_the_draft(tmp_path: Path):
@@ -99,7 +99,7 @@ async def test_alt_up_takes_the_queue_back_while_the_turn_goes_on(tmp_path: Path
         await ui.settle()
         assert ui.text == "queued"
         assert ui.runtime.queued == ()
-        assert ui.app.turns.is_running
+        assert ui.app.ready.turns.is_running
 
 
 async def test_a_mentioned_file_goes_along(tmp_path: Path):
@@ -126,7 +126,7 @@ async def test_a_tool_is_shown_from_its_start_to_its_result(tmp_path: Path):
         await ui.send("go")
         ui.runtime.feed(ToolStarted("c1", "read", {"path": "a.py"}, "a.py"))
         await ui.settle()
-        block = ui.app.chat.blocks[-1]
+        block = ui.app.ready.chat.blocks[-1]
         assert isinstance(block, ToolBlock)
         assert block.status == "running"
         result = ToolResultMessage(
@@ -137,7 +137,7 @@ async def test_a_tool_is_shown_from_its_start_to_its_result(tmp_path: Path):
         )
         ui.runtime.feed(ToolFinished("e3", "c1", result))
         await ui.settle()
-        block = ui.app.chat.blocks[-1]
+        block = ui.app.ready.chat.blocks[-1]
         assert isinstance(block, ToolBlock)
         assert (block.status, block.summary) == ("ok", "1 line")
 
@@ -161,7 +161,7 @@ async def test_keys_typed_as_an_approval_appears_go_into_the_draft(tmp_path: Pat
         ui.runtime.feed(ApprovalRequested(REQUEST))
         await ui.settle()
         await ui.write("y nap")
-        assert ui.app.approval.display
+        assert ui.app.ready.approval.display
         assert ui.runtime.answers == []
         assert ui.text == "my nap"
 
@@ -175,13 +175,13 @@ async def test_after_a_pause_a_key_answers_and_the_draft_survives(tmp_path: Path
         await ui.write("my draft")
         ui.runtime.feed(ApprovalRequested(REQUEST))
         await ui.settle()
-        ui.app.approval.arm()
+        ui.app.ready.approval.arm()
         await ui.pilot.press(key)
         await ui.settle()
         assert ui.runtime.answers == [("r1", ApprovalAnswer(choice))]
         ui.runtime.feed(ApprovalResolved("r1", choice != "no"))
         await ui.settle()
-        assert not ui.app.approval.display
+        assert not ui.app.ready.approval.display
         assert ui.text == "my draft"
         assert ui.app.focused is ui.app.prompt.area
 
@@ -190,7 +190,7 @@ async def test_the_panel_arms_itself_once_nothing_was_typed_for_a_while(tmp_path
     async with running_app(tmp_path, approval_quiet_s=0.01) as ui:
         await ui.send("go")
         ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.until(lambda: ui.app.approval.is_armed)
+        await ui.until(lambda: ui.app.ready.approval.is_armed)
         await ui.pilot.press("y")
         await ui.settle()
         assert ui.runtime.answers == [("r1", ApprovalAnswer("once"))]
@@ -201,7 +201,7 @@ async def test_a_no_can_say_what_to_do_instead(tmp_path: Path):
         await ui.send("go")
         ui.runtime.feed(ApprovalRequested(REQUEST))
         await ui.settle()
-        ui.app.approval.arm()
+        ui.app.ready.approval.arm()
         await ui.pilot.press("e")
         await ui.write("use a branch")
         await ui.pilot.press("enter")
@@ -214,7 +214,7 @@ async def test_a_letter_that_answers_nothing_goes_on_into_the_prompt(tmp_path: P
         await ui.send("go")
         ui.runtime.feed(ApprovalRequested(REQUEST))
         await ui.settle()
-        ui.app.approval.arm()
+        ui.app.ready.approval.arm()
         await ui.pilot.press("h")
         await ui.settle()
         await ui.write("ey")
@@ -227,10 +227,12 @@ async def test_a_word_typed_at_once_never_answers_with_its_later_letters(tmp_pat
         await ui.send("go")
         ui.runtime.feed(ApprovalRequested(REQUEST))
         await ui.settle()
-        ui.app.approval.arm()
+        ui.app.ready.approval.arm()
         await ui.settle()
         for letter in "go any way":
-            ui.app.approval.post_message(events.Key("space" if letter == " " else letter, letter))
+            ui.app.ready.approval.post_message(
+                events.Key("space" if letter == " " else letter, letter)
+            )
         await ui.settle()
         assert ui.runtime.answers == []
         assert ui.text == "go any way"
@@ -241,16 +243,16 @@ async def test_the_plan_gives_way_to_a_question_and_ends_with_the_turn(tmp_path:
         await ui.send("go")
         ui.runtime.feed(TodosChanged((Todo(text="one"),)))
         await ui.settle()
-        assert ui.app.plan.display
+        assert ui.app.ready.plan.display
         ui.runtime.feed(ApprovalRequested(REQUEST))
         await ui.settle()
-        assert not ui.app.plan.display
+        assert not ui.app.ready.plan.display
         ui.runtime.feed(ApprovalResolved("r1", allowed=True))
         await ui.settle()
-        assert ui.app.plan.display
+        assert ui.app.ready.plan.display
         ui.runtime.finish()
         await ui.settle()
-        assert not ui.app.plan.display
+        assert not ui.app.ready.plan.display
 
 
 async def test_the_click_that_focuses_the_terminal_answers_nothing(tmp_path: Path):
@@ -258,8 +260,8 @@ async def test_the_click_that_focuses_the_terminal_answers_nothing(tmp_path: Pat
         await ui.send("go")
         ui.runtime.feed(ApprovalRequested(REQUEST))
         await ui.settle()
-        ui.app.approval.expect_stray_click()
-        ui.app.approval.arm()
+        ui.app.ready.approval.expect_stray_click()
+        ui.app.ready.approval.arm()
         await ui.settle()
         await ui.pilot.click(".approval-option")
         await ui.settle()
@@ -276,7 +278,7 @@ async def test_no_rule_is_offered_where_none_may_be_made(tmp_path: Path):
         await ui.send("go")
         ui.runtime.feed(ApprovalRequested(replace(REQUEST, session_rule="")))
         await ui.settle()
-        ui.app.approval.arm()
+        ui.app.ready.approval.arm()
         await ui.pilot.press("a", "p")
         await ui.settle()
         assert ui.runtime.answers == []
@@ -288,11 +290,11 @@ async def test_escape_on_an_approval_stops_the_turn(tmp_path: Path):
         await ui.send("go")
         ui.runtime.feed(ApprovalRequested(REQUEST))
         await ui.settle()
-        ui.app.approval.arm()
+        ui.app.ready.approval.arm()
         await ui.pilot.press("escape")
         await ui.settle()
-        assert not ui.app.turns.is_running
-        assert not ui.app.approval.display
+        assert not ui.app.ready.turns.is_running
+        assert not ui.app.ready.approval.display
 
 
 async def test_ctrl_c_clears_and_the_second_one_leaves(tmp_path: Path):
@@ -325,7 +327,7 @@ async def test_shift_tab_goes_through_the_permission_modes(tmp_path: Path):
         for _ in range(4):
             await ui.pilot.press("shift+tab")
             await ui.pilot.pause()
-            seen.append(ui.app.status.fields.mode)
+            seen.append(ui.status.mode)
         assert seen == ["accept-edits", "plan", "full", "ask"]
 
 
@@ -335,8 +337,8 @@ async def test_the_status_bar_follows_the_context(tmp_path: Path):
         ui.runtime.conversation.usage = ContextUsage(190_000, 200_000, is_estimate=False)
         ui.runtime.feed(ContextChanged(ui.runtime.usage))
         await ui.settle()
-        assert ui.app.status.fields.usage.label == "[ctx: 95%]"
-        assert ui.app.status.fields.level == "trigger"
+        assert ui.status.usage.label == "[ctx: 95%]"
+        assert ui.status.level == "trigger"
 
 
 async def test_leaving_while_a_turn_runs_lets_it_record_its_end(tmp_path: Path):
@@ -358,7 +360,7 @@ async def test_the_history_of_a_project_is_kept(tmp_path: Path):
     async with running_app(tmp_path, history_file=file) as ui:
         await ui.send("/cost")
     async with running_app(tmp_path, history_file=file) as ui:
-        await ui.until(lambda: ui.app.history.drafts)
+        await ui.until(lambda: ui.app.ready.history.drafts)
         await ui.pilot.press("up")
         assert ui.text == "/cost"
 
@@ -371,7 +373,7 @@ async def test_leaving_by_command_while_a_turn_runs_is_asked_about(tmp_path: Pat
         await ui.pilot.press("enter", "n")
         await ui.settle()
         assert ui.app.return_value is None
-        assert ui.app.turns.is_running
+        assert ui.app.ready.turns.is_running
         await ui.send("/exit")
         await ui.until(lambda: len(ui.app.screen_stack) == 2)
         await ui.pilot.press("y")

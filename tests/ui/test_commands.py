@@ -80,11 +80,11 @@ async def test_compact_summarises_and_keeps_the_chat(tmp_path: Path):
         ui.runtime.feed(CompactionStarted("manual", "the api", 150_000))
         ui.runtime.feed(CompactionProgress("summarising 1/2", 400))
         await ui.settle()
-        assert ui.app.activity.state is not None
-        assert ui.app.activity.state.label == "Compacting: summarising 1/2"
+        assert ui.app.ready.activity.state is not None
+        assert ui.app.ready.activity.state.label == "Compacting: summarising 1/2"
         ui.runtime.finish(ui.runtime.compacted("## Goal"))
         await ui.settle()
-        assert any(isinstance(block, SummaryBlock) for block in ui.app.chat.blocks)
+        assert any(isinstance(block, SummaryBlock) for block in ui.app.ready.chat.blocks)
 
 
 async def test_compact_waits_for_the_end_of_a_turn(tmp_path: Path):
@@ -102,7 +102,7 @@ async def test_escape_cancels_a_compaction(tmp_path: Path):
         await ui.pilot.press("escape")
         await ui.settle()
         assert ui.notices[-1] == "Not compacted: cancelled"
-        assert not ui.app.turns.is_running
+        assert not ui.app.ready.turns.is_running
 
 
 async def test_context_shows_the_map(tmp_path: Path):
@@ -120,7 +120,7 @@ async def test_abort_stops_the_turn(tmp_path: Path):
         await ui.send("go")
         await ui.send("/abort")
         await ui.settle()
-        assert not ui.app.turns.is_running
+        assert not ui.app.ready.turns.is_running
         await ui.send("/abort")
         assert ui.notices[-1] == "Nothing is running."
 
@@ -136,7 +136,7 @@ async def test_queue_adds_to_the_running_turn_and_sends_without_one(tmp_path: Pa
 async def test_retry_goes_on(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/retry")
-        assert ui.app.turns.is_running
+        assert ui.app.ready.turns.is_running
 
 
 @pytest.mark.parametrize("line", ["/new", "/clear"])
@@ -148,7 +148,7 @@ async def test_a_new_session_begins_empty_and_the_old_one_stays(tmp_path: Path, 
         before = ui.runtime.log.path
         await ui.send(line)
         await ui.settle()
-        assert [type(block) for block in ui.app.chat.blocks] == [WelcomeBlock]
+        assert [type(block) for block in ui.app.ready.chat.blocks] == [WelcomeBlock]
         assert before is not None
         assert before.is_file()
 
@@ -164,7 +164,7 @@ async def test_model_by_name(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/model gpt")
         assert ui.runtime.model == OTHER
-        assert ui.app.status.fields.model == OTHER.name
+        assert ui.status.model == OTHER.name
         await ui.send("/model nonsense")
         assert ui.notices[-1].startswith("No model is called nonsense.")
         assert ui.runtime.model == OTHER
@@ -212,7 +212,7 @@ async def test_resume_opens_the_session_that_was_searched_for(tmp_path: Path):
         await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == 3)
         await ui.write("parsers")
         await ui.pilot.press("enter")
-        await ui.until(lambda: UserBlock("about parsers") in ui.app.chat.blocks)
+        await ui.until(lambda: UserBlock("about parsers") in ui.app.ready.chat.blocks)
 
 
 async def test_this_projects_sessions_come_first(tmp_path: Path):
@@ -241,7 +241,7 @@ async def test_resume_by_id_says_when_there_is_no_such_session(tmp_path: Path):
 async def test_name_is_shown_in_the_status_bar(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/name parser work")
-        assert ui.app.status.fields.name == "parser work"
+        assert ui.status.name == "parser work"
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ async def test_thinking_sets_the_level(tmp_path: Path):
 async def test_permissions_shows_the_rules_or_sets_the_mode(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/permissions plan")
-        assert ui.app.status.fields.mode == "plan"
+        assert ui.status.mode == "plan"
         assert ui.app.prompt.has_class("-plan")
         await ui.send("/permissions")
         await ui.until(lambda: isinstance(ui.app.screen, PageScreen))

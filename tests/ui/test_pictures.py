@@ -6,7 +6,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agent_tui.ui.options import UiOutcome
+from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.theme import DARK, LIGHT
 from tests.ui.app_support import Ui
 from tests.ui.scenes import SCENES, scene_app
@@ -39,7 +39,7 @@ def test_the_screen_looks_as_it_did(
 
     async def lead_there(pilot: Pilot[UiOutcome]) -> None:
         ui = Ui(app, runtime, pilot)
-        await ui.until(lambda: app.status.fields.branch)
+        await ui.until(lambda: app.status.fields is not None and app.status.fields.branch)
         await ui.settle()
         await SCENES[name](ui)
         for field in app.screen.query(Input):

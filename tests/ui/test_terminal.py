@@ -21,7 +21,8 @@ from pathlib import Path
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal import run_ui
 from tests.support.fake_runtime import FakeModels, FakeRuntime
-sys.exit(run_ui(UiOptions(FakeRuntime(Path(sys.argv[1])).real, FakeModels())).exit_code)
+options = UiOptions(FakeRuntime(Path(sys.argv[1])).real, FakeModels())
+sys.exit(run_ui(lambda: options).exit_code)
 """
 
 

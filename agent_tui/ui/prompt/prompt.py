@@ -67,7 +67,7 @@ class Prompt(Vertical):
     class Typed(Message):
         """What stands in the prompt changed."""
 
-    def __init__(self, sources: PromptSources) -> None:
+    def __init__(self, sources: PromptSources | None = None) -> None:
         super().__init__(id="prompt")
         self._sources = sources
         self._pastes: dict[int, str] = {}
@@ -84,6 +84,11 @@ class Prompt(Vertical):
         with Horizontal(id="prompt-frame"):
             yield Static("›", id="prompt-sign", markup=False)
             yield self.area
+
+    def attach(self, sources: PromptSources) -> None:
+        """Complete and remember from now on; before, the prompt only takes text."""
+        self._sources = sources
+        self._update_menu()
 
     @property
     def draft(self) -> Draft:
@@ -117,7 +122,8 @@ class Prompt(Vertical):
         Raises:
             OSError: the history file cannot be written.
         """
-        self._sources.history.add(draft)
+        if self._sources is not None:
+            self._sources.history.add(draft)
 
     def focus(self, scroll_visible: bool = True) -> "Prompt":
         """Focus the text field."""
@@ -183,13 +189,16 @@ class Prompt(Vertical):
         draft = self.draft.trimmed()
         if draft.is_empty:
             return
-        if reason := self._sources.registry.refusal(draft.text):
+        sources = self._sources
+        if sources is not None and (reason := sources.registry.refusal(draft.text)):
             self.post_message(self.Refused(reason))
             return
         self.clear()
         self.post_message(self.Submitted(draft))
 
     def _walk_history(self, *, older: bool) -> None:
+        if self._sources is None:
+            return
         if self._walk is None:
             self._walk = HistoryWalk(self._sources.history.drafts, self.draft)
         step = self._walk.older(self.draft) if older else self._walk.newer(self.draft)
@@ -236,6 +245,9 @@ class Prompt(Vertical):
         self._update_menu()
 
     def _update_menu(self) -> None:
+        sources = self._sources
+        if sources is None:
+            return
         row, _ = self.area.cursor_location
         query = query_at(self.area.text_before_cursor, is_first_line=row == 0)
         self._query = query
@@ -246,17 +258,17 @@ class Prompt(Vertical):
             return
         match query:
             case NameQuery():
-                self._show(command_items(self._sources.registry.commands, query.typed))
+                self._show(command_items(sources.registry.commands, query.typed))
             case ArgumentQuery():
-                self._show(choice_items(self._sources.choices(query.name), query.typed))
+                self._show(choice_items(sources.choices(query.name), query.typed))
             case MentionQuery():
-                find = partial(self._find_files, query)
+                find = partial(self._find_files, sources.files, query)
                 self.run_worker(find, group="completion", exclusive=True)
             case _:
                 assert_never(query)
 
-    async def _find_files(self, query: MentionQuery) -> None:
-        paths = await self._sources.files.search(query.typed, MAX_ITEMS)
+    async def _find_files(self, files: FileIndex, query: MentionQuery) -> None:
+        paths = await files.search(query.typed, MAX_ITEMS)
         if query == self._query and not self._menu_dismissed:
             self._show([mention_item(path) for path in paths])
 

@@ -1,0 +1,68 @@
+"""What the screen is built from; imported after its first paint, as it pulls in everything."""
+
+import os
+
+from agent_tui import paths
+from agent_tui.cli.arguments import Arguments
+from agent_tui.cli.compose import Program, compose
+from agent_tui.providers.base import ModelRef
+from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
+
+_KEY_CHOICES = (
+    KeyChoice("Anthropic", "ANTHROPIC_API_KEY", ModelRef("anthropic/claude-sonnet-4-5")),
+    KeyChoice("OpenAI", "OPENAI_API_KEY", ModelRef("openai/gpt-5")),
+    KeyChoice("Google Gemini", "GEMINI_API_KEY", ModelRef("gemini/gemini-2.5-pro")),
+    KeyChoice(
+        "OpenRouter",
+        "OPENROUTER_API_KEY",
+        ModelRef("openrouter/anthropic/claude-sonnet-4.5"),
+    ),
+)
+
+_DEMO_WELCOME = (
+    "This is a scripted tour in a scratch folder: no model is called and nothing of yours is "
+    "touched. The tools, the files and the session are real."
+)
+
+
+def load_options(arguments: Arguments) -> UiOptions:
+    """Build the program and what its screen works on.
+
+    Raises:
+        AgentTuiError: the folder, the model or the session asked for does not exist.
+    """
+    return ui_options(arguments, compose(arguments, is_interactive=True))
+
+
+def ui_options(arguments: Arguments, program: Program) -> UiOptions:
+    """What the screen is built from."""
+    runtime = program.runtime
+    return UiOptions(
+        runtime=runtime,
+        models=program.catalog,
+        keeps_model=program.keeps_model,
+        warm=_nothing if arguments.is_demo else program.provider.warm,
+        close=program.provider.aclose,
+        settings=program.loaded.settings,
+        problems=program.loaded.problems,
+        notices=program.notices,
+        first_prompt=arguments.prompt,
+        resume=program.resume or "",
+        opens_picker=program.resume == "",
+        first_run=None if program.has_model or program.resume else _first_run(program),
+        history_file=paths.project_dir(runtime.cwd) / "history.jsonl",
+        welcome=_DEMO_WELCOME if arguments.is_demo else "",
+        is_demo=arguments.is_demo,
+    )
+
+
+async def _nothing() -> None:
+    """The tour calls no model, so no provider process is started for it."""
+
+
+def _first_run(program: Program) -> FirstRun:
+    def keep_key(name: str, key: str) -> None:
+        os.environ[name] = key
+        program.provider.forget_worker()
+
+    return FirstRun(_KEY_CHOICES, keep_key)
