@@ -1,6 +1,5 @@
 """Where the program keeps its files on this machine. Nothing is created here."""
 
-import hashlib
 import os
 import re
 from pathlib import Path
@@ -45,6 +44,8 @@ def cwd_slug(cwd: Path) -> str:
     The last 60 characters of the path with separators as dashes, and 8 hex digits of the
     SHA-256 of the whole path, so that two folders never share a name.
     """
+    import hashlib  # 4 ms that only a session's folder needs
+
     text = str(cwd)
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", text)[-60:].strip("-") or "root"
     return f"{readable}-{hashlib.sha256(os.fsencode(text)).hexdigest()[:8]}"

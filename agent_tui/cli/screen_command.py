@@ -1,9 +1,9 @@
 """``agent-tui``: the screen, up before the program behind it is loaded."""
 
+import contextlib
 import dataclasses
 import os
 import sys
-import tomllib
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -49,9 +49,12 @@ def _load(arguments: Arguments) -> "UiOptions":
 
 def _first_paint_settings() -> tuple[str, bool]:
     """Theme and mouse, read without the checks of `load_settings`, which come a moment later."""
-    try:
-        values = tomllib.loads((paths.user_config_dir() / "config.toml").read_text("utf-8"))
-    except (OSError, ValueError):
-        values = {}
+    values: dict[str, object] = {}
+    file = paths.user_config_dir() / "config.toml"
+    if file.is_file():
+        import tomllib
+
+        with contextlib.suppress(OSError, ValueError):
+            values = tomllib.loads(file.read_text("utf-8"))
     theme, mouse = os.environ.get("AGENT_TUI_THEME", values.get("theme")), values.get("mouse")
     return (theme if isinstance(theme, str) else ""), mouse is not False

@@ -5,6 +5,7 @@ replaced by a visible mark, so that what is shown stays as long as what was mean
 """
 
 import re
+from functools import cache
 
 TAB_COLUMNS = 4
 """Distance between tab stops, in columns."""
@@ -33,10 +34,11 @@ _EMOJI_BASE = (
 )
 """Characters after which a text or emoji presentation selector has a meaning."""
 
-_SUSPECT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{_HIDDEN}]")
+# The large classes are compiled at their first use: that takes 8 ms, which the first paint needs.
 _SUSPECT_ASCII = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
-_SELECTOR = re.compile(f"(?<![{_EMOJI_BASE}])[\ufe0e\ufe0f]")
-_JOINER = re.compile(f"(?<![{_JOINED}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}])")
+_SUSPECT = f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{_HIDDEN}]"
+_SELECTOR = f"(?<![{_EMOJI_BASE}])[\ufe0e\ufe0f]"
+_JOINER = f"(?<![{_JOINED}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}])"
 
 _ESCAPE_SEQUENCE = re.compile(
     r"\x1b\[[0-?]{0,64}[ -/]{0,8}[@-~]"  # CSI: colours, cursor moves
@@ -62,8 +64,8 @@ def safe_text(text: str, *, keep_newlines: bool = True) -> str:
     else:
         # Whether a selector or joiner is in its place depends on what stands beside it.
         if any(invisible in text for invisible in "\u200c\u200d\ufe0e\ufe0f"):
-            text = _JOINER.sub(MARK, _SELECTOR.sub(MARK, text))
-        text = _SUSPECT.sub(_visible, text)
+            text = _compiled(_JOINER).sub(MARK, _compiled(_SELECTOR).sub(MARK, text))
+        text = _compiled(_SUSPECT).sub(_visible, text)
     if "\t" in text:
         text = text.expandtabs(TAB_COLUMNS)
     if not keep_newlines and "\n" in text:
@@ -83,6 +85,11 @@ def safe_output(text: str) -> str:
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
     return safe_text(text)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 def _visible(match: re.Match[str]) -> str:
