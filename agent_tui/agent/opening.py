@@ -19,7 +19,7 @@ from agent_tui.sessions.entries import (
     as_thinking_level,
 )
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.text import repair_text
+from agent_tui.text import repair_text
 
 
 def new_log(

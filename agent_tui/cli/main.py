@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from agent_tui.cli.streams import settle_standard_streams
 from agent_tui.errors import AgentTuiError, UsageError
+from agent_tui.text import strip_control_characters
 
 
 def run(argv: Sequence[str]) -> int:
@@ -33,8 +34,6 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _complain(error: AgentTuiError) -> None:
-    from agent_tui.sessions.text import strip_control_characters  # and pydantic with it
-
     print(f"agent-tui: {strip_control_characters(str(error))}", file=sys.stderr)
 
 

@@ -10,7 +10,7 @@ from agent_tui.cli.compose import Program, compose
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
 from agent_tui.headless.printer import ExitCode, print_turn
-from agent_tui.sessions.text import strip_control_characters
+from agent_tui.text import strip_control_characters
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Where one is ignored (``nohup`` does that), it stays so."""

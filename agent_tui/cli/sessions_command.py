@@ -34,7 +34,7 @@ from agent_tui.sessions.lines import encode_entry, encode_header
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.sessions.summary import SessionSummary, one_line
-from agent_tui.sessions.text import strip_control_characters
+from agent_tui.text import strip_control_characters
 
 _LINE_CHARS = 100
 
@@ -135,13 +135,7 @@ def _export(arguments: argparse.Namespace, store: SessionStore) -> int:
     suffix = output.suffix.lstrip(".") if output else ""
     kind = arguments.kind or (suffix if suffix in ("md", "html", "jsonl") else "md")
     with _open(arguments, store) as log:
-        match kind:
-            case "html":
-                text = to_html(log.header, log.path_entries())
-            case "jsonl":
-                text = to_jsonl(log)
-            case _:
-                text = to_markdown(log.header, log.path_entries())
+        text = exported(log, kind)
     if output is None:
         write_text(text)
         return 0

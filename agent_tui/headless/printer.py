@@ -23,7 +23,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ImageContent, JsonObject
 from agent_tui.sessions.summary import one_line
-from agent_tui.sessions.text import strip_control_characters
+from agent_tui.text import strip_control_characters
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 

@@ -11,7 +11,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
-from agent_tui.providers.wire import repair_text
+from agent_tui.text import repair_text
 
 MAX_PIECE_CHARS = 32_000
 """So that a line of JSON never nears the reader's limit, whatever one delta holds."""

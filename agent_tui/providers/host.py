@@ -25,8 +25,9 @@ from agent_tui.providers.protocol import (
     Warmed,
     command_line,
 )
-from agent_tui.providers.wire import openai_messages, repair_json
+from agent_tui.providers.wire import openai_messages
 from agent_tui.providers.worker_process import WorkerDiedError, WorkerProcess
+from agent_tui.text import repair_json
 
 _SILENCE_MARGIN_S = 60.0
 """Beyond the idle time: importing litellm on a slow machine is part of the first wait."""

@@ -7,7 +7,6 @@ surrogates, images only as user content, and for Anthropic the roles in turn.
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias, assert_never
@@ -27,6 +26,7 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
+from agent_tui.text import repair_json, repair_text
 
 ModelFamily: TypeAlias = Literal["anthropic", "gemini", "reasoning", "other"]
 """Which extras a model takes back: signed thinking, long call ids, plain reasoning, nothing."""
@@ -129,28 +129,6 @@ def anthropic_payload(system: str, messages: Sequence[Message]) -> JsonObject:
     payload: JsonObject = {"system": repair_text(system)} if system.strip() else {}
     payload["messages"] = written
     return payload
-
-
-def repair_text(text: str) -> str:
-    """`text` as valid Unicode: surrogate pairs joined, lone ones replaced by U+FFFD."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def repair_json(value: JsonValue) -> JsonValue:
-    """`value` with every text in it repaired, and null for numbers that JSON does not have."""
-    match value:
-        case str():
-            return repair_text(value)
-        case float() if not math.isfinite(value):
-            return None
-        case list():
-            return [repair_json(item) for item in value]
-        case dict():
-            return {repair_text(key): repair_json(item) for key, item in value.items()}
-        case _:
-            return value
 
 
 def _user_parts(message: UserMessage | BashExecutionMessage) -> tuple[UserContent, ...]:

@@ -31,7 +31,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.lines import encode_entry, encode_header
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.text import strip_control_characters
+from agent_tui.text import strip_control_characters
 
 _Kind: TypeAlias = Literal["user", "assistant", "thinking", "call", "result", "summary"]
 
@@ -44,6 +44,17 @@ class _Block:
     title: str
     text: str
     is_code: bool = False
+
+
+def exported(log: SessionLog, kind: str) -> str:
+    """The present branch of `log` as ``html`` or Markdown; as ``jsonl`` the whole file."""
+    match kind:
+        case "html":
+            return to_html(log.header, log.path_entries())
+        case "jsonl":
+            return to_jsonl(log)
+        case _:
+            return to_markdown(log.header, log.path_entries())
 
 
 def to_markdown(header: Header, path: Sequence[Entry]) -> str:

@@ -20,7 +20,7 @@ from agent_tui.sessions.entries import (
     as_thinking_level,
     milliseconds,
 )
-from agent_tui.sessions.text import repair_json
+from agent_tui.text import repair_json
 
 _KNOWN_ENTRY: TypeAdapter[KnownEntry] = TypeAdapter(KnownEntry, config=ConfigDict(defer_build=True))
 _KNOWN_TYPES = frozenset(
@@ -138,7 +138,7 @@ def _read_with_care(line: bytes) -> ReadLine:
     data = _load(text)
     repaired = repair_json(data)
     if repaired is not data:
-        notes.append("lone surrogates were replaced")
+        notes.append("lone surrogates or numbers that are none were replaced")
     assert isinstance(repaired, dict)
     return _to_value(repaired, notes)
 

@@ -17,7 +17,7 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
-from agent_tui.sessions.text import repair_json, repair_text
+from agent_tui.text import repair_json, repair_text
 
 NO_RESULT_TEXT = "No result was recorded: the call was interrupted or its result was lost."
 """What the model reads where a call has no result."""

@@ -21,7 +21,7 @@ from agent_tui.sessions.index import SessionIndex
 from agent_tui.sessions.lock import SessionLock
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.summary import SessionSummary
-from agent_tui.sessions.text import repair_text
+from agent_tui.text import repair_text
 
 _TRASH = "trash"
 _NEAR_MATCHES = 5

@@ -15,7 +15,7 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
 )
 from agent_tui.sessions.lines import UnreadableLineError, read_line
-from agent_tui.sessions.text import strip_control_characters
+from agent_tui.text import strip_control_characters
 
 _USER_ROLE = re.compile(rb'"role"\s*:\s*"user"')
 _PROMPT_CHARS = 200

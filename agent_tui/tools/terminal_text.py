@@ -2,16 +2,8 @@
 
 import re
 
-_ESCAPES = re.compile(
-    r"""
-      \x1b\[ [0-?]* [ -/]* [@-~]                  # CSI: colours, cursor movement
-    | \x9b   [0-?]* [ -/]* [@-~]                  # the same, opened by one C1 character
-    | (?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])        # OSC, DCS, SOS, PM, APC: strings ...
-      [^\x07\x1b\x9c\n]* (?:\x07|\x1b\\|\x9c)?      # ... up to their end
-    | \x1b [ -/]* [0-~]                           # other two- and three-character escapes
-    """,
-    re.VERBOSE,
-)
+from agent_tui.text import strip_escape_sequences
+
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _OVERSTRIKE = re.compile(r"[^\n\x08]\x08")
 
@@ -21,7 +13,7 @@ def plain_text(printed: str) -> str:
 
     Lines that were redrawn with carriage returns (progress bars) keep their last state.
     """
-    text = _ESCAPES.sub("", printed)
+    text = strip_escape_sequences(printed)
     if "\x08" in text:
         text = _OVERSTRIKE.sub("", text)
     if "\r" in text:

@@ -86,7 +86,7 @@ def measure_start(argv: list[str], environ: dict[str, str], cwd: Path) -> Start:
 
 def measure_streaming(argv: list[str], environ: dict[str, str], cwd: Path) -> dict[str, float]:
     """Type while 100 tokens a second arrive; echo times and the screen process's CPU share."""
-    words = tuple(f"word{i % 7} " if i % 40 else "\n\n- point " for i in range(6_000))
+    words = _reply_words(6_000)
     with OpenAiServer() as server:
         server.play(Reply(text=words, delay_s=0.01))
         line = [*argv, "-m", "openai/test", "--base-url", server.base_url, "go"]
@@ -105,6 +105,19 @@ def measure_streaming(argv: list[str], environ: dict[str, str], cwd: Path) -> di
         "echo_max_ms": echoes[-1],
         "cpu_share": used / took,
     }
+
+
+def _reply_words(count: int) -> tuple[str, ...]:
+    """A reply as models write them: paragraphs, a short list and some code, over and over."""
+    section = [f"word{i % 7} " for i in range(90)]
+    section[0] = "\n\n## Part\n\n"
+    section[40] = ".\n\n"
+    for bullet in (45, 53, 61):
+        section[bullet] = "\n- **point** "
+    section[68] = "\n\n```python\n"
+    section[76] = "\n    return `x`\n"
+    section[84] = "\n```\n\n"
+    return tuple((section * (count // len(section) + 1))[:count])
 
 
 def _echo_ms(program: PtyProgram, letter: str) -> float:

@@ -30,7 +30,7 @@ from agent_tui.providers.protocol import (
     parse_command,
     parse_event,
 )
-from agent_tui.providers.wire import repair_text
+from agent_tui.text import repair_text
 
 
 def test_one_call_in_pieces_keeps_its_index_and_is_named_once() -> None:

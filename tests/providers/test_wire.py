@@ -26,8 +26,6 @@ from agent_tui.providers.wire import (
     anthropic_payload,
     model_family,
     openai_messages,
-    repair_json,
-    repair_text,
 )
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
@@ -109,17 +107,6 @@ def test_every_settled_conversation_passes_the_anthropic_rules(
     system: str, messages: list[Message]
 ) -> None:
     assert anthropic_problems(anthropic_payload(system, messages)) == []
-
-
-@given(value=any_json)
-def test_repairing_json_is_done_once_and_for_all(value: JsonValue) -> None:
-    repaired = repair_json(value)
-    assert repair_json(repaired) == repaired
-    json.dumps(repaired, ensure_ascii=False, allow_nan=False).encode("utf-8")
-
-
-def test_a_surrogate_pair_becomes_its_character_and_a_lone_one_the_replacement() -> None:
-    assert repair_text("\ud83d\ude00 a\ud83d") == "😀 a\ufffd"
 
 
 def test_a_tool_round_reads_as_both_services_expect_it() -> None:

@@ -106,15 +106,9 @@ def write_export(kind: str, path: Path, log: "SessionLog") -> None:
     Raises:
         OSError: it exists already or cannot be written.
     """
-    from agent_tui.sessions.export import to_html, to_jsonl, to_markdown
+    from agent_tui.sessions.export import exported
 
-    match kind:
-        case "html":
-            text = to_html(log.header, log.path_entries())
-        case "jsonl":
-            text = to_jsonl(log)
-        case _:
-            text = to_markdown(log.header, log.path_entries())
+    text = exported(log, kind)
     with path.open("x", encoding="utf-8") as file:
         file.write(text)
 

@@ -26,8 +26,8 @@ from agent_tui.ui.transcript.selection import block_selection, word_at
 from agent_tui.ui.transcript.stack import Item, can_toggle
 from agent_tui.ui.transcript.stack_view import StackView
 
-FLUSH_INTERVAL_S = 0.04
-"""Streamed text is shown 25 times a second."""
+FLUSH_INTERVAL_S = 0.05
+"""Streamed text is shown 20 times a second."""
 
 FLUSH_SHARE = 6
 """After a flush, at least this many times its duration is left to everything else."""

@@ -1,11 +1,18 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from agent_tui.sessions.text import repair_json, repair_text, strip_control_characters
+from agent_tui.text import repair_json, repair_text, strip_control_characters
 
 ANY_TEXT = st.text(st.characters(categories=None), max_size=20)
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+    max_leaves=6,
+)
 
 
 @given(ANY_TEXT)
@@ -26,13 +33,26 @@ def test_every_text_in_a_value_is_repaired_and_sound_values_are_the_same_object(
     assert repair_json(sound) is sound
 
 
+@given(ANY_JSON)
+def test_a_repaired_value_can_be_sent_and_needs_no_second_repair(value: JsonValue) -> None:
+    repaired = repair_json(value)
+    assert repair_json(repaired) is repaired
+    json.dumps(repaired, ensure_ascii=False, allow_nan=False).encode("utf-8")
+
+
+def test_numbers_that_json_does_not_have_become_null() -> None:
+    assert repair_json([float("nan"), float("-inf"), 1.5]) == [None, None, 1.5]
+
+
 @pytest.mark.parametrize(
     ("hostile", "clean"),
     [
         ("\x1b[31mred\x1b[0m", "red"),
         ("\x1b]0;title\x07x", "x"),
         ("\x1b]8;;http://x\x1b\\link", "link"),
-        ("a\x00\x08\x7f\x9bb", "ab"),
+        ("a\x00\x08\x7f\x85b", "ab"),
+        ("\x9b31mred\x9b0m", "red"),
+        ("\x1bPq#0;2\x1b\\x", "x"),
         ("a\u202eb\u2066c", "abc"),
         ("a\r\nb\tc", "a\nb\tc"),
         ("over\rwrite", "overwrite"),
