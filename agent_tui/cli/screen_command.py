@@ -5,6 +5,7 @@ import dataclasses
 import os
 import sys
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui import paths
@@ -38,7 +39,8 @@ def run_screen(arguments: Arguments) -> int:
 
 def _show(arguments: Arguments) -> UiOutcome:
     theme, mouse = _first_paint_settings()
-    return run_ui(partial(_load, arguments), theme=theme, mouse=mouse)
+    folder = None if arguments.is_demo else (arguments.cwd or Path()).absolute()
+    return run_ui(partial(_load, arguments), theme=theme, mouse=mouse, folder=folder)
 
 
 def _load(arguments: Arguments) -> "UiOptions":

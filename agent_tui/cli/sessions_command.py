@@ -29,7 +29,7 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
     ThinkingLevelChangeEntry,
 )
-from agent_tui.sessions.export import to_html, to_jsonl, to_markdown
+from agent_tui.sessions.export import exported
 from agent_tui.sessions.lines import encode_entry, encode_header
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore

@@ -5,7 +5,7 @@ Lines are pure ASCII (JSON escapes the rest), so that no text can break the fram
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -119,8 +119,19 @@ _LINE: Final = TypeAdapter(JsonObject)
 
 
 def command_line(command: Command) -> bytes:
-    """`command` as a line with its end."""
-    return _line({"kind": _KINDS[type(command)], "value": asdict(command)})
+    """`command` as a line with its end.
+
+    Messages are encoded one by one: encoding a long conversation in one piece would hold the
+    interpreter for 80 ms, in whatever thread it is done.
+    """
+    kind = _KINDS[type(command)]
+    if not isinstance(command, Start):
+        return _line({"kind": kind, "value": asdict(command)})
+    value = {f.name: getattr(command, f.name) for f in fields(command) if f.name != "messages"}
+    head = _json({"kind": kind, "value": value}).removesuffix(b"}}")
+    return b"".join(
+        (head, b',"messages":[', b",".join(map(_json, command.messages)), b"]}}\n")
+    )
 
 
 def parse_command(line: bytes) -> Command:
@@ -136,10 +147,10 @@ def parse_command(line: bytes) -> Command:
 def event_line(request_id: int, event: Event) -> bytes:
     """`event` of a request as a line with its end."""
     if isinstance(event, UsageChunk):
-        fields: Mapping[str, object] = {"usage": event.usage.model_dump(by_alias=True)}
+        value: Mapping[str, object] = {"usage": event.usage.model_dump(by_alias=True)}
     else:
-        fields = asdict(event)
-    return _line({"id": request_id, "kind": _KINDS[type(event)], "value": fields})
+        value = asdict(event)
+    return _line({"id": request_id, "kind": _KINDS[type(event)], "value": value})
 
 
 def parse_event(line: bytes) -> tuple[int, Event]:
@@ -156,4 +167,8 @@ def parse_event(line: bytes) -> tuple[int, Event]:
 
 
 def _line(value: Mapping[str, object]) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
+    return _json(value) + b"\n"
+
+
+def _json(value: Mapping[str, object]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode("ascii")

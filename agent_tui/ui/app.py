@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events as textual_events
 from textual import on
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widgets import Static
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.commands.registry import split_command
+from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.prompt.prompt import Prompt
@@ -44,39 +45,15 @@ class AgentApp(App[UiOutcome]):
         load: Builds everything it works on, see `UiOptions`; called in a thread after the
             first paint. Run the app with `agent_tui.ui.terminal.run_ui`.
         theme: Name of the theme; empty for the default.
+        folder: Shown until the conversation is loaded.
     """
 
     CSS_PATH = "app.tcss"
     TITLE = "agent-tui"
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "interrupt", "Stop"),
-        Binding("ctrl+c", "clear_or_leave", "Clear, twice: leave", priority=True),
-        Binding("ctrl+d", "leave_if_empty", "Leave", priority=True),
-        Binding("ctrl+q", "quit", "Leave", show=False),
-        Binding("ctrl+z", "suspend_process", "Suspend", priority=True),
-        Binding("shift+tab", "next_permission_mode", "Permission mode", priority=True),
-        Binding("ctrl+o", "toggle_tools", "Tool output"),
-        Binding("ctrl+t", "toggle_thinking", "Thinking"),
-        Binding("ctrl+g", "edit_outside", "Editor"),
-        Binding("alt+up", "take_back_queue", "Take back"),
-        Binding("pageup", "scroll_chat(-1)", "Page up", priority=True),
-        Binding("pagedown", "scroll_chat(1)", "Page down", priority=True),
-        Binding("ctrl+home", "chat_home", "First message", priority=True),
-        Binding("ctrl+end,ctrl+l", "chat_end", "Newest message", priority=True),
-    ]
-    _CHAT_ONLY = frozenset(
-        {"leave_if_empty", "next_permission_mode", "scroll_chat", "chat_home", "chat_end"}
-    )
-    _CHAT_KEYS = _CHAT_ONLY | {
-        "interrupt",
-        "toggle_tools",
-        "toggle_thinking",
-        "take_back_queue",
-        "edit_outside",
-    }
+    BINDINGS: ClassVar[list[BindingType]] = [*APP_BINDINGS]
 
-    def __init__(self, load: "Callable[[], UiOptions]", theme: str = "") -> None:
+    def __init__(self, load: "Callable[[], UiOptions]", theme: str = "", folder: str = "") -> None:
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = list(WIDTH_CLASSES)
         self.VERTICAL_BREAKPOINTS = list(HEIGHT_CLASSES)
@@ -88,7 +65,7 @@ class AgentApp(App[UiOutcome]):
         self._early_drafts: list[Draft] = []
         self.parts: Parts | None = None
         self.prompt = Prompt()
-        self.status = StatusBar()
+        self.status = StatusBar(folder)
 
     def compose(self) -> ComposeResult:
         """The chat comes in place of the empty space once it is loaded."""
@@ -121,7 +98,11 @@ class AgentApp(App[UiOutcome]):
         self.refresh_status()
         await begin(self)
         for draft in self._early_drafts:
-            self._take(draft)
+            if reason := parts.registry.refusal(draft.text):
+                self.prompt.put_before((draft.full_text,))
+                self.notify(reason, severity="warning", markup=False)
+            else:
+                self._take(draft)
 
     async def on_unmount(self) -> None:
         """Let the running turn record what it has, then close the session."""
@@ -188,6 +169,16 @@ class AgentApp(App[UiOutcome]):
     def _refused(self, event: Prompt.Refused) -> None:
         self.notify(event.reason, severity="warning", markup=False)
 
+    @on(Prompt.HistoryWanted)
+    async def _history_wanted(self, event: Prompt.HistoryWanted) -> None:
+        from agent_tui.ui.screens.history_picker import HistoryPicker
+
+        def write_on(draft: Draft | None) -> None:
+            if draft is not None:
+                self.prompt.go_back_to(draft)
+
+        await self.push_screen(HistoryPicker(event.drafts), write_on)
+
     @on(Prompt.Typed)
     def _typed(self) -> None:
         if self.parts is not None:
@@ -223,8 +214,8 @@ class AgentApp(App[UiOutcome]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of the chat do nothing before it is there or while a screen lies above it."""
         if self.parts is None:
-            return action not in self._CHAT_KEYS
-        return not (action in self._CHAT_ONLY and len(self.screen_stack) > 1)
+            return action not in NEED_THE_CHAT
+        return not (action in NOT_OVER_SCREENS and len(self.screen_stack) > 1)
 
     def action_interrupt(self) -> None:
         """Esc: stop what runs."""

@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 
 from agent_tui.agent.gate import ApprovalAnswer
 from agent_tui.events import ApprovalRequest
-from agent_tui.ui.approval_body import approval_body
+from agent_tui.ui.approval_body import ApprovalBody
 from agent_tui.ui.sanitise import safe_text
 
 Choice = Literal["once", "session", "project", "no", "words"]
@@ -120,7 +120,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         """The question, what would happen, why it is asked, the answers."""
         yield Static(id="approval-title", markup=False)
         with VerticalScroll(id="approval-scroll", can_focus=False):
-            yield Static(id="approval-body", markup=False)
+            yield ApprovalBody()
         yield Static(id="approval-reason", markup=False)
         for option in OPTIONS:
             yield OptionLine(option)
@@ -239,7 +239,7 @@ class ApprovalPanel(Vertical, can_focus=True):
                 (f"  {safe_text(title, keep_newlines=False)}", "$foreground"),
             )
         )
-        self.query_one("#approval-body", Static).update(approval_body(request))
+        self.query_one(ApprovalBody).show(request)
         reason = f"Why it asks: {safe_text(request.reason, keep_newlines=False)}"
         self.query_one("#approval-reason", Static).update(reason)
         for line in self.query(OptionLine):

@@ -27,17 +27,18 @@ class DiffRow:
     number: int | None = None
 
 
-def parse_diff(diff: str) -> tuple[DiffRow, ...]:
+def parse_diff(diff: str, *, is_whole: bool = False) -> tuple[DiffRow, ...]:
     """The rows of a unified diff, headers turned into ``file`` and ``gap`` rows.
 
-    What is not a unified diff comes back as unchanged rows without numbers: nothing is lost.
+    What is not a unified diff comes back as unchanged rows without numbers. Overlong lines are
+    cut, and the old file's name and remarks left out, unless `is_whole`: then nothing is lost.
     """
-    return tuple(_rows(diff))
+    return tuple(_rows(diff if is_whole else clip(diff), is_whole=is_whole))
 
 
 def diff_stat(diff: str) -> tuple[int, int]:
     """Numbers of added and removed lines."""
-    kinds = [row.kind for row in _rows(diff)]
+    kinds = [row.kind for row in _rows(diff, is_whole=False)]
     return kinds.count("added"), kinds.count("removed")
 
 
@@ -50,34 +51,37 @@ def diff_lines(rows: Sequence[DiffRow], width: int, palette: Palette) -> list[Li
     return lines
 
 
-def _rows(diff: str) -> Iterator[DiffRow]:
+def _rows(diff: str, *, is_whole: bool) -> Iterator[DiffRow]:
     old = new = old_end = new_end = 0
-    for line in clip(diff).split("\n"):
-        if old < old_end or new < new_end:
+    for line in diff.split("\n"):
+        if line.startswith("\\"):  # the remark that a file ends without a newline
+            if is_whole:
+                yield DiffRow("unchanged", line)
+        elif old < old_end or new < new_end:
             row = _hunk_row(line, old, new)
-            if row is not None:
-                yield row
-                old += row.kind != "added"
-                new += row.kind != "removed"
+            yield row
+            old += row.kind != "added"
+            new += row.kind != "removed"
         elif (match := _HUNK.match(line)) is not None:
             old, new = int(match[1]), int(match[3])
             old_end, new_end = old + int(match[2] or 1), new + int(match[4] or 1)
             yield DiffRow("gap", line[match.end() :].strip())
         elif line.startswith("+++ "):
-            yield DiffRow("file", line[4:].split("\t")[0])
-        elif line and not line.startswith(("--- ", "diff ", "index ", "\\")):
+            yield DiffRow("file", line if is_whole else line[4:].split("\t")[0])
+        elif line.startswith(("--- ", "diff ", "index ")):
+            if is_whole:
+                yield DiffRow("file", line)
+        elif line:
             yield DiffRow("unchanged", line)
 
 
-def _hunk_row(line: str, old: int, new: int) -> DiffRow | None:
-    """A line inside a hunk; None for the remark that a file ends without a newline."""
+def _hunk_row(line: str, old: int, new: int) -> DiffRow:
+    """A line inside a hunk."""
     match line[:1]:
         case "+":
             return DiffRow("added", line[1:], new)
         case "-":
             return DiffRow("removed", line[1:], old)
-        case "\\":
-            return None
         case _:
             return DiffRow("unchanged", line.removeprefix(" "), new)
 

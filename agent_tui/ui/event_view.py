@@ -235,6 +235,8 @@ class EventView:
         call_id = self._asked.pop(event.request_id, "")
         if not event.allowed:
             self._denied.add(call_id)
+        if (running := self._running.get(call_id)) is not None:  # the question took no run time
+            self._running[call_id] = replace(running, started_at=self._clock())
         self._parts.approval.resolve(event.request_id)
         self._parts.plan.make_room(self._parts.approval.request is None)
 

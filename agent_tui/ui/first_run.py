@@ -76,10 +76,11 @@ class FirstRunScreen(ModalScreen[FirstRunResult]):
         self._offer(await self._models.found())
 
     def _offer(self, found: tuple[FoundModel, ...]) -> None:
+        place = self._list.highlighted
+        present = self._choices[place] if place else None  # the first one was not moved to
         self._choices = [*found, *self._offered.keys, "tour"]
-        highlighted = self._list.highlighted
         self._list.set_options(Option(_choice_line(choice)) for choice in self._choices)
-        self._list.highlighted = highlighted or 0
+        self._list.highlighted = self._choices.index(present) if present else 0
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:

@@ -22,6 +22,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("/ @ !", "commands, files, run a shell command (!! keeps it from the model)"),
             ("tab", "complete"),
             ("up, down", "earlier prompts, from the first or last line"),
+            ("ctrl+r", "search earlier prompts"),
             ("ctrl+g", "write in $EDITOR"),
             ("alt+up", "take queued messages back"),
         ),

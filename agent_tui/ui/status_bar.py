@@ -66,6 +66,17 @@ def status_line(fields: StatusFields, width: int) -> Content:
     return Content.assemble(left, " " * gap, right)
 
 
+def starting_line(folder: str, width: int) -> Content:
+    """The bar while the conversation is loaded, `width` cells wide."""
+    where = safe_text(folder, keep_newlines=False)
+    left = Content.assemble(
+        (f"{where}{SEPARATOR}" if where else "", "$foreground-muted"),
+        ("starting…", "$foreground-disabled"),
+    ).truncate(max(width - len(_CONTEXT_UNKNOWN) - 1, 0), ellipsis=True)
+    gap = " " * max(width - left.cell_length - len(_CONTEXT_UNKNOWN), 0)
+    return Content.assemble(left, gap, (_CONTEXT_UNKNOWN, _LEVEL_STYLES["normal"]))
+
+
 _GIVE_WAY = ("name", "totals", "branch", "folder", "badge")
 
 
@@ -136,10 +147,11 @@ def git_branch(cwd: Path) -> str:
 
 
 class StatusBar(Widget):
-    """Shows the `StatusFields` it is given."""
+    """Shows the `StatusFields` it is given; before that the `folder` and that it starts."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str = "") -> None:
         super().__init__(id="status-bar")
+        self._folder = folder
         self._fields: StatusFields | None = None
 
     @property
@@ -157,5 +169,5 @@ class StatusBar(Widget):
         """The line, fitted to the width."""
         width = self.content_size.width
         if self._fields is None:
-            return Content.assemble((f"{_CONTEXT_UNKNOWN:>{width}}", _LEVEL_STYLES["normal"]))
+            return starting_line(self._folder, width)
         return status_line(self._fields, width)

@@ -4,6 +4,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.ui.outcome import UiOutcome
@@ -16,17 +17,25 @@ if TYPE_CHECKING:
 MAX_TITLE_CHARS = 80
 
 
-def run_ui(load: "Callable[[], UiOptions]", *, theme: str = "", mouse: bool = True) -> UiOutcome:
+def run_ui(
+    load: "Callable[[], UiOptions]",
+    *,
+    theme: str = "",
+    mouse: bool = True,
+    folder: Path | None = None,
+) -> UiOutcome:
     """Show the screen until the person leaves, then say how to come back.
 
     Args:
         load: Builds what the screen works on; runs in a thread after the first paint.
         theme: Wanted from the first paint on; empty for the default.
         mouse: Whether the mouse belongs to the program.
+        folder: Where it will work, as far as that is known before loading.
     """
     from agent_tui.ui.app import AgentApp
+    from agent_tui.ui.status_bar import short_path
 
-    app = AgentApp(load, theme)
+    app = AgentApp(load, theme, short_path(folder, Path.home()) if folder is not None else "")
     outcome = app.run(mouse=mouse) or UiOutcome(exit_code=app.return_code or 0)
     if app.parts is not None and (hint := farewell(app.parts.options)):
         sys.stdout.write(hint)

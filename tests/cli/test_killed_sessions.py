@@ -64,7 +64,7 @@ def test_nothing_shown_as_done_is_lost_when_killed_fifty_times(tmp_path):
     folders = [tmp_path / str(number) for number in range(ROUNDS)]
     for folder in folders:
         folder.mkdir()
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(4) as pool:
         shown = list(pool.map(run_and_kill, folders, moments))
     for folder, events in zip(folders, shown, strict=True):
         check_nothing_is_lost(folder, events)

@@ -50,7 +50,7 @@ def test_leaving_by_a_key_restores_the_terminal_and_says_how_to_come_back(demo, 
     with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
         program.wait_for("ctx:")
         program.send("hello\r")
-        program.wait_for("scripted")
+        program.wait_for("a plan")
         program.send("\x03\x03")
         assert program.wait_until_end() == 0
         assert modes_left_on(program.output) == []
@@ -61,7 +61,7 @@ def test_a_stopped_tour_goes_on_with_continue_from_the_same_folder(demo, environ
     with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
         program.wait_for("ctx:")
         program.send("what a curious prompt\r")
-        program.wait_for("scripted")
+        program.wait_for("a plan")
         os.kill(program.process.pid, signal.SIGTERM)
         program.wait_until_end()
     again = [sys.executable, "-m", "agent_tui", "-c"]

@@ -1,5 +1,6 @@
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 
 import pytest
 from textual import events
@@ -26,13 +27,17 @@ from agent_tui.messages import (
     ToolResultMessage,
 )
 from agent_tui.tokens import ContextUsage
+from agent_tui.ui.app import AgentApp
+from agent_tui.ui.options import UiOptions
 from agent_tui.ui.transcript import (
     AssistantBlock,
     ToolBlock,
     UserBlock,
     WelcomeBlock,
 )
-from tests.ui.app_support import running_app
+from tests.support.fake_runtime import FakeModels, FakeRuntime
+from tests.ui.app_support import Ui, running_app
+from tests.ui.scenes import StillClock
 
 
 def reply(text: str, stop_reason: StopReason = "stop") -> AssistantMessage:
@@ -411,3 +416,62 @@ async def test_the_prompt_can_be_written_in_another_editor(
         await ui.pilot.press("ctrl+g")
         await ui.settle()
         assert ui.text == "draftfrom outside"
+
+
+async def test_ctrl_r_finds_what_was_sent_before(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        for text in ("fix the parser", "write the readme"):
+            await ui.send(text)
+            ui.runtime.finish()
+            await ui.settle()
+        await ui.write("draft")
+        await ui.pilot.press("ctrl+r")
+        await ui.settle()
+        await ui.write("parser")
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert ui.text == "fix the parser"
+
+
+async def test_a_tools_time_does_not_count_the_wait_for_an_answer(tmp_path: Path):
+    clock = StillClock()
+    request = ApprovalRequest("r", "c", "bash", "make", "make", "command", "why", "")
+    async with running_app(tmp_path, clock=clock) as ui:
+        await ui.send("go")
+        ui.runtime.feed(ToolStarted("c", "bash", {}, "make"), ApprovalRequested(request))
+        await ui.settle()
+        clock.now += 60
+        ui.runtime.feed(ApprovalResolved("r", allowed=True))
+        await ui.settle()
+        clock.now += 2
+        ui.runtime.feed(
+            ToolFinished("e", "c", ToolResultMessage(tool_call_id="c", tool_name="bash"))
+        )
+        await ui.settle()
+        tool = next(block for block in ui.app.ready.chat.blocks if isinstance(block, ToolBlock))
+        assert tool.elapsed_s == 2
+
+
+async def test_an_unknown_command_sent_before_the_program_was_ready_comes_back(tmp_path: Path):
+    fake = FakeRuntime(tmp_path)
+    loaded = Event()
+
+    def load() -> UiOptions:
+        loaded.wait()
+        return UiOptions(fake.real, FakeModels())
+
+    app = AgentApp(load, folder="~/project")
+    async with app.run_test() as pilot:
+        ui = Ui(app, fake, pilot)
+        try:
+            await ui.write("/nonsense")
+            await pilot.press("enter")
+            await ui.write("hello")
+            await pilot.press("enter")
+            assert "~/project · starting…" in str(app.status.render())
+        finally:
+            loaded.set()
+        await ui.until(lambda: fake.submitted)
+        assert fake.submitted == ["hello"]
+        assert ui.text == "/nonsense"
+        fake.finish()

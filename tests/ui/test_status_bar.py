@@ -109,3 +109,11 @@ def test_home_is_shortened():
     assert short_path(home / "proj", home) == "~/proj"
     assert short_path(home, home) == "~"
     assert short_path(Path("/srv/x"), home) == "/srv/x"
+
+
+def test_while_it_starts_the_bar_says_where_and_keeps_its_width():
+    for width in (20, 30, 60):
+        line = starting_line("~/a/folder/with/a/name", width).plain
+        assert len(line) == width
+        assert line.endswith(" [ctx: …]")
+    assert starting_line("~/a", 60).plain.startswith("~/a · starting…  ")

@@ -71,6 +71,7 @@ async def model(host: CommandHost, argument: str) -> None:
         chosen = picked
     host.show_events(host.runtime.set_model(chosen))
     host.say(f"Model: {chosen.name}")
+    host.show_events(await host.runtime.refresh_usage())
 
 
 @command("[level]", choices=lambda _host: THINKING_LEVELS)

@@ -69,10 +69,10 @@ class PromptArea(TextArea):
         self.replace(text, (row, column - length), (row, column), maintain_selection_offset=False)
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key in NEW_LINE_KEYS:
+        if not self._take_key(event.key):
+            if event.key not in NEW_LINE_KEYS:
+                return
             self.insert("\n")
-        elif not self._take_key(event.key):
-            return
         event.stop()
         event.prevent_default()
 

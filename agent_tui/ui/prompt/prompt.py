@@ -64,6 +64,13 @@ class Prompt(Vertical):
             super().__init__()
             self.reason = reason
 
+    class HistoryWanted(Message):
+        """An earlier draft shall be searched among `drafts`, oldest first."""
+
+        def __init__(self, drafts: Sequence[Draft]) -> None:
+            super().__init__()
+            self.drafts = drafts
+
     class Typed(Message):
         """What stands in the prompt changed."""
 
@@ -125,6 +132,11 @@ class Prompt(Vertical):
         if self._sources is not None:
             self._sources.history.add(draft)
 
+    def go_back_to(self, draft: Draft) -> None:
+        """Write on an earlier draft; Down brings back what stands here now."""
+        self._walk = HistoryWalk((draft,), self.draft)
+        self._walk_history(older=True)
+
     def focus(self, scroll_visible: bool = True) -> "Prompt":
         """Focus the text field."""
         self.area.focus(scroll_visible)
@@ -145,6 +157,11 @@ class Prompt(Vertical):
         match key:
             case "enter":
                 self._enter()
+            case "ctrl+j" if self._sources is None:
+                # An Enter from before the terminal was ours comes in as a line feed.
+                self._enter()
+            case "ctrl+r" if self._sources is not None:
+                self.post_message(self.HistoryWanted(self._sources.history.drafts))
             case "up" if self.area.is_on_first_row and self.area.selection.is_empty:
                 self._walk_history(older=True)
             case "down" if self.area.is_on_last_row and self._walk is not None:

@@ -1,5 +1,6 @@
 """Tool calls and shell commands as rows: one line each, with what matters below."""
 
+import re
 from dataclasses import replace
 
 from rich.cells import cell_len, set_cell_size
@@ -28,6 +29,7 @@ SHOWN_ELAPSED_S = 1.0
 """A shorter run is not worth a number."""
 
 _BODY = Segment("   ")
+_SIZE_IN_TITLE = re.compile(r" \(\+\d+ -\d+\)$")
 
 
 def tool_lines(block: ToolBlock, palette: Palette, width: int, *, is_expanded: bool) -> list[Line]:
@@ -76,7 +78,9 @@ def _tool_head(block: ToolBlock, palette: Palette, width: int) -> Line:
     name = safe_text(block.name[:MAX_TITLE_CHARS], keep_newlines=False)
     title = safe_text(block.title[:MAX_TITLE_CHARS], keep_newlines=False)
     title = title.removeprefix(name).strip()
-    notes = _notes(block, palette)
+    if block.diff:  # its size has colours of its own
+        title = _SIZE_IN_TITLE.sub("", title)
+    notes = _notes(block, palette, title)
     room = width - 5 - cell_len(name) - sum(cell_len(note.text) for note in notes)
     if cell_len(title) > room:
         title = set_cell_size(title, max(1, room - 1)).rstrip() + "…"
@@ -87,19 +91,19 @@ def _tool_head(block: ToolBlock, palette: Palette, width: int) -> Line:
     return replace(row, lead=3, toggles=True)
 
 
-def _notes(block: ToolBlock, palette: Palette) -> list[Segment]:
-    """What follows the title: the size of a diff, a short result, how long it took."""
+def _notes(block: ToolBlock, palette: Palette, title: str) -> list[Segment]:
+    """What follows the title: the size of a diff, a result it does not say, how long it took."""
     notes: list[Segment] = []
     if block.diff:
         added, removed = diff_stat(block.diff)
         notes += [Segment(f"  +{added}", palette.success), Segment(f" -{removed}", palette.error)]
-    elif block.summary:
+    elif block.summary and not title.endswith(block.summary):
         summary = safe_text(block.summary[:MAX_TITLE_CHARS], keep_newlines=False)
         style = palette.error if block.status == "error" else palette.muted
         notes.append(Segment(f"  {set_cell_size(summary, min(cell_len(summary), 40))}", style))
     if block.status in ("denied", "cancelled"):
         notes.append(Segment(f"  {block.status}", palette.warning))
-    if block.elapsed_s is not None and block.elapsed_s >= SHOWN_ELAPSED_S:
+    elif block.elapsed_s is not None and block.elapsed_s >= SHOWN_ELAPSED_S:
         notes.append(Segment(f"  {short_time(block.elapsed_s)}", palette.muted))
     return notes
 

@@ -19,19 +19,18 @@ class PromptApp(App[None]):
 
     CSS_PATH = str(Path(__file__).parents[3] / "agent_tui" / "ui" / "app.tcss")
 
-    def __init__(self, history: PromptHistory) -> None:
+    def __init__(self, history: PromptHistory, *, is_ready: bool = True) -> None:
         super().__init__()
         self.sent: list[Draft] = []
         self.refused: list[str] = []
         self.history = history
-        self.prompt = Prompt(
-            PromptSources(
-                registry=built_in_commands(),
-                choices=lambda name: ("off", "low", "high") if name == "thinking" else (),
-                files=FileIndex(Path(), lambda _root, _limit: FILES, lambda: 0.0),
-                history=history,
-            )
+        sources = PromptSources(
+            registry=built_in_commands(),
+            choices=lambda name: ("off", "low", "high") if name == "thinking" else (),
+            files=FileIndex(Path(), lambda _root, _limit: FILES, lambda: 0.0),
+            history=history,
         )
+        self.prompt = Prompt(sources if is_ready else None)
 
     def compose(self) -> ComposeResult:
         chat = Static("chat")

@@ -3,7 +3,7 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from agent_tui.ui.prompt import Draft
+from agent_tui.ui.prompt import Draft, PromptHistory
 from tests.ui.prompt.conftest import PromptApp
 
 
@@ -240,3 +240,22 @@ async def test_a_shell_command_is_marked(pilot: Pilot[None], app: PromptApp):
     await pilot.press("ctrl+u")
     await pilot.pause()
     assert not app.prompt.has_class("-shell")
+
+
+async def test_a_line_feed_before_the_program_is_ready_is_an_enter():
+    app = PromptApp(PromptHistory(None), is_ready=False)
+    async with app.run_test() as pilot:
+        await write(pilot, "hi")
+        await pilot.press("ctrl+j")
+        assert app.sent == [Draft("hi")]
+
+
+async def test_an_earlier_draft_is_written_on_and_down_brings_back_the_present_one(
+    pilot: Pilot[None], app: PromptApp
+):
+    await write(pilot, "half a thought")
+    app.prompt.go_back_to(Draft("make the tests pass"))
+    await pilot.pause()
+    assert app.text == "make the tests pass"
+    await pilot.press("down")
+    assert app.text == "half a thought"

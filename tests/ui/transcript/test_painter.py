@@ -148,3 +148,13 @@ def test_tokens_are_short(tokens: int, text: str):
 @pytest.mark.parametrize(("seconds", "text"), [(3.21, "3.2s"), (47.4, "47s"), (125, "2m 05s")])
 def test_times_are_short(seconds: float, text: str):
     assert short_time(seconds) == text
+
+
+def test_the_head_of_a_tool_says_nothing_twice():
+    diff = "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n"
+    edit = ToolBlock("c", "edit", "edit greet.py (+1 -1)", status="ok", summary="+1 -1", diff=diff)
+    assert rows(edit)[0] == " ● edit greet.py  +1 -1"
+    todo = ToolBlock("c", "todo", "plan: 0 of 4 done", status="ok", summary="0 of 4 done")
+    assert rows(todo) == [" ● todo plan: 0 of 4 done"]
+    denied = ToolBlock("c", "bash", "make", status="denied", elapsed_s=26.0)
+    assert rows(denied) == [" ⊘ bash make  denied"]
