@@ -28,8 +28,13 @@ def user_cache_dir() -> Path:
 
 
 def log_file() -> Path:
-    """The program's own log; never holds keys or conversation text."""
-    return Path(platformdirs.user_log_dir(_APP)) / "agent-tui.log"
+    """The program's own log; never holds keys or conversation text.
+
+    Beside the data when ``AGENT_TUI_DATA_DIR`` is set, so that all files are in one place then.
+    """
+    override = os.environ.get("AGENT_TUI_DATA_DIR")
+    folder = Path(override) / "log" if override else Path(platformdirs.user_log_dir(_APP))
+    return folder / "agent-tui.log"
 
 
 def default_session_dir() -> Path:

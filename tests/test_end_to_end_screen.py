@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from agent_tui.cli.screen_options import load_options
 from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.ui.app import AgentApp
+from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from tests.support.openai_server import Call, OpenAiServer, Reply, rate_limited
 
@@ -67,10 +69,17 @@ class Screen:
         return entries[-1].message
 
 
+def on(server: OpenAiServer) -> list[str]:
+    """The arguments that lead to the test server."""
+    return ["-m", "test-model", "--base-url", server.base_url, "--api-key-env", "TEST_KEY"]
+
+
 @asynccontextmanager
-async def screen(server: OpenAiServer, *argv: str) -> AsyncGenerator[Screen, None]:
-    line = ["-m", "test-model", "--base-url", server.base_url, "--api-key-env", "TEST_KEY", *argv]
-    app = AgentApp(lambda: load_options(parse_arguments(line)))
+async def screen(*argv: str) -> AsyncGenerator[Screen, None]:
+    def load() -> UiOptions:
+        return replace(load_options(parse_arguments(argv)), approval_quiet_s=0.01)
+
+    app = AgentApp(load)
     async with app.run_test(size=(100, 40)) as pilot:
         here = Screen(app, pilot)
         await here.until(lambda: app.parts is not None)
@@ -95,7 +104,7 @@ async def test_a_working_day_on_the_screen(server: OpenAiServer):
         Reply(text="going on", ending="hang"),
         Reply(text="All is well."),
     )
-    async with screen(server, "--permission-mode", "accept-edits") as here:
+    async with screen(*on(server), "--permission-mode", "accept-edits") as here:
         await here.send("write greet.py")
         await here.until_shown("It **greets** now.")
         await here.until_idle()
@@ -124,7 +133,7 @@ async def test_a_working_day_on_the_screen(server: OpenAiServer):
         session = here.app.runtime.log.header.id
 
     server.play(Reply(text="Of course."))
-    async with screen(server, "-r", session[:8]) as here:
+    async with screen(*on(server), "-r", session[:8]) as here:
         await here.until_shown("All is well.")
         await here.send("do you remember?")
         await here.until_shown("Of course.")
@@ -132,3 +141,30 @@ async def test_a_working_day_on_the_screen(server: OpenAiServer):
     sent = [message.get("content") for message in server.chats[-1].body["messages"]]
     assert sent[-1] == "do you remember?"
     assert "write greet.py" in sent
+
+
+async def test_the_tour_compacts_and_goes_on_in_a_session_of_its_own():
+    async with screen("--demo") as here:
+        await here.send("hello")
+        for _ in ("run the test", "make the change", "run it again"):
+            await here.until(lambda: here.app.ready.approval.is_armed)
+            await here.pilot.press("y")
+            await here.until(lambda: not here.app.ready.approval.is_armed)
+        await here.until_shown("The test passes.")
+        await here.until_idle()
+        before = here.app.runtime.log
+        await here.send("/compact focus on the greeting")
+        await here.until(lambda: here.app.runtime.log is not before)
+        await here.until_idle()
+        assert here.app.runtime.log.header.parent_session == str(before.path)
+        await here.send("what now?")
+        await here.until(lambda: "what now?" in here.text)
+        await here.until_idle()
+        child = here.app.runtime.log.header.id
+        assert "or 'world'" in (here.app.runtime.cwd / "greet.py").read_text()
+
+    async with screen("-c") as here:
+        await here.until(lambda: here.app.runtime.log.header.id == child)
+        await here.until_shown("what now?")
+        assert "context compacted" in here.text or "## Goal" in here.text
+        assert here.app.runtime.model.name == "scripted/tour"

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import NoReturn, Protocol
 
@@ -35,7 +34,7 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.retry import MAX_RETRIES, retry_delay_s
+from agent_tui.providers.retry import MAX_RETRIES, Sleep, retry_delay_s
 from agent_tui.tokens import ContextUsage
 
 _EMPTY = "The model sent an empty reply twice."
@@ -80,7 +79,7 @@ class Turn:
         tools: ToolRunner,
         compactor: Compactor,
         emit: Emit,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._conversation = conversation
         self._provider = provider

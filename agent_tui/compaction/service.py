@@ -24,6 +24,7 @@ from agent_tui.config import CompactionSettings
 from agent_tui.errors import AgentTuiError, CompactionError
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
+from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.context import wrap_summary
 from agent_tui.sessions.entries import Carryover, Entry, Ledger
 from agent_tui.tokens import TokenCounter
@@ -98,7 +99,15 @@ class _Prepared:
 
 
 class CompactionService:
-    """Plans, summarises (with a model or without) and puts the result together."""
+    """Plans, summarises (with a model or without) and puts the result together.
+
+    Args:
+        provider: Where summaries come from; None has them written by code.
+        counter: Counts tokens.
+        models: Answers what is known of models.
+        settings: How much stays, who summarises, and in what form.
+        sleep: Waits before a request is tried again.
+    """
 
     def __init__(
         self,
@@ -106,8 +115,9 @@ class CompactionService:
         counter: TokenCounter,
         models: ModelLookup,
         settings: CompactionSettings,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self._summariser = Summariser(provider, counter) if provider is not None else None
+        self._summariser = Summariser(provider, counter, sleep) if provider is not None else None
         self._counter = counter
         self._models = models
         self._settings = settings

@@ -1,9 +1,12 @@
 """Asking a model for a summary of a conversation of any length."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import itertools
+import random
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias, assert_never
 
 from agent_tui.compaction.prompts import SYSTEM_PROMPT, SummaryPrompt, reminder
@@ -20,6 +23,7 @@ from agent_tui.compaction.validate import (
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Cost, Message, Usage, UserMessage
 from agent_tui.providers.base import (
+    FaultKind,
     FinishChunk,
     ModelInfo,
     ModelRef,
@@ -31,6 +35,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
+from agent_tui.providers.retry import Sleep, retry_delay_s
 from agent_tui.tokens import TokenCounter
 
 OnProgress: TypeAlias = Callable[[str, int], None]
@@ -40,6 +45,12 @@ _INPUT_SHARE = 0.75
 """Our token estimates were up to 30 % under a provider's count on real sessions."""
 
 _MOST_HALVINGS = 4
+_MOST_RETRIES = 2
+_PASSING_FAULTS: Mapping[FaultKind, str] = MappingProxyType(
+    {"rate_limit": "rate limited", "overloaded": "overloaded", "server": "server error"}
+)
+"""What is waited out, in words. For the rest the next model, or none, is the quicker way."""
+
 _LEAST_PART_TOKENS = 200
 
 
@@ -95,9 +106,10 @@ class NoSummaryError(CompactionError):
 class Summariser:
     """Writes summaries with the first of several models that manages it."""
 
-    def __init__(self, provider: Provider, counter: TokenCounter) -> None:
+    def __init__(self, provider: Provider, counter: TokenCounter, sleep: Sleep) -> None:
         self._provider = provider
         self._counter = counter
+        self._sleep = sleep
 
     async def summarise(
         self, job: SummaryJob, models: Sequence[SummaryModel], on_progress: OnProgress
@@ -109,7 +121,7 @@ class Summariser:
         """
         failures: list[str] = []
         for model in models:
-            attempt = _Attempt(self._provider, self._counter, job, model, on_progress)
+            attempt = _Attempt(self._provider, self._counter, self._sleep, job, model, on_progress)
             try:
                 text = await attempt.run()
             except ProviderError as error:
@@ -132,12 +144,14 @@ class _Attempt:
         self,
         provider: Provider,
         counter: TokenCounter,
+        sleep: Sleep,
         job: SummaryJob,
         model: SummaryModel,
         on_progress: OnProgress,
     ) -> None:
         self._provider = provider
         self._counter = counter
+        self._sleep = sleep
         self._job = job
         self._model = model
         self._on_progress = on_progress
@@ -231,6 +245,20 @@ class _Attempt:
         )
 
     async def _ask(self, prompt: str, phase: str) -> SummaryReply:
+        """The reply to one request, which is repeated where waiting helps."""
+        for retry in itertools.count(1):
+            try:
+                return await self._ask_once(prompt, phase)
+            except ProviderError as error:
+                reason = _PASSING_FAULTS.get(error.kind)
+                delay_s = retry_delay_s(error, retry, random.random())
+                if reason is None or delay_s is None or retry > _MOST_RETRIES:
+                    raise
+                self._on_progress(f"waiting {delay_s:.0f} s ({reason})", self._received_chars)
+                await self._sleep(delay_s)
+        raise AssertionError
+
+    async def _ask_once(self, prompt: str, phase: str) -> SummaryReply:
         request = ModelRequest(
             model=self._model.ref,
             system=SYSTEM_PROMPT,

@@ -25,7 +25,7 @@ from agent_tui.providers.protocol import (
     Warmed,
     command_line,
 )
-from agent_tui.providers.wire import openai_messages
+from agent_tui.providers.wire import messages_to_send
 from agent_tui.providers.worker_process import WorkerDiedError, WorkerProcess
 from agent_tui.text import repair_json
 
@@ -203,7 +203,7 @@ def _start_line(request_id: int, request: ModelRequest, idle_timeout_s: float) -
         Start(
             id=request_id,
             model=model.name,
-            messages=openai_messages(request.system, request.messages, model=model.name),
+            messages=messages_to_send(request.system, request.messages, model=model.name),
             tools=[_tool(spec) for spec in request.tools],
             base_url=model.base_url,
             api_key_env=model.api_key_env,

@@ -129,9 +129,7 @@ def command_line(command: Command) -> bytes:
         return _line({"kind": kind, "value": asdict(command)})
     value = {f.name: getattr(command, f.name) for f in fields(command) if f.name != "messages"}
     head = _json({"kind": kind, "value": value}).removesuffix(b"}}")
-    return b"".join(
-        (head, b',"messages":[', b",".join(map(_json, command.messages)), b"]}}\n")
-    )
+    return b"".join((head, b',"messages":[', b",".join(map(_json, command.messages)), b"]}}\n"))
 
 
 def parse_command(line: bytes) -> Command:

@@ -1,6 +1,12 @@
 """When a failed request is tried again, and after how long."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
 from agent_tui.providers.base import ProviderError
+
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+"""Waits for a number of seconds; a parameter wherever a retry waits, so that tests need not."""
 
 MAX_RETRIES = 3
 _FIRST_DELAY_S = 2.0

@@ -34,6 +34,8 @@ ModelFamily: TypeAlias = Literal["anthropic", "gemini", "reasoning", "other"]
 NO_OUTPUT = "(no output)"
 CONTINUE = "(The conversation goes on.)"
 """Stands where a format demands a user message and there is none to send."""
+GO_ON = "Go on."
+"""Follows a reply that was cut: many models refuse a request that ends with their own words."""
 
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _MAX_ID_CHARS = 40
@@ -95,6 +97,16 @@ def openai_messages(
         written.insert(0, {"role": "user", "content": CONTINUE})
     if system.strip():
         written.insert(0, {"role": "system", "content": repair_text(system)})
+    return written
+
+
+def messages_to_send(
+    system: str, messages: Sequence[Message], *, model: str = ""
+) -> list[JsonObject]:
+    """`openai_messages`, with `GO_ON` at the end where they end with the model's own words."""
+    written = openai_messages(system, messages, model=model)
+    if written[-1]["role"] == "assistant":
+        written.append({"role": "user", "content": GO_ON})
     return written
 
 

@@ -64,7 +64,7 @@ class FirstRunScreen(ModalScreen[FirstRunResult]):
     def on_mount(self) -> None:
         """Offer what is known; look for local servers behind the first paint."""
         self._show_key_field(None)
-        self._offer(())
+        self.offer(())
         self._list.focus()
         self.run_worker(self._look_for_servers())
 
@@ -73,9 +73,10 @@ class FirstRunScreen(ModalScreen[FirstRunResult]):
         return self.query_one("#first-run-list", OptionList)
 
     async def _look_for_servers(self) -> None:
-        self._offer(await self._models.found())
+        self.offer(await self._models.found())
 
-    def _offer(self, found: tuple[FoundModel, ...]) -> None:
+    def offer(self, found: tuple[FoundModel, ...]) -> None:
+        """Show the ways, those of `found` first; the one in hand stays in hand."""
         place = self._list.highlighted
         present = self._choices[place] if place else None  # the first one was not moved to
         self._choices = [*found, *self._offered.keys, "tour"]

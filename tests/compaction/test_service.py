@@ -194,12 +194,12 @@ async def test_two_unusable_replies_lead_to_the_fallback(counter: TokenCounter, 
 @pytest.mark.parametrize(
     "fault",
     [
-        ProviderError("rate_limit", "429 slow down"),
+        ProviderError("quota", "429 pay first", status=429),
         ProviderError("timeout", "nothing came"),
         ProviderError("auth", "no key"),
         BROKEN_OFF,
     ],
-    ids=["rate limit", "timeout", "auth", "broken off"],
+    ids=["quota", "timeout", "auth", "broken off"],
 )
 async def test_when_a_model_fails_the_next_one_is_tried(counter: TokenCounter, fault: Step):
     writer = Writer([fault, GOOD])
@@ -210,8 +210,79 @@ async def test_when_a_model_fails_the_next_one_is_tried(counter: TokenCounter, f
     assert "scripted/cheap" in result.note
 
 
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (ProviderError("rate_limit", "slow", status=429, retry_after_s=4.0), "rate limited"),
+        (ProviderError("overloaded", "full", status=529, retry_after_s=4.0), "overloaded"),
+        (ProviderError("server", "bad", status=502, retry_after_s=4.0), "server error"),
+    ],
+    ids=lambda value: value.kind if isinstance(value, ProviderError) else "",
+)
+async def test_a_fault_that_passes_is_waited_out(
+    counter: TokenCounter, fault: ProviderError, reason: str
+):
+    waited: list[float] = []
+    phases: list[str] = []
+
+    async def sleep(delay_s: float) -> None:
+        assert phases[-1] == f"waiting 4 s ({reason})"
+        waited.append(delay_s)
+
+    writer = Writer([fault, fault, GOOD])
+    models = Models(cheap=ModelRef("scripted/cheap"))
+    result = await compact(
+        writer, counter, request(work(Talk()).path), models=models, sleep=sleep, phases=phases
+    )
+    assert waited == [4.0, 4.0]
+    assert (result.summarised_by, result.note) == ("scripted/cheap", "")
+    assert phases[-1] == "summarising"
+
+
+async def test_after_two_waits_the_next_model_is_asked_and_then_none(counter: TokenCounter):
+    waited: list[float] = []
+
+    async def sleep(delay_s: float) -> None:
+        waited.append(delay_s)
+
+    writer = Writer([ProviderError("rate_limit", "slow down", status=429)])
+    models = Models(cheap=ModelRef("scripted/cheap"))
+    result = await compact(writer, counter, request(work(Talk()).path), models=models, sleep=sleep)
+    names = [sent.model.name for sent in writer.requests]
+    assert names == ["scripted/cheap"] * 3 + ["scripted/one"] * 3
+    assert [int(delay_s) // 2 * 2 for delay_s in waited] == [2, 4, 2, 4]
+    assert result.is_fallback
+    assert result.note.count("slow down") == 2
+
+
+async def test_every_part_of_a_long_conversation_has_its_own_retries(counter: TokenCounter):
+    limited = ProviderError("rate_limit", "slow down", retry_after_s=0.0)
+    writer = Writer([limited, limited, GOOD, limited, limited, GOOD])
+    result = await compact(
+        writer, counter, request(work(Talk(), 40).path), models=Models(window=6_000, max_output=800)
+    )
+    assert not result.is_fallback
+    assert len(set(writer.prompts)) < len(writer.prompts) - 3  # repeated as they were
+
+
+async def test_cancelling_while_it_waits_asks_nothing_more(counter: TokenCounter):
+    is_waiting = asyncio.Event()
+
+    async def sleep(delay_s: float) -> None:
+        is_waiting.set()
+        await asyncio.Event().wait()
+
+    writer = Writer([ProviderError("overloaded", "full"), GOOD])
+    task = asyncio.create_task(compact(writer, counter, request(work(Talk()).path), sleep=sleep))
+    await is_waiting.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(writer.requests) == 1
+
+
 async def test_the_models_are_tried_in_order_and_once_each(counter: TokenCounter):
-    writer = Writer([ProviderError("server", "500")])
+    writer = Writer([ProviderError("auth", "no key")])
     models = Models(cheap=ModelRef("scripted/cheap"))
     settings = CompactionSettings(model="scripted/chosen")
     result = await compact(

@@ -24,6 +24,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
+from agent_tui.providers.retry import Sleep
 from agent_tui.tokens import TokenCounter
 
 GOOD = "## Goal\nBuild the parser.\n\n## Next Steps\n1. Run the tests."
@@ -102,14 +103,21 @@ class Models:
         return self.cheap
 
 
+async def no_wait(delay_s: float) -> None:
+    """A sleep that is over at once."""
+
+
 def service(
     writer: Writer | None,
     counter: TokenCounter,
     *,
     models: Models | None = None,
     settings: CompactionSettings | None = None,
+    sleep: Sleep = no_wait,
 ) -> CompactionService:
-    return CompactionService(writer, counter, models or Models(), settings or CompactionSettings())
+    return CompactionService(
+        writer, counter, models or Models(), settings or CompactionSettings(), sleep
+    )
 
 
 async def compact(
@@ -119,6 +127,10 @@ async def compact(
     *,
     models: Models | None = None,
     settings: CompactionSettings | None = None,
+    sleep: Sleep = no_wait,
+    phases: list[str] | None = None,
 ) -> CompactionResult:
-    compaction = service(writer, counter, models=models, settings=settings)
-    return await compaction.compact(request, lambda phase, chars: None)
+    """The result; the phases that were told on the way are added to `phases`."""
+    compaction = service(writer, counter, models=models, settings=settings, sleep=sleep)
+    told = [] if phases is None else phases
+    return await compaction.compact(request, lambda phase, chars: told.append(phase))

@@ -1,6 +1,7 @@
 """The real litellm worker against a real server: what comes back, and what failing looks like."""
 
 import asyncio
+import dataclasses
 import json
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
@@ -9,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.messages import (
-    UserMessage,
-)
+from agent_tui.messages import AssistantMessage, StopReason, TextContent, UserMessage
 from agent_tui.providers.base import (
     FaultKind,
     FinishChunk,
@@ -22,6 +21,7 @@ from agent_tui.providers.base import (
     UsageChunk,
 )
 from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.wire import GO_ON
 from tests.providers.conftest import IMPATIENCE_S, SECRET
 from tests.providers.requests import arguments_by_index, collect, failing, request_to, text_of
 from tests.support.openai_server import (
@@ -75,6 +75,22 @@ async def test_the_request_is_what_the_protocol_demands(
     assert body["tools"][0]["function"]["name"] == "read"
     assert body["stream_options"] == {"include_usage": True}
     assert server.chats[0].headers["authorization"] == f"Bearer {SECRET}"
+
+
+@pytest.mark.parametrize("stop_reason", ["error", "aborted", "length"])
+async def test_a_reply_that_was_cut_is_followed_by_a_word_to_go_on(
+    host: ProviderHost, server: OpenAiServer, stop_reason: StopReason
+) -> None:
+    # Newer Claude models and thinking refuse a request that ends with the model's own words.
+    cut = AssistantMessage(content=(TextContent(text="The sky is"),), stop_reason=stop_reason)
+    request = request_to(server)
+    server.play(Reply(text="blue."))
+    await collect(host, dataclasses.replace(request, messages=(*request.messages, cut)))
+    sent = server.chats[0].body["messages"]
+    assert [message["role"] for message in sent] == ["system", "user", "assistant", "user"]
+    assert sent[2]["content"] == "The sky is"
+    assert sent[3]["content"] == GO_ON
+    assert openai_problems(sent) == []
 
 
 async def test_thinking_and_calls_in_pieces_come_whole(

@@ -1,12 +1,16 @@
 """Calls told apart, deltas joined and cut, and lines that bear any text."""
 
+import json
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.messages import Usage
+from agent_tui.providers import protocol
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
@@ -164,6 +168,24 @@ def test_events_and_commands_survive_the_pipe(text: str, number: int) -> None:
     start = Start(number, text, [{"role": "user", "content": text}], base_url=text)
     for command in (start, Warm(), Cancel(number)):
         assert parse_command(command_line(command)) == command
+
+
+def test_a_long_conversation_is_never_encoded_in_one_piece(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pieces: list[int] = []
+
+    def noting_dumps(value: object, **options: Any) -> str:
+        text = json.dumps(value, **options)
+        pieces.append(len(text))
+        return text
+
+    monkeypatch.setattr(protocol, "json", SimpleNamespace(dumps=noting_dumps))
+    start = Start(1, "m", [{"role": "user", "content": f"{n} {'x' * 1_000}"} for n in range(50)])
+    line = command_line(start)
+    monkeypatch.undo()
+    assert parse_command(line) == start
+    assert max(pieces) < 2_000
 
 
 @pytest.mark.parametrize("line", [b"hello\n", b"{}\n", b'{"id": 1, "kind": "no"}\n', b"[1]\n"])

@@ -22,8 +22,10 @@ from agent_tui.messages import (
 )
 from agent_tui.providers.wire import (
     CONTINUE,
+    GO_ON,
     NO_OUTPUT,
     anthropic_payload,
+    messages_to_send,
     model_family,
     openai_messages,
 )
@@ -99,6 +101,9 @@ def test_every_settled_conversation_passes_the_openai_rules(
 ) -> None:
     for model in ("openai/gpt-5", "anthropic/claude-sonnet-4-5", "deepseek/deepseek-chat"):
         assert openai_problems(openai_messages(system, messages, model=model)) == []
+        to_send = messages_to_send(system, messages, model=model)
+        assert openai_problems(to_send) == []
+        assert to_send[-1]["role"] in ("user", "tool")
 
 
 @given(system=any_text, messages=conversations)
@@ -233,6 +238,16 @@ def test_a_conversation_that_begins_with_a_reply_gets_a_users_turn_first() -> No
     messages = [AssistantMessage(content=(TextContent(text="Hi."),))]
     assert openai_messages("", messages)[0] == {"role": "user", "content": CONTINUE}
     assert anthropic_problems(anthropic_payload("", messages)) == []
+
+
+def test_a_conversation_is_sent_with_the_users_word_last_and_shown_as_it_is() -> None:
+    reply = AssistantMessage(content=(TextContent(text="The sky is"),), stop_reason="aborted")
+    cut = [UserMessage(content="colour?"), reply]
+    assert openai_messages("", cut)[-1]["role"] == "assistant"
+    assert messages_to_send("", cut)[:-1] == openai_messages("", cut)
+    assert messages_to_send("", cut)[-1] == {"role": "user", "content": GO_ON}
+    for messages in (cut[:1], _tool_round("call_1", {})):
+        assert messages_to_send("", messages) == openai_messages("", messages)
 
 
 def test_empty_output_says_so_and_errors_are_marked_for_anthropic() -> None:

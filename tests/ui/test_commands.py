@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from textual.widgets import OptionList
+from textual.widgets import OptionList, Static
 
 from agent_tui.events import (
     CompactionFailed,
@@ -388,6 +388,19 @@ async def test_at_the_first_run_a_found_server_can_be_used(tmp_path: Path):
         await ui.pilot.press("down", "down", "enter")
         await ui.settle()
         assert ui.runtime.model == LOCAL
+
+
+async def test_at_the_first_run_servers_found_late_do_not_move_the_choice(tmp_path: Path):
+    models = FakeModels(nothing=True)
+    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
+        await chooser(ui)
+        await ui.pilot.press("down")
+        screen = ui.app.screen
+        assert isinstance(screen, FirstRunScreen)
+        screen.offer(await FakeModels().found())
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert "OPENAI_API_KEY" in str(screen.query_one("#first-run-key-text", Static).render())
 
 
 async def test_at_the_first_run_the_tour_can_be_taken(tmp_path: Path):

@@ -4,7 +4,14 @@ from pathlib import Path
 import pytest
 
 from agent_tui.tokens import ContextUsage
-from agent_tui.ui.status_bar import StatusFields, git_branch, short_count, short_path, status_line
+from agent_tui.ui.status_bar import (
+    StatusFields,
+    git_branch,
+    short_count,
+    short_path,
+    starting_line,
+    status_line,
+)
 
 FIELDS = StatusFields(
     folder="~/proj",
