@@ -239,10 +239,11 @@ class Prompt(Vertical):
         if length := report_length(self.area.text_before_cursor):
             self.area.replace_before_cursor(length, "")
             return
-        self.set_class(self.area.text.startswith("!"), "-shell")
-        self.query_one("#prompt-sign", Static).update(
-            "!" if self.area.text.startswith("!") else "›"
-        )
+        is_shell = self.area.text.startswith("!")
+        if is_shell != self.has_class("-shell"):
+            # Only then: an update lays the whole screen out again, too much for every key.
+            self.set_class(is_shell, "-shell")
+            self.query_one("#prompt-sign", Static).update("!" if is_shell else "›")
         self._update_menu()
         self.post_message(self.Typed())
 
