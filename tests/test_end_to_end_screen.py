@@ -55,6 +55,16 @@ class Screen:
     async def until_shown(self, text: str) -> None:
         await self.until(lambda: text in self.text)
 
+    async def approve(self) -> None:
+        """Say yes to the next question; a key that came too early is typed again."""
+        panel = self.app.ready.approval
+        await self.until(lambda: panel.request is not None)
+        asked = panel.request
+        while panel.request is asked:
+            if panel.is_armed:
+                await self.pilot.press("y")
+            await self.pilot.pause(0.05)
+
     async def until_idle(self) -> None:
         await self.until(lambda: not self.app.ready.turns.is_running)
 
@@ -147,9 +157,7 @@ async def test_the_tour_compacts_and_goes_on_in_a_session_of_its_own():
     async with screen("--demo") as here:
         await here.send("hello")
         for _ in ("run the test", "make the change", "run it again"):
-            await here.until(lambda: here.app.ready.approval.is_armed)
-            await here.pilot.press("y")
-            await here.until(lambda: not here.app.ready.approval.is_armed)
+            await here.approve()
         await here.until_shown("The test passes.")
         await here.until_idle()
         before = here.app.runtime.log

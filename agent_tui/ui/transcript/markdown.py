@@ -50,7 +50,8 @@ class MarkdownPainter:
             case "heading":
                 return self._heading(node, width)
             case "fence" | "code_block":
-                language = node.info.split()[0] if node.type == "fence" and node.info else ""
+                info = node.info.split() if node.type == "fence" else []
+                language = info[0] if info else ""
                 code = safe_text(node.content.removesuffix("\n"))
                 return self._code.block(code, safe_text(language, keep_newlines=False), width)
             case "bullet_list" | "ordered_list":

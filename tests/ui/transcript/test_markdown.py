@@ -223,3 +223,8 @@ def test_hostile_repetition_is_bounded(unit: str):
     growing = stream()
     growing.feed(source)
     assert growing.rows(is_end=True)
+
+
+@pytest.mark.parametrize("blank", ["    ", "\t", "\u00a0"])
+def test_a_fence_with_nothing_but_blanks_behind_it_has_no_language(blank: str):
+    assert any("code" in row for row in rows(f"```{blank}\ncode\n```"))
