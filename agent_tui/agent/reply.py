@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -25,6 +26,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
+from agent_tui.text import repair_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ def _parse_arguments(text: str) -> tuple[JsonObject, str]:
     if not text.strip():
         return {}, ""
     try:
-        value: JsonValue = json.loads(text)
+        value = repair_json(cast(JsonValue, json.loads(text)))
     except ValueError as error:
         return {}, f"its arguments are not valid JSON ({error})"
     except RecursionError:

@@ -216,8 +216,8 @@ class AgentRuntime:
     def _turn(self, emit: Emit) -> Turn:
         conversation = self._conversation
         runner = ToolRunner(conversation, self._tool_services(), emit)
-        compactor = self._compactor()
-        return Turn(conversation, self._services.provider, runner, compactor, emit)
+        services, compactor = self._services, self._compactor()
+        return Turn(conversation, services.provider, runner, compactor, emit, services.sleep)
 
     def _compactor(self) -> Compactor:
         return Compactor(self._conversation, self._services)

@@ -1,5 +1,6 @@
 """What a runtime is built from; made once by the composition root."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from agent_tui.agent.approval import Approvals
 from agent_tui.compaction.service import CompactionService
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
+from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
@@ -27,6 +29,7 @@ class RuntimeServices:
         environ: Environment of commands, without the providers' keys.
         keeps_sessions: False for ``--no-session``.
         launch_cwd: Where the program was started, if it works elsewhere.
+        sleep: Waits before a request is tried again.
     """
 
     provider: Provider
@@ -45,3 +48,4 @@ class RuntimeServices:
     environ: dict[str, str]
     keeps_sessions: bool = True
     launch_cwd: Path | None = None
+    sleep: Sleep = asyncio.sleep

@@ -165,17 +165,32 @@ class Turn:
             self._emit(event)
 
     async def _reply_once_more_if_empty(self) -> Reply:
+        """A reply with something in it.
+
+        Some servers cut a request that is too large without a word and have no room left for an
+        answer: a reply that ends by its length before it began is taken for an overflow.
+        """
         for last_try in (False, True):
             reply = await self._reply_with_retries()
             if reply.was_filtered:
                 raise _TurnEnded(TurnFinished("error", _FILTERED))
             message = reply.message
-            if message.tool_calls or message.text.strip() or message.stop_reason == "length":
+            if message.tool_calls or message.text.strip():
                 return reply
+            if message.stop_reason == "length":
+                if last_try or message.content or not await self._make_room_for_overflow():
+                    return reply
+                continue
             if last_try:
                 raise _TurnEnded(TurnFinished("error", _EMPTY, can_continue=True))
             self._emit(Notice("info", "The model sent an empty reply; asking again."))
         raise AssertionError
+
+    async def _make_room_for_overflow(self) -> bool:
+        is_mended = await self._compactor.make_room("overflow", self._emit)
+        if is_mended:
+            await self._say_usage()
+        return is_mended
 
     async def _reply_with_retries(self) -> Reply:
         attempt = 1
@@ -185,9 +200,8 @@ class Turn:
                 return await self._reply()
             except ProviderError as error:
                 if error.kind == "context_overflow" and not was_overflow_mended:
-                    was_overflow_mended = await self._compactor.make_room("overflow", self._emit)
+                    was_overflow_mended = await self._make_room_for_overflow()
                     if was_overflow_mended:
-                        await self._say_usage()
                         continue
                 delay_s = retry_delay_s(error, attempt, random.random())
                 if delay_s is None:

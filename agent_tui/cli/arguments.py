@@ -28,6 +28,7 @@ examples:
   agent-tui -m qwen3 --base-url http://127.0.0.1:8080/v1
   agent-tui -c                          go on with the newest session here
   git diff | agent-tui -p "review this"
+  agent-tui -p -- "--x: what is it?"    text after -- or piped in is never an option
 
 exit codes of -p: 0 done, 1 failed, 2 usage, 130 interrupted"""
 

@@ -1,7 +1,6 @@
 """Asking a model for a summary of a conversation of any length."""
 
 import asyncio
-import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -246,7 +245,8 @@ class _Attempt:
 
     async def _ask(self, prompt: str, phase: str) -> SummaryReply:
         """The reply to one request, which is repeated where waiting helps."""
-        for retry in itertools.count(1):
+        retry = 1
+        while True:
             try:
                 return await self._ask_once(prompt, phase)
             except ProviderError as error:
@@ -256,7 +256,7 @@ class _Attempt:
                     raise
                 self._on_progress(f"waiting {delay_s:.0f} s ({reason})", self._received_chars)
                 await self._sleep(delay_s)
-        raise AssertionError
+                retry += 1
 
     async def _ask_once(self, prompt: str, phase: str) -> SummaryReply:
         request = ModelRequest(

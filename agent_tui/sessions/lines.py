@@ -84,8 +84,9 @@ def encode_header(header: Header) -> bytes:
     try:
         line = header.model_dump_json(by_alias=True, exclude_none=True)
     except PydanticSerializationError:
-        repaired = repair_json(header.model_dump(by_alias=True))
-        line = Header.model_validate(repaired).model_dump_json(by_alias=True, exclude_none=True)
+        line = Header.model_validate(_repaired_fields(header)).model_dump_json(
+            by_alias=True, exclude_none=True
+        )
     return line.encode() + b"\n"
 
 
@@ -113,13 +114,19 @@ def encode_repaired(entry: Entry) -> tuple[Entry, bytes]:
     try:
         return entry, encode_entry(entry)
     except (PydanticSerializationError, UnicodeEncodeError):
-        data = repair_json(entry.model_dump(by_alias=True))
+        data = _repaired_fields(entry)
         repaired: Entry = (
             UnknownEntry.model_validate(data)
             if isinstance(entry, UnknownEntry)
             else _KNOWN_ENTRY.validate_python(data)
         )
         return repaired, encode_entry(repaired)
+
+
+def _repaired_fields(value: Header | Entry) -> JsonValue:
+    """The fields of `value` with every text repaired, as they would be read from a file."""
+    escaped = json.dumps(value.model_dump(by_alias=True))  # escapes what UTF-8 cannot hold
+    return repair_json(cast(JsonValue, json.loads(escaped)))
 
 
 def _read_with_care(line: bytes) -> ReadLine:

@@ -13,7 +13,7 @@ from textual import events as textual_events
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
-from textual.widgets import Static
+from textual.containers import Vertical
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.commands.registry import split_command
@@ -68,8 +68,8 @@ class AgentApp(App[UiOutcome]):
         self.status = StatusBar(folder)
 
     def compose(self) -> ComposeResult:
-        """The chat comes in place of the empty space once it is loaded."""
-        yield Static(id="space")
+        """The chat comes into the empty space once it is loaded."""
+        yield Vertical(id="upper")
         yield self.prompt
         yield self.status
 
@@ -88,21 +88,14 @@ class AgentApp(App[UiOutcome]):
             self.exit(UiOutcome(error=error))
             return
         from agent_tui.ui.parts import build_parts, prompt_sources
-        from agent_tui.ui.start import begin
+        from agent_tui.ui.start import begin, send_early
 
         self.parts = parts = build_parts(self, options)
-        with self.batch_update():
-            await self.query_one("#space").remove()
-            await self.screen.mount_all(parts.widgets, before=self.prompt)
+        await self.query_one("#upper").mount_all(parts.widgets)
         self.prompt.attach(prompt_sources(parts))
         self.refresh_status()
         await begin(self)
-        for draft in self._early_drafts:
-            if reason := parts.registry.refusal(draft.text):
-                self.prompt.put_before((draft.full_text,))
-                self.notify(reason, severity="warning", markup=False)
-            else:
-                self._take(draft)
+        send_early(self, self._early_drafts)
 
     async def on_unmount(self) -> None:
         """Let the running turn record what it has, then close the session."""
@@ -131,9 +124,10 @@ class AgentApp(App[UiOutcome]):
         if self.parts is None:
             self._early_drafts.append(event.draft)
         else:
-            self._take(event.draft)
+            self.take(event.draft)
 
-    def _take(self, draft: Draft) -> None:
+    def take(self, draft: Draft) -> None:
+        """Remember and dispatch what was sent."""
         self._remember(draft)
         self.dispatch(draft.full_text)
 
@@ -170,14 +164,10 @@ class AgentApp(App[UiOutcome]):
         self.notify(event.reason, severity="warning", markup=False)
 
     @on(Prompt.HistoryWanted)
-    async def _history_wanted(self, event: Prompt.HistoryWanted) -> None:
+    def _history_wanted(self, event: Prompt.HistoryWanted) -> None:
         from agent_tui.ui.screens.history_picker import HistoryPicker
 
-        def write_on(draft: Draft | None) -> None:
-            if draft is not None:
-                self.prompt.go_back_to(draft)
-
-        await self.push_screen(HistoryPicker(event.drafts), write_on)
+        self.push_screen(HistoryPicker(event.drafts), self.prompt.go_back_to)
 
     @on(Prompt.Typed)
     def _typed(self) -> None:

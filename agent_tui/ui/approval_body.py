@@ -2,6 +2,8 @@
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import getters
+from textual.app import App
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
@@ -13,8 +15,14 @@ from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.styled_lines import Line, prefixed, wrap
 
 
+def _any_app() -> type[App[object]]:
+    return App
+
+
 class ApprovalBody(Widget):
     """The body of a request as rows, of which only those in sight are drawn."""
+
+    app = getters.app(_any_app)
 
     def __init__(self) -> None:
         super().__init__(id="approval-body")

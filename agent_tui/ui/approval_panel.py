@@ -182,6 +182,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             case "words":
                 self._words.display = True
                 self._words.focus()
+                self.call_after_refresh(self.scroll_end, animate=False)
                 self._hint("enter sends · esc goes back")
             case "once" | "no":
                 self.post_message(self.Answered(request.id, ApprovalAnswer(choice)))
@@ -190,8 +191,10 @@ class ApprovalPanel(Vertical, can_focus=True):
                     self.post_message(self.Answered(request.id, ApprovalAnswer(choice)))
 
     def action_scroll_body(self, step: int) -> None:
-        """Scroll what would happen."""
-        self.query_one("#approval-scroll").scroll_relative(y=step, animate=False)
+        """Scroll what would happen, or all of the panel where there is no room for it."""
+        body = self.query_one("#approval-scroll")
+        moved = self if self.max_scroll_y else body
+        moved.scroll_relative(y=step, animate=False)
 
     @on(OptionLine.Clicked)
     def _clicked(self, event: OptionLine.Clicked) -> None:

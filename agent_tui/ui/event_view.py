@@ -100,6 +100,7 @@ class EventView:
         self._running: dict[str, _Running] = {}
         self._denied: set[str] = set()
         self._asked: dict[str, str] = {}
+        self._shown_error = ""
         self.last_outcome = ""
 
     def show(self, event: AgentEvent) -> None:
@@ -122,9 +123,8 @@ class EventView:
             case ToolCallDelta():
                 self._relabel(f"Preparing {event.name}", 0)
             case ReplyFinished():
-                chat.finish_reply(
-                    REPLY_MARKS[event.message.stop_reason], event.message.error_message or ""
-                )
+                self._shown_error = event.message.error_message or ""
+                chat.finish_reply(REPLY_MARKS[event.message.stop_reason], self._shown_error)
             case ReplyDiscarded():
                 chat.discard_reply()
             case ToolStarted():
@@ -277,6 +277,9 @@ class EventView:
         self.last_outcome = event.outcome
         again = " /retry goes on." if event.can_continue else ""
         match event.outcome:
+            case "error" if event.error == self._shown_error:  # it stands below the reply
+                if again:
+                    self._parts.chat.append(NoticeBlock("info", again.strip()))
             case "error":
                 self._parts.chat.append(NoticeBlock("error", event.error + again))
             case "length":

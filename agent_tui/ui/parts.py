@@ -14,7 +14,7 @@ from agent_tui.ui.options import UiOptions
 from agent_tui.ui.plan_view import PlanView
 from agent_tui.ui.prompt import PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex
-from agent_tui.ui.prompt.prompt import PromptSources
+from agent_tui.ui.prompt.sources import PromptSources
 from agent_tui.ui.queue_view import QueueView
 from agent_tui.ui.start import welcome_block
 from agent_tui.ui.status_fields import StatusSource

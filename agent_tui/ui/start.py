@@ -1,12 +1,14 @@
 """What happens after the first paint: history, session, first-run chooser, first prompt."""
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
+from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.status_bar import short_path
 from agent_tui.ui.transcript import WelcomeBlock
 
@@ -25,7 +27,10 @@ _HINTS = (
 def welcome_block(options: UiOptions) -> WelcomeBlock:
     """The first block of an empty chat."""
     runtime = options.runtime
-    facts = [("folder", short_path(runtime.cwd, Path.home())), ("model", runtime.model.name)]
+    facts = [
+        ("folder", short_path(runtime.cwd, Path.home())),
+        ("model", runtime.model.name or "none yet"),
+    ]
     if runtime.context_files:
         names = ", ".join(file.path.name for file in runtime.context_files)
         facts.append(("memory", names))
@@ -60,6 +65,16 @@ async def begin(app: "AgentApp") -> None:
     app.ready.host.show_events(await app.runtime.refresh_usage())
     if options.first_prompt:
         app.dispatch(options.first_prompt)
+
+
+def send_early(app: "AgentApp", drafts: Iterable[Draft]) -> None:
+    """Send what was sent before anything could take it; unknown commands come back."""
+    for draft in drafts:
+        if reason := app.ready.registry.refusal(draft.text):
+            app.prompt.put_before((draft.full_text,))
+            app.notify(reason, severity="warning", markup=False)
+        else:
+            app.take(draft)
 
 
 async def _resume(app: "AgentApp", ref: str) -> None:

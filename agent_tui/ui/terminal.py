@@ -1,8 +1,10 @@
 """Running the app so that the terminal is left as it was found, on every way out."""
 
 import asyncio
+import os
 import signal
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from agent_tui.ui.options import UiOptions
 
 MAX_TITLE_CHARS = 80
+END_WITHIN_S = 10
+"""How long leaving may take once the terminal is gone."""
 
 
 def run_ui(
@@ -57,11 +61,34 @@ def leave_on_signals(app: "AgentApp") -> None:
     """Leave in order on SIGTERM and SIGHUP.
 
     Textual alone would leave mouse reporting, the alternate screen and the keyboard protocol
-    switched on.
+    switched on, and would wait for ever to write to a terminal that was closed.
     """
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, app.exit, UiOutcome(128 + number), 128 + number)
+
+    def leave(number: int, _frame: object) -> None:
+        if _terminal_is_gone():
+            _write_nowhere()
+        loop.call_soon_threadsafe(app.exit, UiOutcome(128 + number), 128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):  # at once: the loop may come too late
+        signal.signal(number, leave)
+
+
+def _terminal_is_gone() -> bool:
+    try:
+        termios.tcgetattr(2)
+    except termios.error:
+        return True
+    return False
+
+
+def _write_nowhere() -> None:
+    """Let what is still written vanish; end the hard way should it not get that far."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for output in (1, 2):
+        os.dup2(nowhere, output)
+    os.close(nowhere)
+    signal.alarm(END_WITHIN_S)
 
 
 def title_sequence(title: str) -> str:

@@ -87,6 +87,13 @@ def test_null_arguments_are_stored_as_an_empty_object_and_broken():
     assert "not a JSON object" in reply.broken_calls["a"]
 
 
+def test_arguments_are_mended_before_a_tool_sees_them():
+    text = r'{"text": "a\ud83d\ude00 b\ud83d", "size": NaN}'
+    reply = build(ToolCallChunk(0, "a", "write", text), FinishChunk("toolUse")).finished()
+    assert reply.message.tool_calls[0].arguments == {"text": "a😀 b\ufffd", "size": None}
+    assert reply.broken_calls == {}
+
+
 def test_no_arguments_at_all_are_an_empty_object():
     reply = build(ToolCallChunk(0, "a", "ls", ""), FinishChunk("toolUse")).finished()
     assert reply.broken_calls == {}

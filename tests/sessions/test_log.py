@@ -11,8 +11,17 @@ import pytest
 
 from agent_tui.config import Durability
 from agent_tui.errors import SessionError
-from agent_tui.messages import UserMessage
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    Message,
+    TextContent,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
 from agent_tui.sessions.entries import (
+    Carryover,
     CompactionEntry,
     ContextEditEntry,
     MessageEntry,
@@ -132,6 +141,43 @@ def test_lone_surrogates_never_reach_the_file(path: Path) -> None:
     assert placed.message.text == "a\ufffd"
     with SessionLog.open(path) as again:
         assert again.entries == (placed,)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        UserMessage(content=(TextContent(text="a\ud83d"),)),
+        AssistantMessage(content=(TextContent(text="a\ud83d"),)),
+        AssistantMessage(
+            content=(ToolCall(id="c", name="read", arguments={"\ud83d": ["\ud83d"]}),)
+        ),
+        ToolResultMessage(
+            tool_call_id="c",
+            tool_name="\ud83d",
+            content=(TextContent(text="\ud83d"),),
+            details={"diff": "\ud83d"},
+        ),
+        BashExecutionMessage(command="\ud83d", output="\ud83d"),
+    ],
+    ids=["user", "reply", "call", "result", "bash"],
+)
+def test_a_message_of_any_kind_with_lone_surrogates_is_kept(path: Path, message: Message) -> None:
+    with SessionLog.create(path, header()) as log:
+        placed = log.append(MessageEntry(message=message))
+    assert "\ufffd" in str(placed)
+    with SessionLog.open(path) as again:
+        assert again.warnings == ()
+        assert again.entries == (placed,)
+
+
+def test_a_header_with_lone_surrogates_is_kept(path: Path) -> None:
+    carried = Carryover(lastSummary="\ud83d", read_files=("a\ud83d",))
+    odd = header().model_copy(update={"compaction": carried})
+    with SessionLog.create(path, odd) as log:
+        log.append(entry(user("hello")))
+    with SessionLog.open(path) as again:
+        assert again.header.compaction is not None
+        assert again.header.compaction.read_files == ("a\ufffd",)
 
 
 def test_an_omission_is_told_from_a_missing_replacement(path: Path) -> None:

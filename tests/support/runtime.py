@@ -1,5 +1,6 @@
 """A whole runtime over the scripted provider, real tools and real session files."""
 
+import asyncio
 import dataclasses
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
@@ -14,6 +15,8 @@ from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings, PermissionMode, Settings
 from agent_tui.events import AgentEvent
 from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.retry import Sleep
 from agent_tui.providers.scripted import Reply, Script, ScriptedProvider
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.store import SessionStore
@@ -82,15 +85,20 @@ class Stage:
 
     def runtime(
         self,
-        script: Script | ScriptedProvider,
+        script: Script | ScriptedProvider | ProviderHost,
         *,
+        model: ModelRef = MODEL,
+        sleep: Sleep = asyncio.sleep,
         mode: PermissionMode = "full",
         window: int = 100_000,
         windows: Mapping[str, int] = MappingProxyType({}),
         compaction: CompactionSettings | None = None,
         is_interactive: bool = True,
     ) -> AgentRuntime:
-        provider = script if isinstance(script, ScriptedProvider) else ScriptedProvider(script)
+        """A runtime over a script, or over a provider that is used as it is."""
+        provider = script
+        if not isinstance(provider, ScriptedProvider | ProviderHost):
+            provider = ScriptedProvider(provider)
         settings = Settings(compaction=compaction or CompactionSettings())
         models, counter = SmallModels(window, windows), TokenCounter()
         services = RuntimeServices(
@@ -99,7 +107,7 @@ class Stage:
             toolbox=default_toolbox(),
             counter=counter,
             ratios=TokenRatios(),
-            compaction=CompactionService(provider, counter, models, settings.compaction),
+            compaction=CompactionService(provider, counter, models, settings.compaction, sleep),
             settings=settings,
             make_approvals=self._approvals(settings, is_interactive),
             model_info=models.info,
@@ -108,8 +116,9 @@ class Stage:
             user_config_dir=self.folder / "config",
             output_dir=self.folder / "outputs",
             environ={"PATH": "/usr/bin:/bin", "HOME": str(self.folder)},
+            sleep=sleep,
         )
-        return AgentRuntime(services, MODEL, self.workspace, mode)
+        return AgentRuntime(services, model, self.workspace, mode)
 
     def _approvals(
         self, settings: Settings, is_interactive: bool

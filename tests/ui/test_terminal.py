@@ -54,12 +54,12 @@ def read_until(master: int, wanted: bytes, seen: bytes, timeout_s: float) -> byt
     return seen
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_the_terminal_as_it_was(tmp_path: Path, number: signal.Signals):
+def start(folder: Path) -> tuple[subprocess.Popen[bytes], int, bytes]:
+    """The program in a terminal; its process, the terminal's other end, what it wrote."""
     master, slave = pty.openpty()
     environ = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(PROGRAM), str(tmp_path)],
+        [sys.executable, "-c", textwrap.dedent(PROGRAM), str(folder)],
         stdin=slave,
         stdout=slave,
         stderr=slave,
@@ -68,9 +68,26 @@ def test_a_signal_leaves_the_terminal_as_it_was(tmp_path: Path, number: signal.S
         start_new_session=True,
     )
     os.close(slave)
+    seen = read_until(master, b"agent-tui", b"", 30)
+    return process, master, read_until(master, b"Ask anything", seen, 30)
+
+
+def test_a_closed_terminal_ends_the_program(tmp_path: Path):
+    process, master, _ = start(tmp_path)
     try:
-        seen = read_until(master, b"agent-tui", b"", 30)
-        seen = read_until(master, b"Ask anything", seen, 30)
+        os.close(master)
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGCONT)  # the kernel sends both
+        assert process.wait(30) == 128 + signal.SIGHUP
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_the_terminal_as_it_was(tmp_path: Path, number: signal.Signals):
+    process, master, seen = start(tmp_path)
+    try:
         process.send_signal(number)
         seen = read_until(master, b"\x1b[?1049l", seen, 30)
         assert process.wait(30) == 128 + number

@@ -1,7 +1,6 @@
 """The prompt widget: text field, history, completion menu and pastes put together."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from typing import assert_never
 
@@ -11,7 +10,6 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Static, TextArea
 
-from agent_tui.ui.commands.registry import CommandRegistry
 from agent_tui.ui.prompt.area import PromptArea
 from agent_tui.ui.prompt.completion import (
     MAX_ITEMS,
@@ -26,25 +24,13 @@ from agent_tui.ui.prompt.completion import (
     query_at,
 )
 from agent_tui.ui.prompt.file_index import FileIndex
-from agent_tui.ui.prompt.history import HistoryWalk, PromptHistory
+from agent_tui.ui.prompt.history import HistoryWalk
 from agent_tui.ui.prompt.menu import CompletionMenu
 from agent_tui.ui.prompt.pastes import Draft, is_large, paste_mark
+from agent_tui.ui.prompt.sources import PromptSources
 from agent_tui.ui.prompt.stray import clean_paste, report_length
 
 PLACEHOLDER = "Ask anything · / commands · @ files · ! shell"
-
-
-@dataclass(frozen=True, slots=True)
-class PromptSources:
-    """What the prompt completes from and remembers in.
-
-    `choices` gives the arguments of a command by name.
-    """
-
-    registry: CommandRegistry
-    choices: Callable[[str], Iterable[str]]
-    files: FileIndex
-    history: PromptHistory
 
 
 class Prompt(Vertical):
@@ -82,6 +68,7 @@ class Prompt(Vertical):
         self._menu_dismissed = False
         self._loaded_text = ""
         self._query: Query | None = None
+        self._answered: Query | None = None
         self.menu = CompletionMenu()
         self.area = PromptArea(self._take_key, self._take_paste, PLACEHOLDER)
 
@@ -132,8 +119,10 @@ class Prompt(Vertical):
         if self._sources is not None:
             self._sources.history.add(draft)
 
-    def go_back_to(self, draft: Draft) -> None:
-        """Write on an earlier draft; Down brings back what stands here now."""
+    def go_back_to(self, draft: Draft | None) -> None:
+        """Write on an earlier draft, if any; Down brings back what stands here now."""
+        if draft is None:
+            return
         self._walk = HistoryWalk((draft,), self.draft)
         self._walk_history(older=True)
 
@@ -174,6 +163,8 @@ class Prompt(Vertical):
         return True
 
     def _take_menu_key(self, key: str) -> bool:
+        if key in ("enter", "tab") and self._menu_lags():
+            return False
         match key:
             case "up" | "ctrl+p":
                 self.menu.move(-1)
@@ -191,6 +182,16 @@ class Prompt(Vertical):
             case _:
                 return False
         return True
+
+    def _menu_lags(self) -> bool:
+        """Whether the items still answer less than was typed; those known at once are fetched."""
+        if self._query_now() != self._query:
+            self._update_menu()
+        return not self.menu.is_open or self._answered != self._query
+
+    def _query_now(self) -> Query | None:
+        row, _ = self.area.cursor_location
+        return query_at(self.area.text_before_cursor, is_first_line=row == 0)
 
     @property
     def _enter_chooses(self) -> bool:
@@ -266,9 +267,7 @@ class Prompt(Vertical):
         sources = self._sources
         if sources is None:
             return
-        row, _ = self.area.cursor_location
-        query = query_at(self.area.text_before_cursor, is_first_line=row == 0)
-        self._query = query
+        query = self._query = self._query_now()
         if query is None:
             self._menu_dismissed = False
         if query is None or self._menu_dismissed or self.area.text == self._loaded_text:
@@ -291,6 +290,7 @@ class Prompt(Vertical):
             self._show([mention_item(path) for path in paths])
 
     def _show(self, items: Sequence[MenuItem]) -> None:
+        self._answered = self._query
         if not items:
             self._close_menu()
         else:

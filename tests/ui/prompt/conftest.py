@@ -9,7 +9,7 @@ from textual.widgets import Static
 from agent_tui.ui.commands import built_in_commands
 from agent_tui.ui.prompt import Draft, Prompt, PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex
-from agent_tui.ui.prompt.prompt import PromptSources
+from agent_tui.ui.prompt.sources import PromptSources
 
 FILES = ["README.md", "src/app.py", "src/main.py", "notes/a plan.md"]
 

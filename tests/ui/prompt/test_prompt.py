@@ -259,3 +259,14 @@ async def test_an_earlier_draft_is_written_on_and_down_brings_back_the_present_o
     assert app.text == "make the tests pass"
     await pilot.press("down")
     assert app.text == "half a thought"
+
+
+async def test_a_menu_that_lags_behind_fast_typing_chooses_nothing_else(
+    pilot: Pilot[None], app: PromptApp
+):
+    await write(pilot, "/co")
+    assert app.labels[0] == "/compact"
+    for key in (*"ntext", "enter"):
+        app.prompt.area.post_message(events.Key(key, key if len(key) == 1 else None))
+    await pilot.pause()
+    assert app.sent == [Draft("/context")]
