@@ -225,6 +225,11 @@ class AgentApp(App[UiOutcome]):
         self.prompt.clear()
         self.notify("Press Ctrl+C again to leave.", timeout=LEAVE_WITHIN_S)
 
+    def action_suspend_process(self) -> None:
+        """Ctrl+Z: give the terminal back to the shell; draw everything again afterwards."""
+        super().action_suspend_process()
+        self.screen.refresh()
+
     def action_leave_if_empty(self) -> None:
         """Ctrl+D: leave if nothing is written, else delete to the right."""
         if self.prompt.area.text:

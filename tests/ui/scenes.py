@@ -41,8 +41,8 @@ from tests.ui.app_support import Ui
 
 Scene = Callable[[Ui], Awaitable[None]]
 
-DIFF = """--- a/src/app.py
-+++ b/src/app.py
+DIFF = """--- src/app.py
++++ src/app.py
 @@ -10,7 +10,9 @@
  def main() -> int:
 -    args = parse(sys.argv)
@@ -73,7 +73,7 @@ APPROVAL = ApprovalRequest(
     id="r1",
     call_id="c9",
     tool_name="edit",
-    title="src/app.py",
+    title="edit src/app.py (+4 -2)",
     body=DIFF,
     body_kind="diff",
     reason="Changing files asks in this mode.",

@@ -475,3 +475,11 @@ async def test_an_unknown_command_sent_before_the_program_was_ready_comes_back(t
         assert fake.submitted == ["hello"]
         assert ui.text == "/nonsense"
         fake.finish()
+
+
+async def test_the_chat_is_as_wide_as_the_screen_from_the_start(tmp_path: Path):
+    async with running_app(tmp_path, size=(150, 40)) as ui:
+        await ui.send("word " * 27)
+        chat = ui.app.ready.chat
+        rows = [chat.render_line(y).text.rstrip() for y in range(chat.size.height)]
+        assert max(map(len, rows)) > 100

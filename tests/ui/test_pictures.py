@@ -1,6 +1,8 @@
 """Each screen as a picture. ``pytest --snapshot-update`` takes them anew; look at them then."""
 
+import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from textual.pilot import Pilot
@@ -11,11 +13,13 @@ from agent_tui.ui.theme import DARK, LIGHT
 from tests.ui.app_support import Ui
 from tests.ui.scenes import SCENES, scene_app
 
-SMALL, LARGE = (80, 24), (200, 60)
+SMALL, LARGE, README_SIZE = (80, 24), (200, 60), (100, 36)
 IN_LARGE = ("chat", "approval_armed", "session_picker", "help_page")
+IN_README = ("chat", "approval_armed", "context_map", "session_picker")
 PICTURES = [
     *((name, theme, SMALL) for name in SCENES for theme in (DARK, LIGHT)),
     *((name, theme, LARGE) for name in IN_LARGE for theme in (DARK, LIGHT)),
+    *((name, DARK, README_SIZE) for name in IN_README),
 ]
 
 
@@ -39,6 +43,7 @@ def test_the_screen_looks_as_it_did(
 
     async def lead_there(pilot: Pilot[UiOutcome]) -> None:
         ui = Ui(app, runtime, pilot)
+        app.prompt.area.cursor_blink = False
         await ui.until(lambda: app.status.fields is not None and app.status.fields.branch)
         await ui.settle()
         await SCENES[name](ui)
@@ -47,3 +52,10 @@ def test_the_screen_looks_as_it_did(
         await ui.settle()
 
     assert snap_compare(app, terminal_size=size, run_before=lead_there)
+
+
+def test_every_picture_of_the_readme_is_there():
+    root = Path(__file__).parents[2]
+    named = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (root / "README.md").read_text("utf-8"))
+    assert len(named) == len(IN_README)
+    assert [path for path in named if not (root / unquote(path)).is_file()] == []

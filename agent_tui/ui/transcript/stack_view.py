@@ -116,6 +116,16 @@ class StackView(ScrollView, can_focus=True):
 
     # Drawing -----------------------------------------------------------------------------
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Rows of the screen.
+
+        Textual sends no Resize to a widget whose region was asked for before its first layout,
+        so a width that nobody told about is found here.
+        """
+        if self.scrollable_content_region.width != self._stack.painter.width:
+            self.call_later(self._fit)
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """The row `y` of the screen."""
         width, base = self.size.width, self._base()
@@ -298,6 +308,10 @@ class StackView(ScrollView, can_focus=True):
         self._put(y)
 
     def on_resize(self) -> None:
+        """Take over another size."""
+        self._fit()
+
+    def _fit(self) -> None:
         """Wrap anew for another width, near the screen first; the text stays in its place."""
         width = self.scrollable_content_region.width
         is_rewrapped = width != self._stack.painter.width
