@@ -123,7 +123,7 @@ class StackView(ScrollView, can_focus=True):
         so a width that nobody told about is found here.
         """
         if self.scrollable_content_region.width != self._stack.painter.width:
-            self.call_later(self._fit)
+            self.call_later(self.on_resize)
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
@@ -308,10 +308,6 @@ class StackView(ScrollView, can_focus=True):
         self._put(y)
 
     def on_resize(self) -> None:
-        """Take over another size."""
-        self._fit()
-
-    def _fit(self) -> None:
         """Wrap anew for another width, near the screen first; the text stays in its place."""
         width = self.scrollable_content_region.width
         is_rewrapped = width != self._stack.painter.width
