@@ -16,6 +16,7 @@ from agent_tui.sessions.entries import (
     Entry,
     Header,
     MessageEntry,
+    ModelChangeEntry,
     as_thinking_level,
 )
 from agent_tui.sessions.log import SessionLog
@@ -90,6 +91,13 @@ def model_to_resume(
         return services.resolve_model(name), ""
     except AgentTuiError as error:
         return present, f"{error} Going on with {present.name}."
+
+
+def model_change(model: ModelRef) -> ModelChangeEntry:
+    """The entry that says `model` answers from here on."""
+    return ModelChangeEntry(
+        provider=model.provider, model_id=model.model_id, base_url=model.base_url or None
+    )
 
 
 def last_model_name(log: SessionLog) -> str:

@@ -16,6 +16,7 @@ from agent_tui.agent.opening import (
     converse,
     last_model_name,
     last_thinking_level,
+    model_change,
     model_to_resume,
     new_log,
     working_folder,
@@ -41,7 +42,6 @@ from agent_tui.messages import ImageContent, ThinkingLevel, Todo
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.sessions.entries import (
     Entry,
-    ModelChangeEntry,
     SessionInfoEntry,
     ThinkingLevelChangeEntry,
 )
@@ -252,7 +252,7 @@ class AgentRuntime:
         is_begun = bool(conversation.log.entries)
         if model != conversation.model:
             if is_begun:
-                conversation.log.append(_model_change(model))
+                conversation.log.append(model_change(model))
             conversation.model = model
             conversation.model_info = self._services.model_info(model)
             if not is_begun:
@@ -323,10 +323,14 @@ class AgentRuntime:
             model, model_note = model_to_resume(log, self.model, self._services)
         events = self._switch(log, cwd, model, last_thinking_level(log), "resumed")
         if model.name != last_model_name(log) and not log.is_read_only:
-            log.append(_model_change(model))
-        notes = (folder_note, model_note, *log.warnings)
-        notices = (Notice("warning", note) for note in notes if note)
-        return (*events, *await self.conversation.refresh_usage(), *notices)
+            log.append(model_change(model))
+        is_there = str(cwd) == log.header.cwd
+        notices = (
+            Notice("info" if is_there else "warning", folder_note),
+            *(Notice("warning", note) for note in (model_note, *log.warnings)),
+        )
+        told = (notice for notice in notices if notice.text)
+        return (*events, *await self.conversation.refresh_usage(), *told)
 
     def _is_present_session(self, ref: str) -> bool:
         present = self.log.path
@@ -389,9 +393,3 @@ class AgentRuntime:
     def _session_changed(self, reason: SessionChangeReason) -> SessionChanged:
         log = self.log
         return SessionChanged(log.header.id, log.path, log.name, reason)
-
-
-def _model_change(model: ModelRef) -> ModelChangeEntry:
-    return ModelChangeEntry(
-        provider=model.provider, model_id=model.model_id, base_url=model.base_url or None
-    )
