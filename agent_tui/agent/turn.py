@@ -97,9 +97,17 @@ class Turn:
         try:
             ending = await self._run(text, images)
         except asyncio.CancelledError:
-            self._emit(TurnFinished("aborted", can_continue=True))
+            self._emit(self._synced(TurnFinished("aborted", can_continue=True)))
             raise
-        self._emit(ending)
+        self._emit(self._synced(ending))
+
+    def _synced(self, ending: TurnFinished) -> TurnFinished:
+        """`ending` once the turn is on the disk, or what kept it from getting there."""
+        try:
+            self._conversation.log.sync()
+        except SessionError as error:
+            return TurnFinished("error", str(error))
+        return ending
 
     async def _run(self, text: str | None, images: tuple[ImageContent, ...]) -> TurnFinished:
         try:

@@ -4,6 +4,7 @@ from contextlib import aclosing
 import pytest
 
 from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.errors import SessionError
 from agent_tui.events import (
     ApprovalRequested,
     ContextChanged,
@@ -24,6 +25,7 @@ from agent_tui.providers.base import ProviderError
 from agent_tui.providers.scripted import Reply, ScriptedProvider, call
 from agent_tui.providers.wire import openai_messages
 from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.log import SessionLog
 from tests.support.runtime import collect, of_kind, only, roles
 from tests.support.wire_rules import openai_problems
 
@@ -44,6 +46,26 @@ async def test_a_plain_turn_is_recorded_before_it_is_shown(stage):
     assert of_kind(seen, ContextChanged)
     assert roles(runtime) == ["user", "assistant"]
     assert not runtime.is_busy
+
+
+async def test_a_turn_is_on_the_disk_before_its_end_is_shown(stage, monkeypatch):
+    synced = []
+    monkeypatch.setattr(SessionLog, "sync", lambda log: synced.append(len(log.entries)))
+    runtime = stage.runtime([Reply(text="Hello.")])
+    async with aclosing(runtime.submit("hi")) as events:
+        async for event in events:
+            if isinstance(event, TurnFinished):
+                assert synced == [2]
+    assert synced == [2]
+
+
+async def test_a_disk_that_fails_at_the_end_of_a_turn_is_told(stage, monkeypatch):
+    def fail(log):
+        raise SessionError("The disk is broken.")
+
+    monkeypatch.setattr(SessionLog, "sync", fail)
+    end = only(await collect(stage.runtime([Reply(text="Hello.")]).submit("hi")), TurnFinished)
+    assert (end.outcome, end.error) == ("error", "The disk is broken.")
 
 
 async def test_tools_run_and_their_results_go_back_to_the_model(stage):

@@ -105,12 +105,12 @@ def test_continue_without_a_session_says_so(tmp_path, environ):
 def test_wrong_settings_are_named_and_the_program_goes_on(tmp_path, environ):
     config = tmp_path / "config"
     config.mkdir()
-    (config / "config.toml").write_text('modell = "x"\n[compaction]\ntarget = 7\n')
+    (config / "config.toml").write_text('modell = "x"\n[compaction]\ntrigger_at = 7\n')
     done = run_program("--demo", "-p", "hello", cwd=tmp_path, environ=environ)
     assert done.returncode == 0
     assert "config.toml:1: modell" in done.stderr
     assert "did you mean model?" in done.stderr
-    assert "config.toml:3: compaction.target" in done.stderr
+    assert "config.toml:3: compaction.trigger_at" in done.stderr
 
 
 def test_the_tour_prints_json_and_continues(tmp_path, environ):
