@@ -60,6 +60,19 @@ class ModelSettings(_Section):
     api_key_env: str | None = None
 
 
+class LocalSettings(_Section):
+    """``[local]``: the built-in server of models on this machine. 0 leaves a value to it.
+
+    `model` is what ``--local`` uses, `context` the window in tokens, `gpu_layers` how many layers
+    go to the graphics card (-1: as many as fit).
+    """
+
+    model: str = ""
+    threads: int = Field(default=0, ge=0)
+    context: int = Field(default=0, ge=0)
+    gpu_layers: int = Field(default=-1, ge=-1)
+
+
 class Settings(_Section):
     """All settings. Times in seconds, sizes in tokens."""
 
@@ -76,6 +89,7 @@ class Settings(_Section):
     request_idle_timeout_s: float = Field(default=120.0, gt=0)
     compaction: CompactionSettings = CompactionSettings()
     permissions: PermissionSettings = PermissionSettings()
+    local: LocalSettings = LocalSettings()
     models: dict[str, ModelSettings] = Field(default_factory=dict)
 
 
@@ -160,10 +174,14 @@ def _key_lines(text: str) -> dict[str, int]:
     return lines
 
 
+def setting_variables() -> Mapping[str, str]:
+    """Environment variable -> the setting it sets, as ``compaction.auto``."""
+    return {"AGENT_TUI_" + name.upper().replace(".", "__"): name for name in _scalar_keys()}
+
+
 def _from_environ(environ: Mapping[str, str]) -> JsonObject:
     values: JsonObject = {}
-    for name in _scalar_keys():
-        variable = "AGENT_TUI_" + name.upper().replace(".", "__")
+    for variable, name in setting_variables().items():
         if (text := environ.get(variable)) is not None:
             section, _, key = name.rpartition(".")
             if section:
@@ -176,8 +194,10 @@ def _from_environ(environ: Mapping[str, str]) -> JsonObject:
 
 
 def _scalar_keys() -> list[str]:
-    keys = [n for n in Settings.model_fields if n not in ("compaction", "permissions", "models")]
-    return keys + [f"compaction.{name}" for name in CompactionSettings.model_fields]
+    sections = ("compaction", "local", "permissions", "models")
+    keys = [name for name in Settings.model_fields if name not in sections]
+    keys += [f"compaction.{name}" for name in CompactionSettings.model_fields]
+    return keys + [f"local.{name}" for name in LocalSettings.model_fields]
 
 
 def _keep_valid(
@@ -217,6 +237,7 @@ def _explain(kind: str, message: str, location: list[str]) -> str:
         return message
     section = {
         "compaction": CompactionSettings,
+        "local": LocalSettings,
         "permissions": PermissionSettings,
         "models": ModelSettings,
     }.get(location[0], Settings)

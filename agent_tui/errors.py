@@ -26,6 +26,10 @@ class ConfigError(AgentTuiError):
     """A setting cannot be used; names file, line and key."""
 
 
+class ModelFileError(AgentTuiError):
+    """A model file cannot be fetched, read or used."""
+
+
 class SessionError(AgentTuiError):
     """A session file cannot be opened, read or written."""
 

@@ -27,6 +27,11 @@ def user_cache_dir() -> Path:
     return Path(override) if override else Path(platformdirs.user_cache_dir(_APP))
 
 
+def models_dir() -> Path:
+    """Folder of the models that were pulled, and of what is known of those that were added."""
+    return user_data_dir() / "models"
+
+
 def log_file() -> Path:
     """The program's own log; never holds keys or conversation text.
 

@@ -4,7 +4,7 @@ import hashlib
 import importlib.util
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
@@ -34,6 +34,9 @@ IMAGE_TOKENS = 1_600
 """Upper end of what Anthropic and OpenAI charge for one image of usual size."""
 
 _ENCODING = "o200k_base"
+_VOCABULARY_FILE = "fb374d419588a4632f3f557e76b4b70aebbca790"
+"""The encoding in tiktoken's cache: the SHA-1 of the address it is fetched from."""
+
 _SLICE_CHARS = 16_000
 """tiktoken's time grows faster than its input on text without spaces; slices bound it."""
 
@@ -179,13 +182,27 @@ class TokenRatios:
         self._ratios[model] = mixed
 
 
+def vocabulary_file(environ: Mapping[str, str]) -> Path | None:
+    """The vocabulary's file on this disk; None where counting would fetch it from the network."""
+    chosen = environ.get("TIKTOKEN_CACHE_DIR")
+    folder = _bundled_vocabularies() if chosen is None else Path(chosen or os.devnull)
+    file = folder / _VOCABULARY_FILE if folder is not None else None
+    return file if file is not None and file.is_file() else None
+
+
 def _use_bundled_vocabulary() -> None:
     """Point tiktoken at the vocabulary files inside litellm's wheel, if nothing else is set."""
     if "TIKTOKEN_CACHE_DIR" in os.environ:
         return
+    folder = _bundled_vocabularies()
+    if folder is not None:
+        os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
+
+
+def _bundled_vocabularies() -> Path | None:
     found = importlib.util.find_spec("litellm")
     for folder in found.submodule_search_locations or () if found else ():
         vocabularies = Path(folder) / "litellm_core_utils" / "tokenizers"
         if vocabularies.is_dir():
-            os.environ["TIKTOKEN_CACHE_DIR"] = str(vocabularies)
-            return
+            return vocabularies
+    return None

@@ -2,7 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.config import CompactionSettings, LoadedSettings, Settings, load_settings
+from agent_tui.config import (
+    CompactionSettings,
+    LoadedSettings,
+    Settings,
+    load_settings,
+    setting_variables,
+)
 
 
 def load(tmp_path: Path, text: str = "", **environ: str) -> LoadedSettings:
@@ -133,3 +139,11 @@ def test_a_wrong_variable_is_reported_without_a_line(tmp_path: Path):
 )
 def test_what_stays_after_a_compaction_depends_on_the_window(window: int, setting: int, kept: int):
     assert CompactionSettings(keep_recent_tokens=setting).keep_recent(window) == kept
+
+
+def test_every_variable_that_is_named_sets_its_setting(tmp_path: Path):
+    names = setting_variables()
+    assert names["AGENT_TUI_COMPACTION__AUTO"] == "compaction.auto"
+    for variable, setting in names.items():
+        (problem,) = load(tmp_path, **{variable: "\0"}).problems or (None,)
+        assert problem is None or problem.key == setting

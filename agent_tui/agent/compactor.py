@@ -36,7 +36,11 @@ class Compactor:
         """Whether an automatic compaction should run before the next request."""
         conversation = self._conversation
         return should_compact(
-            usage, conversation.settings, conversation.output_reserve, conversation.breaker
+            usage,
+            conversation.settings,
+            conversation.output_reserve,
+            conversation.breaker,
+            conversation.left_by_compaction,
         )
 
     async def make_room(self, reason: CompactionReason, emit: Emit) -> bool:
@@ -44,6 +48,7 @@ class Compactor:
         conversation = self._conversation
         result = await self._summarise(reason, "", emit)
         if result is None:
+            conversation.left_by_compaction = conversation.usage.used
             was_open = conversation.breaker.is_open
             conversation.breaker = conversation.breaker.after_failure()
             if conversation.breaker.is_open and not was_open:
@@ -51,6 +56,7 @@ class Compactor:
             return False
         entry = conversation.log.append(result.entry(reason))
         conversation.breaker = conversation.breaker.after_success()
+        conversation.left_by_compaction = result.tokens_after
         emit(_finished(entry.id, reason, result))
         emit(conversation.use_window(result.tokens_after))
         if result.usage is not None:
@@ -87,11 +93,12 @@ class Compactor:
         for event in await conversation.refresh_usage():
             emit(event)
         emit(CompactionStarted(reason, focus, conversation.usage.used))
+        ratio = conversation.ratios.ratio(conversation.model.name)
         request = CompactionRequest(
             path=conversation.log.path_entries(),
             previous=conversation.log.header.compaction,
             model=conversation.model,
-            window=conversation.model_info.window,
+            window=round(conversation.model_info.window / ratio),
             cwd=conversation.cwd,
             tokens_before=conversation.usage.used,
             overhead_tokens=await asyncio.to_thread(conversation.overhead_tokens),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_FILE_CHARS = 40_000
-"""About 10,000 tokens: more than any real file of this kind, less than a small window."""
+"""About 10,000 tokens: more than any real file of this kind. Small windows get less of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,21 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_tui.compaction.policy import Breaker, ContextLevel, context_level, output_reserve_tokens
+from agent_tui.agent.fitting import FittedPrompt
+from agent_tui.compaction.policy import (
+    Breaker,
+    ContextLevel,
+    context_level,
+    output_reserve_tokens,
+    reply_cap_tokens,
+)
 from agent_tui.compaction.usage import learn_ratio, measure_context
 from agent_tui.config import CompactionSettings
-from agent_tui.events import AgentEvent, ContextChanged, ContextWarning, TotalsChanged
+from agent_tui.events import AgentEvent, ContextChanged, ContextWarning, Notice, TotalsChanged
 from agent_tui.messages import (
     AssistantMessage,
     Message,
@@ -16,6 +24,7 @@ from agent_tui.messages import (
     Todo,
     ToolSpec,
     Usage,
+    UserMessage,
 )
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
 from agent_tui.sessions.context import Context, build_context, wrap_summary
@@ -23,6 +32,7 @@ from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
 from agent_tui.tools.base import FileMemory
+from agent_tui.tools.limits import OutputLimits, output_limits
 
 
 @dataclass(slots=True)
@@ -40,15 +50,17 @@ class Inbox:
 
 @dataclass(slots=True)
 class Conversation:
-    """What turns and compactions work on. Only the runtime and its turns change it."""
+    """What turns and compactions work on. Only the runtime and its turns change it.
+
+    `fit` gives the prompt for a window; it is asked again only when another window is known.
+    """
 
     log: SessionLog
     cwd: Path
     model: ModelRef
     model_info: ModelInfo
     thinking: ThinkingLevel
-    system_prompt: str
-    tools: tuple[ToolSpec, ...]
+    fit: Callable[[int], FittedPrompt]
     counter: TokenCounter
     ratios: TokenRatios
     settings: CompactionSettings
@@ -59,9 +71,14 @@ class Conversation:
     totals: TotalsChanged = field(default_factory=lambda: TotalsChanged(0, 0, 0.0))
     warned_level: ContextLevel = "normal"
     breaker: Breaker = field(default_factory=Breaker)
+    left_by_compaction: int = 0
+    """Tokens in use after the last automatic compaction, or after one that failed."""
     has_unlearned_reply: bool = False
     tool_call_ids: set[str] = field(default_factory=set[str])
     """Ids of all calls so far, which a new call must not use again."""
+    fitted: FittedPrompt | None = None
+    told_note: str = ""
+    """What the person was last told of the prompt."""
     replayed: tuple[tuple[Entry, ...], Context] | None = None
     """The newest replay and the path it is of; a long session takes 50 ms and more to replay."""
 
@@ -69,6 +86,28 @@ class Conversation:
     def output_reserve(self) -> int:
         """Tokens kept free for the reply."""
         return output_reserve_tokens(self.model_info.window, self.model_info.max_output)
+
+    @property
+    def prompt(self) -> FittedPrompt:
+        """System prompt and tools as they fit the present window; can be slow the first time."""
+        window = self.model_info.window
+        if self.fitted is None or self.fitted.window != window:
+            self.fitted = self.fit(window)
+        return self.fitted
+
+    @property
+    def system_prompt(self) -> str:
+        """The system prompt of the next request, without a summary."""
+        return self.prompt.system
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools that the next request offers."""
+        return self.prompt.tools
+
+    def output_limits(self, calls: int = 1) -> OutputLimits:
+        """How much output each of the `calls` of one reply may bring into the context."""
+        return output_limits(self.model_info.window, calls)
 
     def context(self) -> Context:
         """What the model sees now."""
@@ -82,6 +121,7 @@ class Conversation:
             system="\n\n".join([self.system_prompt, *self._system_summary(context)]),
             messages=tuple(item.message for item in context.messages),
             tools=self.tools,
+            max_output_tokens=reply_cap_tokens(self.model_info, self.usage.used),
             thinking=self.thinking,
         )
 
@@ -103,6 +143,10 @@ class Conversation:
         """Count again, off the event loop, and say what changed."""
         usage = await asyncio.to_thread(self._measure, self.log.path_entries())
         events: list[AgentEvent] = []
+        prompt = self.prompt
+        if prompt.note and prompt.note != self.told_note:
+            events.append(Notice("warning" if prompt.is_too_small else "info", prompt.note))
+        self.told_note = prompt.note
         if usage != self.usage:
             self.usage = usage
             events.append(ContextChanged(usage))
@@ -113,6 +157,36 @@ class Conversation:
             if level != "normal" and rose:
                 events.append(ContextWarning(usage, level))
         return tuple(events)
+
+    @property
+    def is_overfull(self) -> bool:
+        """Whether the next request is known not to fit; a window that is a guess proves nothing."""
+        return self._is_window_known and self.usage.used > self.usage.window
+
+    def surely_holds(self, message: UserMessage) -> bool:
+        """Whether `message` fits without counting: a token is at least one byte."""
+        if not self._is_window_known:
+            return True
+        size_bytes = len(message.text.encode("utf-8", "surrogatepass"))
+        return not message.images and size_bytes <= self.model_info.window // 4
+
+    def too_large(self, message: UserMessage) -> str:
+        """Why the window could not hold `message` even alone; empty where it can. Counts."""
+        ratio = self.ratios.ratio(self.model.name)
+        window, reply_cap = self.model_info.window, reply_cap_tokens(self.model_info) or 0
+        size = round(self.counter.count_message(message) * ratio)
+        room = window - reply_cap - round(self.overhead_tokens() * ratio)
+        if size <= room:
+            return ""
+        return (
+            f"This message is about {size:,} tokens; this model's window of {window:,} tokens has "
+            f"room for about {max(room, 0):,}. Shorten it, put long text into a file that the "
+            "model can read in parts, or choose a model with a larger window with /model."
+        )
+
+    @property
+    def _is_window_known(self) -> bool:
+        return self.model_info.window > 0 and self.model_info.source != "guess"
 
     def overhead_tokens(self) -> int:
         """Estimate of the system prompt and the tool schemas; slow the first time."""

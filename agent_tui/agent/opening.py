@@ -1,12 +1,13 @@
 """Beginning a conversation, and turning a session file into one that can go on."""
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.conversation import Conversation, add_totals
+from agent_tui.agent.fitting import PromptParts, fit_prompt
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.system_prompt import build_system_prompt
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, Usage
 from agent_tui.providers.base import ModelRef, is_loopback, model_name
@@ -50,14 +51,20 @@ def converse(
     context_files: Sequence[ContextFile],
 ) -> Conversation:
     """The conversation that `log` holds, ready for its next turn."""
+    parts = PromptParts(
+        cwd=cwd,
+        day=date.today(),
+        specs=services.toolbox.specs,
+        short_specs=services.toolbox.short_specs,
+        context_files=tuple(context_files),
+    )
     conversation = Conversation(
         log=log,
         cwd=cwd,
         model=model,
         model_info=services.model_info(model),
         thinking=thinking,
-        system_prompt=build_system_prompt(cwd, context_files),
-        tools=services.toolbox.specs,
+        fit=lambda window: fit_prompt(parts, window, services.counter),
         counter=services.counter,
         ratios=services.ratios,
         settings=services.settings.compaction,

@@ -11,8 +11,6 @@ from agent_tui.events import BashFinished, BashStarted, ToolOutputDelta
 from agent_tui.messages import BashExecutionMessage, ToolDetails
 from agent_tui.tools.base import ToolContext
 
-_KEPT_WHEN_CANCELLED_CHARS = 50_000
-
 
 async def run_person_command(
     conversation: Conversation,
@@ -24,6 +22,7 @@ async def run_person_command(
     """Run `command` with the bash tool and record it; cancelling records what came so far."""
     call_id = uuid.uuid4().hex
     pieces: list[str] = []
+    limits = conversation.output_limits()
 
     def take_output(text: str) -> None:
         pieces.append(text)
@@ -50,6 +49,7 @@ async def run_person_command(
         environ=services.environ,
         todos=conversation.todos,
         default_timeout_s=services.bash_timeout_s,
+        limits=limits,
     )
     emit(BashStarted(call_id, command))
     try:
@@ -58,7 +58,7 @@ async def run_person_command(
     except ToolError as error:
         record(str(error), ToolDetails())
     except asyncio.CancelledError:
-        record("".join(pieces)[-_KEPT_WHEN_CANCELLED_CHARS:], ToolDetails(), cancelled=True)
+        record("".join(pieces)[-limits.max_bytes :], ToolDetails(), cancelled=True)
         raise
     else:
         record(output.for_model, output.for_person)

@@ -12,6 +12,7 @@ from agent_tui.agent.compactor import Compactor
 from agent_tui.agent.context_files import ContextFile, load_context_files
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
+from agent_tui.agent.model_choice import choose_model, choose_thinking, learn_model
 from agent_tui.agent.opening import (
     converse,
     last_model_name,
@@ -40,11 +41,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ImageContent, ThinkingLevel, Todo
 from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.sessions.entries import (
-    Entry,
-    SessionInfoEntry,
-    ThinkingLevelChangeEntry,
-)
+from agent_tui.sessions.entries import Entry, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import ContextUsage
@@ -248,30 +245,11 @@ class AgentRuntime:
 
     def set_model(self, model: ModelRef) -> tuple[AgentEvent, ...]:
         """Use `model` from the next request on."""
-        conversation = self._conversation
-        is_begun = bool(conversation.log.entries)
-        if model != conversation.model:
-            if is_begun:
-                conversation.log.append(model_change(model))
-            conversation.model = model
-            conversation.model_info = self._services.model_info(model)
-            if not is_begun:
-                self._restart_empty_log()
-        conversation.breaker = conversation.breaker.after_success()
-        changed = ModelChanged(model.name, conversation.model_info.window)
-        return (changed, conversation.use_window(conversation.usage.used))
+        return choose_model(self._conversation, model, self._services)
 
     def set_thinking(self, level: ThinkingLevel) -> tuple[AgentEvent, ...]:
         """Ask the model to think more or less from the next request on."""
-        conversation = self._conversation
-        is_begun = bool(conversation.log.entries)
-        if level != conversation.thinking:
-            if is_begun:
-                conversation.log.append(ThinkingLevelChangeEntry(thinking_level=level))
-            conversation.thinking = level
-            if not is_begun:
-                self._restart_empty_log()
-        return (Notice("info", f"Thinking: {level}"),)
+        return choose_thinking(self._conversation, level, self._services)
 
     def set_permission_mode(self, mode: PermissionMode) -> None:
         """Change what needs approval, from the next call on."""
@@ -285,12 +263,8 @@ class AgentRuntime:
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
         """Count again, off the event loop, once the model's own server told its window."""
         conversation = self._conversation
-        known = await self._services.learn_model(conversation.model)
-        changed: tuple[AgentEvent, ...] = ()
-        if known != conversation.model_info:
-            conversation.model_info = known
-            changed = (ModelChanged(conversation.model.name, known.window),)
-        return (*changed, *await conversation.refresh_usage())
+        learned = await learn_model(conversation, self._services)
+        return (*learned, *await conversation.refresh_usage())
 
     # Sessions
 
@@ -374,20 +348,13 @@ class AgentRuntime:
         )
         if reason == "compacted":
             after.inbox, after.files, after.todos = before.inbox, before.files, before.todos
+        after.told_note = before.told_note
         before.log.close()
         return (
             self._session_changed(reason),
             ModelChanged(model.name, after.model_info.window),
             after.totals,
             TodosChanged(self.todos),
-        )
-
-    def _restart_empty_log(self) -> None:
-        """Put the new model or thinking level into the header of a log nothing is in yet."""
-        conversation = self._conversation
-        conversation.log.close()
-        conversation.log = new_log(
-            self._services, conversation.cwd, conversation.model, conversation.thinking
         )
 
     def _session_changed(self, reason: SessionChangeReason) -> SessionChanged:

@@ -10,6 +10,7 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.approval import Approvals
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
+from agent_tui.agent.repetition import Repetition
 from agent_tui.errors import ConfigError, ToolError
 from agent_tui.events import (
     ApprovalRequest,
@@ -23,6 +24,8 @@ from agent_tui.events import (
 )
 from agent_tui.messages import TextContent, ToolCall, ToolResultMessage
 from agent_tui.tools.base import Intent, PreparedCall, Toolbox, ToolContext, ToolOutput
+from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.shorten import keep_head
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
 _NOT_RUN = "Not run: the user interrupted before this call."
@@ -57,6 +60,12 @@ class ToolRunner:
         self._conversation = conversation
         self._services = services
         self._emit = emit
+        self._repetition = Repetition()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the same call has been made in vain so often that going on is no use."""
+        return self._repetition.is_stuck
 
     def broken_calls(self, calls: Sequence[ToolCall], known: dict[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: `known` faults and failed validation."""
@@ -71,6 +80,7 @@ class ToolRunner:
 
     def refuse_all(self, calls: Sequence[ToolCall], broken: dict[str, str]) -> None:
         """Answer every call with an error, because one of them cannot be run as written."""
+        limits = self._conversation.output_limits(len(calls))
         for call in calls:
             self._announce(call)
             why = broken.get(call.id)
@@ -80,7 +90,7 @@ class ToolRunner:
                 else "This call was not run, because another call of the same reply is broken. "
                 "Repeat it together with the mended one."
             )
-            self._record(call, ToolOutput(text, is_error=True))
+            self._record(call, _failure(text, limits))
 
     def abandon(self, calls: Sequence[ToolCall]) -> None:
         """Answer calls that were never begun with an error."""
@@ -93,7 +103,7 @@ class ToolRunner:
         """
         for position, call in enumerate(calls):
             try:
-                output = await self._run(call)
+                output = await self._run(call, len(calls))
             except asyncio.CancelledError:
                 self._record(call, ToolOutput(_INTERRUPTED, is_error=True))
                 self._skip(calls[position + 1 :], _NOT_RUN)
@@ -110,13 +120,13 @@ class ToolRunner:
             self._announce(call)
             self._record(call, ToolOutput(why, is_error=True))
 
-    async def _run(self, call: ToolCall) -> ToolOutput:
-        context = self._context(call)
+    async def _run(self, call: ToolCall, calls_in_reply: int) -> ToolOutput:
+        context = self._context(call, calls_in_reply)
         try:
             prepared = await self._prepare(call, context)
         except ToolError as error:
             self._announce(call)
-            return ToolOutput(str(error), is_error=True)
+            return _failure(str(error), context.limits)
         except asyncio.CancelledError:
             self._announce(call)
             raise
@@ -125,7 +135,7 @@ class ToolRunner:
             refusal = await self._permit(call, prepared.intent, context)
             return refusal or await prepared.run()
         except ToolError as error:
-            return ToolOutput(str(error), is_error=True)
+            return _failure(str(error), context.limits)
 
     def _announce(self, call: ToolCall, title: str = "") -> None:
         self._emit(ToolStarted(call.id, call.name, call.arguments, title or call.name))
@@ -185,7 +195,7 @@ class ToolRunner:
         finally:
             self._emit(ApprovalResolved(request.id, allowed))
 
-    def _context(self, call: ToolCall) -> ToolContext:
+    def _context(self, call: ToolCall, calls_in_reply: int) -> ToolContext:
         conversation = self._conversation
         return ToolContext(
             cwd=conversation.cwd,
@@ -195,9 +205,11 @@ class ToolRunner:
             environ=self._services.environ,
             todos=conversation.todos,
             default_timeout_s=self._services.bash_timeout_s,
+            limits=conversation.output_limits(calls_in_reply),
         )
 
     def _record(self, call: ToolCall, output: ToolOutput) -> None:
+        output = self._repetition.noticed(call, output)
         details = output.for_person.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         message = ToolResultMessage(
             tool_call_id=call.id,
@@ -210,3 +222,9 @@ class ToolRunner:
         self._emit(ToolFinished(entry.id, call.id, message))
         if output.for_person.todos is not None:
             self._emit(TodosChanged(output.for_person.todos))
+
+
+def _failure(text: str, limits: OutputLimits) -> ToolOutput:
+    """An error for the model; some repeat what they were given, which can be long."""
+    kept = keep_head(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
+    return ToolOutput(f"{kept.text} [...]" if kept.is_cut else text, is_error=True)

@@ -38,6 +38,10 @@ from agent_tui.providers.retry import MAX_RETRIES, Sleep, retry_delay_s
 from agent_tui.tokens import ContextUsage
 
 _EMPTY = "The model sent an empty reply twice."
+_STUCK = (
+    "Stopped: the model keeps making the same call with the same result. Tell it what to do "
+    "instead, or choose another model with /model."
+)
 _FILTERED = "The provider's content filter stopped this reply."
 
 
@@ -112,7 +116,9 @@ class Turn:
     async def _run(self, text: str | None, images: tuple[ImageContent, ...]) -> TurnFinished:
         try:
             if text is not None:
-                self._add_user_message(text, images)
+                message = _user_message(text, images)
+                await self._refuse_too_large(message)
+                self._add_user_message(message)
             self._emit(TurnStarted())
             await self._rounds()
         except SessionError as error:
@@ -122,13 +128,18 @@ class Turn:
             return end.event
 
     async def _rounds(self) -> NoReturn:
+        was_call_cut = False
         while True:
             self._deliver_inbox()
             await self._make_room_if_due()
             reply = await self._reply_once_more_if_empty()
+            is_cut = reply.message.stop_reason == "length"
             if reply.message.tool_calls:
                 await self._answer_calls(reply)
-            elif reply.message.stop_reason == "length":
+                if is_cut and was_call_cut:  # a third try would be cut as well
+                    raise _TurnEnded(TurnFinished("length", can_continue=True))
+                was_call_cut = is_cut
+            elif is_cut:
                 raise _TurnEnded(TurnFinished("length", can_continue=True))
             elif not self._conversation.inbox.texts:
                 raise _TurnEnded(TurnFinished("done"))
@@ -146,27 +157,42 @@ class Turn:
             self._tools.refuse_all(calls, broken)
         elif not await self._tools.run_all(calls):
             raise _TurnEnded(TurnFinished("aborted", can_continue=True))
+        if self._tools.is_stuck:
+            raise _TurnEnded(TurnFinished("error", _STUCK, can_continue=True))
 
-    def _add_user_message(self, text: str, images: tuple[ImageContent, ...] = ()) -> None:
-        content: str | tuple[UserContent, ...] = text
-        if images:
-            content = (TextContent(text=text), *images)
-        entry = self._conversation.append(UserMessage(content=content))
-        self._emit(UserMessageAdded(entry.id, text, len(images)))
+    async def _refuse_too_large(self, message: UserMessage) -> None:
+        """End the turn before `message` is recorded if the window cannot hold it."""
+        if self._conversation.surely_holds(message):
+            return
+        problem = await asyncio.to_thread(self._conversation.too_large, message)
+        if problem:
+            raise _TurnEnded(TurnFinished("error", problem))
+
+    def _add_user_message(self, message: UserMessage) -> None:
+        entry = self._conversation.append(message)
+        self._emit(UserMessageAdded(entry.id, message.text, len(message.images)))
 
     def _deliver_inbox(self) -> None:
         texts = self._conversation.inbox.take_all()
         for text in texts:
-            self._add_user_message(text)
+            self._add_user_message(_user_message(text))
         if texts:
             self._emit(QueueChanged(()))
 
     async def _make_room_if_due(self) -> None:
+        """Compact where that is due, also where it is switched off but nothing fits any more.
+
+        What is known not to fit is not sent: some servers would cut it without a word.
+        """
         await self._say_usage()
-        if self._compactor.is_due(self._conversation.usage) and await self._compactor.make_room(
-            "threshold", self._emit
-        ):
+        conversation = self._conversation
+        is_due = self._compactor.is_due(conversation.usage)
+        if not is_due and not conversation.is_overfull:
+            return
+        if await self._compactor.make_room("threshold" if is_due else "overflow", self._emit):
             await self._say_usage()
+        if conversation.is_overfull:
+            raise _TurnEnded(TurnFinished("error", _overfull(conversation.usage)))
 
     async def _say_usage(self) -> None:
         for event in await self._conversation.refresh_usage():
@@ -270,6 +296,21 @@ class Turn:
                 self._emit(ToolCallDelta(name, size))
             case _:
                 pass
+
+
+def _user_message(text: str, images: tuple[ImageContent, ...] = ()) -> UserMessage:
+    content: str | tuple[UserContent, ...] = text
+    if images:
+        content = (TextContent(text=text), *images)
+    return UserMessage(content=content)
+
+
+def _overfull(usage: ContextUsage) -> str:
+    return (
+        f"The conversation is about {usage.used:,} tokens, this model's window {usage.window:,}, "
+        "and it could not be made smaller. Begin a new one with /new, or choose a model with a "
+        "larger window with /model."
+    )
 
 
 def _failed(error: ProviderError) -> _TurnEnded:

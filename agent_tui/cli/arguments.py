@@ -18,12 +18,15 @@ Talk to a model of your choice; it reads, edits and runs things in this folder."
 
 _EPILOG = """\
 subcommands:
-  sessions list|show|export   earlier conversations
-  context FILE                what the model would see of a session file
+  models list|pull|add|remove|path   models at hand, and those on this machine
+  sessions list|show|export          earlier conversations
+  context FILE                       what the model would see of a session file
+  doctor                             what works here, and what to do about the rest
   (agent-tui SUBCOMMAND --help tells more)
 
 examples:
-  agent-tui --demo                      a scripted tour, no key needed
+  agent-tui --local                     a small model on this machine, no key needed
+  agent-tui --demo                      a scripted tour, no model at all
   agent-tui -m anthropic/claude-sonnet-4-5
   agent-tui -m qwen3 --base-url http://127.0.0.1:8080/v1
   agent-tui -c                          go on with the newest session here
@@ -50,6 +53,7 @@ class Arguments:
     cwd: Path | None
     session_dir: str | None
     is_demo: bool
+    is_local: bool
     keeps_session: bool
 
     @property
@@ -60,7 +64,10 @@ class Arguments:
 
 def parse_arguments(argv: Sequence[str]) -> Arguments:
     """Read the command line; prints help or a usage error and exits as argparse does."""
-    values = _parser().parse_args(list(argv))
+    parser = _parser()
+    values = parser.parse_args(list(argv))
+    if values.is_local and (values.model or values.base_url or values.is_demo):
+        parser.error("--local is a choice of model: leave out -m, --base-url and --demo with it")
     return Arguments(
         prompt=" ".join(cast("list[str]", values.prompt)),
         print_prompt=values.print_prompt,
@@ -75,6 +82,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         cwd=values.cwd,
         session_dir=values.session_dir,
         is_demo=values.is_demo,
+        is_local=values.is_local,
         keeps_session=not values.no_session,
     )
 
@@ -129,7 +137,8 @@ def _parser() -> argparse.ArgumentParser:
         "-m",
         "--model",
         metavar="NAME",
-        help="any litellm name, such as openai/gpt-5 or ollama_chat/qwen3",
+        help="any litellm name, such as openai/gpt-5 or ollama_chat/qwen3, "
+        "or local/NAME for a model on this machine",
     )
     model.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
     model.add_argument("--api-key-env", metavar="VAR", help="environment variable with the key")
@@ -137,6 +146,12 @@ def _parser() -> argparse.ArgumentParser:
         "--thinking",
         choices=("off", "low", "medium", "high"),
         help="how much the model thinks before it answers",
+    )
+    model.add_argument(
+        "--local",
+        action="store_true",
+        dest="is_local",
+        help="a model on this machine; the first time it offers to fetch a small one",
     )
     model.add_argument(
         "--demo",

@@ -1,8 +1,8 @@
 """The composition root: from settings to a runtime. Nothing else builds services."""
 
 import os
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+import secrets
+from collections import ChainMap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +17,15 @@ from agent_tui.cli.session_root import session_root
 from agent_tui.compaction.service import CompactionService
 from agent_tui.config import LoadedSettings, PermissionMode, Settings, load_settings
 from agent_tui.errors import ConfigError, UsageError
-from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider
+from agent_tui.local_models.library import ModelLibrary
+from agent_tui.providers.base import ModelRef, Provider
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.demo import DEMO_MODEL, demo_reply, prepare_demo_folder
 from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
+from agent_tui.providers.routed import RoutedProvider
 from agent_tui.providers.scripted import ScriptedProvider
+from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.registry import default_toolbox
@@ -30,42 +34,15 @@ NO_MODEL = ModelRef("")
 """Stands in until the person has chosen a model."""
 
 
-class RoutedProvider:
-    """Sends ``scripted/...`` requests to the scripted provider and all others to the host."""
-
-    def __init__(self, host: ProviderHost, scripted: Provider) -> None:
-        self._host = host
-        self._scripted = scripted
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """See `Provider.stream`."""
-        is_scripted = request.model.provider == "scripted"
-        chosen = self._scripted if is_scripted else self._host
-        async with aclosing(chosen.stream(request)) as chunks:
-            async for chunk in chunks:
-                yield chunk
-
-    async def warm(self) -> None:
-        """See `Provider.warm`."""
-        await self._host.warm()
-
-    def forget_worker(self) -> None:
-        """See `ProviderHost.forget_worker`."""
-        self._host.forget_worker()
-
-    async def aclose(self) -> None:
-        """See `Provider.aclose`."""
-        await self._host.aclose()
-        await self._scripted.aclose()
-
-
 @dataclass(frozen=True, slots=True)
 class Program:
     """Everything a front end needs. `resume` is a session to open first; empty means ask."""
 
     runtime: AgentRuntime
-    provider: RoutedProvider
+    provider: TextToolProvider
+    host: ProviderHost
     catalog: ModelCatalog
+    library: ModelLibrary
     loaded: LoadedSettings
     resume: str | None
     keeps_model: bool
@@ -75,6 +52,16 @@ class Program:
     def has_model(self) -> bool:
         """Whether a model is chosen; without one the person is asked."""
         return self.runtime.model != NO_MODEL
+
+    async def warm(self) -> None:
+        """Get ready for the first request: the provider process, and a model on this machine.
+
+        What such a model will be sent first is read in while the person types: 1,500 tokens
+        take a small machine some seconds.
+        """
+        await self.provider.warm()
+        if self.runtime.model.provider == "local":
+            await self.provider.prefill(self.runtime.conversation.request())
 
 
 def compose(arguments: Arguments, *, is_interactive: bool) -> Program:
@@ -98,19 +85,24 @@ def compose(arguments: Arguments, *, is_interactive: bool) -> Program:
     loaded = load_settings(paths.user_config_dir() / "config.toml", os.environ, flags)
     settings = loaded.settings
     launch_cwd = existing_folder(arguments.cwd or present_folder())
-    catalog = ModelCatalog(settings, os.environ)
+    library = ModelLibrary(paths.models_dir())
+    local_key = secrets.token_urlsafe(24)
+    host = ProviderHost(
+        log_path=paths.log_file(),
+        idle_timeout_s=settings.request_idle_timeout_s,
+        environ=ChainMap({KEY_VARIABLE: local_key}, os.environ),
+    )
+    local = LocalProvider(
+        host, library, settings.local, paths.log_file(), local_key, environ=os.environ
+    )
+    catalog = ModelCatalog(settings, os.environ, library=library, served=local.served)
     store = SessionStore(session_root(settings), settings.durability)
     if arguments.is_demo:
         cwd, model, model_problem = _demo_folder(), DEMO_MODEL, ""
     else:
         cwd, (model, model_problem) = launch_cwd, _first_model(arguments, catalog)
-    provider = RoutedProvider(
-        ProviderHost(
-            log_path=paths.log_file(),
-            idle_timeout_s=settings.request_idle_timeout_s,
-            environ=os.environ,
-        ),
-        ScriptedProvider(demo_reply),
+    provider = TextToolProvider(
+        RoutedProvider(host, local, ScriptedProvider(demo_reply)), catalog.info
     )
     runtime = AgentRuntime(
         _services(arguments, settings, provider, catalog, store, launch_cwd, is_interactive),
@@ -121,10 +113,12 @@ def compose(arguments: Arguments, *, is_interactive: bool) -> Program:
     return Program(
         runtime=runtime,
         provider=provider,
+        host=host,
         catalog=catalog,
+        library=library,
         loaded=loaded,
         resume=_session_to_open(arguments, store, launch_cwd),
-        keeps_model=arguments.model is not None,
+        keeps_model=arguments.model is not None or arguments.is_local,
         notices=(model_problem,) if model_problem else (),
     )
 
@@ -177,7 +171,8 @@ def _first_model(arguments: Arguments, catalog: ModelCatalog) -> tuple[ModelRef,
         UsageError: the model named on the command line does not exist.
     """
     try:
-        return catalog.default_model() or NO_MODEL, ""
+        chosen = catalog.default_local() if arguments.is_local else catalog.default_model()
+        return chosen or NO_MODEL, ""
     except ConfigError as error:
         if arguments.model is not None:
             raise UsageError(error.message, error.hint) from error

@@ -62,7 +62,21 @@ def _run_context(argv: Sequence[str]) -> int:
     return run_command(argv)
 
 
+def _run_models(argv: Sequence[str]) -> int:
+    from agent_tui.cli.models_command import run_command
+
+    return run_command(argv)
+
+
+def _run_doctor(argv: Sequence[str]) -> int:
+    from agent_tui.cli.doctor_command import run_command
+
+    return run_command(argv)
+
+
 _SUBCOMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "sessions": _run_sessions,
     "context": _run_context,
+    "models": _run_models,
+    "doctor": _run_doctor,
 }

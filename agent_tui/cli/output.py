@@ -1,6 +1,9 @@
 """Printing what may hold any character, whatever the locale says."""
 
+import json
 import sys
+
+from pydantic import JsonValue
 
 
 def write_text(text: str) -> None:
@@ -8,3 +11,8 @@ def write_text(text: str) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
     sys.stdout.buffer.flush()
+
+
+def write_json(value: JsonValue) -> None:
+    """Write `value` to standard output as indented JSON."""
+    write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n")

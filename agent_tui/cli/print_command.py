@@ -4,12 +4,15 @@ import asyncio
 import signal
 import sys
 
+from agent_tui import paths
 from agent_tui.agent.mentions import attach_mentions
 from agent_tui.cli.arguments import Arguments
+from agent_tui.cli.built_in_model import have_a_local_model
 from agent_tui.cli.compose import Program, compose
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
 from agent_tui.headless.printer import ExitCode, print_turn
+from agent_tui.local_models.library import ModelLibrary
 from agent_tui.text import strip_control_characters
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -18,7 +21,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NO_MODEL = "No model is chosen and no provider key was found."
 _NO_MODEL_HINT = (
     "Name one with -m (and --base-url for your own server), set a key such as "
-    "ANTHROPIC_API_KEY, or try agent-tui --demo."
+    "ANTHROPIC_API_KEY, or take the small one for this machine with --local."
 )
 
 
@@ -27,8 +30,11 @@ def run_print(arguments: Arguments) -> int:
 
     Raises:
         UsageError: no prompt, no model, or a session that does not exist.
+        ModelFileError: the model for ``--local`` could not be fetched.
     """
     prompt = _whole_prompt(arguments)  # not on the event loop, where Ctrl+C cannot end a read
+    if arguments.is_local and not have_a_local_model(ModelLibrary(paths.models_dir())):
+        return ExitCode.INTERRUPTED
     return asyncio.run(_run(arguments, prompt))
 
 
@@ -45,7 +51,10 @@ async def _run(arguments: Arguments, prompt: str) -> int:
         if not program.has_model:
             raise UsageError(_NO_MODEL, _NO_MODEL_HINT)
         await program.runtime.refresh_usage()
-        text = await asyncio.to_thread(attach_mentions, prompt, program.runtime.cwd)
+        runtime = program.runtime
+        text = await asyncio.to_thread(
+            attach_mentions, prompt, runtime.cwd, runtime.model_info.window
+        )
         return await _print_until_signal(program, text, arguments)
     finally:
         await program.runtime.aclose()

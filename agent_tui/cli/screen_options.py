@@ -4,6 +4,7 @@ import os
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
+from agent_tui.cli.built_in_model import BuiltInModel
 from agent_tui.cli.compose import Program, compose
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
@@ -41,7 +42,7 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
         runtime=runtime,
         models=program.catalog,
         keeps_model=program.keeps_model,
-        warm=_nothing if arguments.is_demo else program.provider.warm,
+        warm=_nothing if arguments.is_demo else program.warm,
         close=program.provider.aclose,
         settings=program.loaded.settings,
         problems=program.loaded.problems,
@@ -50,6 +51,8 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
         resume=program.resume or "",
         opens_picker=program.resume == "",
         first_run=None if program.has_model or program.resume else _first_run(program),
+        local=BuiltInModel(program.library),
+        pull_first=arguments.is_local and not program.has_model,
         history_file=paths.project_dir(runtime.cwd) / "history.jsonl",
         welcome=_DEMO_WELCOME if arguments.is_demo else "",
         is_demo=arguments.is_demo,
@@ -63,6 +66,6 @@ async def _nothing() -> None:
 def _first_run(program: Program) -> FirstRun:
     def keep_key(name: str, key: str) -> None:
         os.environ[name] = key
-        program.provider.forget_worker()
+        program.host.forget_worker()
 
     return FirstRun(_KEY_CHOICES, keep_key)

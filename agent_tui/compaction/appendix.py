@@ -13,6 +13,7 @@ MAX_FILE_CHARS = 6_000
 MAX_PIN_CHARS = 8_000
 MAX_ERROR_CHARS = 3_000
 MAX_REQUEST_CHARS = 6_000
+_LEAST_CHARS = 600
 
 _TAGS = (
     "current-request",
@@ -30,16 +31,20 @@ def appendix(ledger: Ledger, *, request: str, window: int) -> str:
     Args:
         ledger: Pinned constraints, open errors and file lists.
         request: The person's newest message if it does not stay itself; or empty.
-        window: Context window in tokens. A small one gets smaller blocks: a block is never
-            more characters than a quarter of the window's tokens (about a sixteenth of it).
+        window: Context window in tokens. All blocks together are never more characters than
+            a third of its tokens (about a twelfth of it). Each takes at most half of what is left,
+            in the order of their worth: rules, request, errors, changed files, read files.
     """
-    room = max(window // 4, 400)
+    room = _Room(max(window // 3, _LEAST_CHARS))
+    pins = bounded_pins(ledger.pinned, room.share(MAX_PIN_CHARS))
+    room.take(pins)
+    request = shorten_middle(request.strip(), room.share(MAX_REQUEST_CHARS))
+    room.take([request])
+    errors = _that_fit(ledger.errors, room.share(MAX_ERROR_CHARS))
+    room.take(errors)
     read, modified = capped_lists(
-        FileOperations(ledger.read_files, ledger.modified_files), min(MAX_FILE_CHARS, room)
+        FileOperations(ledger.read_files, ledger.modified_files), min(MAX_FILE_CHARS, room.chars)
     )
-    request = shorten_middle(request.strip(), min(MAX_REQUEST_CHARS, room))
-    pins = bounded_pins(ledger.pinned, min(MAX_PIN_CHARS, room))
-    errors = _that_fit(ledger.errors, min(MAX_ERROR_CHARS, room))
     blocks = (
         ("current-request", [request] if request else []),
         ("pinned-constraints", [f"- {pin}" for pin in reversed(pins)]),
@@ -48,6 +53,20 @@ def appendix(ledger: Ledger, *, request: str, window: int) -> str:
         ("modified-files", modified),
     )
     return "\n\n".join(_block(tag, lines) for tag, lines in blocks if lines)
+
+
+class _Room:
+    """Characters that are left for blocks."""
+
+    def __init__(self, chars: int) -> None:
+        self.chars = chars
+
+    def share(self, most: int) -> int:
+        """What the next block may take: half of what is left, and at most `most`."""
+        return min(most, self.chars // 2)
+
+    def take(self, texts: Sequence[str]) -> None:
+        self.chars -= sum(len(text) + 3 for text in texts)
 
 
 def strip_appendix(summary: str) -> str:

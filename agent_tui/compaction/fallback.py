@@ -1,7 +1,8 @@
-"""A summary without a model: the ledger written out in the form of the template."""
+"""What the ledger says in the form of the template: a whole summary, or what one lacks."""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from agent_tui.compaction.shorten import one_line, shorten_middle
 from agent_tui.compaction.templates import NOTHING, Section, Slot, Template
@@ -15,35 +16,48 @@ _REPLY_CHARS = 1_200
 _SHORTEST_REQUEST = 10
 """Shorter messages ("ok", "wow") ask for nothing."""
 
+_FEW_WORDS = 5
+"""A goal of fewer words ("Build it.") is right and not enough."""
+
+_LEAST_WORDS = 3
+"""Fewer in another section ("defined", "in progress") fill it without saying anything."""
+
 _GO_ON = "Go on with the newest request"
 _HEADING_MARKS = re.compile(r"^\s*#+\s*", re.MULTILINE)
 _RENEWED: frozenset[Slot] = frozenset({"in_progress", "next_steps"})
 """What says how things stand now: earlier lines give way to new ones."""
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the log says of a conversation, no model needed.
+
+    Args:
+        ledger: Facts of the whole conversation.
+        previous_prose: The summary so far without its appendix; its lines are kept.
+        last_reply: Text of the newest reply that leaves the context.
+    """
+
+    ledger: Ledger
+    previous_prose: str
+    last_reply: str
+
+
 def fallback_summary(
-    ledger: Ledger,
-    *,
-    template: Template,
-    previous_prose: str,
-    last_reply: str,
-    counter: TokenCounter,
-    max_tokens: int,
+    record: Record, *, template: Template, counter: TokenCounter, max_tokens: int
 ) -> str:
     """An extractive summary: what was asked, done, decided and is open, as the log says it.
 
     Args:
-        ledger: Facts of the whole conversation.
+        record: What there is to say.
         template: The form.
-        previous_prose: The summary so far without its appendix; its lines are kept.
-        last_reply: Text of the newest reply that leaves the context.
         counter: Measures the result.
         max_tokens: The result is cut to this by leaving out the oldest lines.
     """
-    facts = _facts(ledger, last_reply)
-    earlier = template.parse(previous_prose)
+    facts = _facts(record.ledger, record.last_reply)
+    earlier = template.parse(record.previous_prose)
     if template.missing_core(earlier):
-        earlier = {"": _HEADING_MARKS.sub("", previous_prose)}
+        earlier = {"": _HEADING_MARKS.sub("", record.previous_prose)}
     facts["context"] = [*_lines(earlier.get("", "")), *facts["context"]]
     bodies = {
         section.heading: _body(section, facts, _lines(earlier.get(section.heading, "")))
@@ -51,6 +65,43 @@ def fallback_summary(
     }
     document = escape_tags(template.render(bodies))
     return fit_to_tokens(document, template=template, counter=counter, max_tokens=max_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedSummary:
+    """A document, and the titles of those sections that say what the log says."""
+
+    text: str
+    from_record: tuple[str, ...]
+
+
+def complete_summary(
+    draft: str, record: Record, *, template: Template, counter: TokenCounter, max_tokens: int
+) -> CompletedSummary:
+    """`draft` with its empty sections, and core ones of a few words, filled from `record`.
+
+    What a model wrote stays, except for a word or two that only fill a section, and stands
+    before what is added to it. The other arguments are those of `fallback_summary`.
+    """
+    written = template.parse(draft)
+    recorded = template.parse(
+        fallback_summary(record, template=template, counter=counter, max_tokens=max_tokens)
+    )
+    bodies: dict[str, str] = {}
+    from_record: list[str] = []
+    for section in template.writable:
+        said = _lines(written.get(section.heading, ""))
+        known = _lines(recorded.get(section.heading, ""))
+        words = len(" ".join(said).split())
+        if words < _LEAST_WORDS and not section.is_core:
+            said = []
+        if known and (not said or (section.is_core and words < _FEW_WORDS)):
+            from_record.append(section.title)
+            said = [*said, *(line for line in known if line not in said)]
+        bodies[section.heading] = "\n".join(said)
+    document = escape_tags(template.render(bodies))
+    fitted = fit_to_tokens(document, template=template, counter=counter, max_tokens=max_tokens)
+    return CompletedSummary(fitted, tuple(from_record))
 
 
 def _facts(ledger: Ledger, last_reply: str) -> dict[Slot, list[str]]:

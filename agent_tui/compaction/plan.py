@@ -29,6 +29,9 @@ _Role: TypeAlias = Literal["user", "assistant", "other", "unseen"]
 _WORTHWHILE = 0.5
 """A cut that takes less of the conversation than this is not worth a summary."""
 
+_TAKEN_TOKENS = 1_024
+"""What the shortest prompt, its tools and a summary take of any window."""
+
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
@@ -81,14 +84,16 @@ def plan_compaction(
         window: Context window in tokens.
 
     Raises:
-        CompactionError: less than one exchange since the last compaction.
+        CompactionError: less than one exchange since the last compaction, and not so large that
+            the window could not hold another.
     """
     live = live_entries(path)
     seen = _seen_by_model(path)
     tokens = [sum(counter.count_message(m.message) for m in seen[entry.id]) for entry in live]
     roles: list[_Role] = [_role(entry, seen) for entry in live]
     summary = previous_summary(path, previous)
-    if "assistant" not in roles or not ("user" in roles or summary):
+    is_exchange = "assistant" in roles and ("user" in roles or summary)
+    if not is_exchange and sum(tokens) <= window // 2:
         raise CompactionError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
@@ -194,7 +199,8 @@ def _choose_cut(
     before = list(accumulate(tokens, initial=0))
     kept = {cut: total - before[cut] for cut in cuts}
     newest_user = max((i for i, role in enumerate(roles) if role == "user"), default=-1)
-    recent = [cut for cut in cuts if kept[cut] <= settings.keep_recent(window)]
+    keep_tokens = min(settings.keep_recent(window), max(window - _TAKEN_TOKENS, 0) // 5)
+    recent = [cut for cut in cuts if kept[cut] <= keep_tokens]
     protected = [
         cut
         for cut in recent[-settings.protected_messages :]
@@ -206,7 +212,7 @@ def _choose_cut(
             cut = _at_turn_start(allowed, roles, kept)
             if total - kept[cut] >= _WORTHWHILE * total:
                 return cut
-    if cuts and kept[cuts[-1]] <= window // 2:
+    if cuts and kept[cuts[-1]] <= (window - _TAKEN_TOKENS // 2) // 2:
         return cuts[-1]
     return len(tokens)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from agent_tui.config import CompactionSettings
+from agent_tui.providers.base import ModelInfo
 from agent_tui.tokens import ContextUsage
 
 ContextLevel: TypeAlias = Literal["normal", "warn", "trigger"]
@@ -13,10 +14,29 @@ MAX_FAILURES_IN_A_ROW = 3
 _LARGEST_RESERVE = 20_000
 """Replies beyond this are rare; a model's whole output limit would waste a third of a window."""
 
+_SMALL_WINDOW = 32_768
+
+_MIN_GAIN = 0.1
+"""A compaction costs a summary and breaks the prompt cache."""
+
 
 def output_reserve_tokens(window: int, max_output: int) -> int:
     """Tokens kept free for the reply: the model's limit, at most a quarter of the window."""
     return max(0, min(max_output, window // 4, _LARGEST_RESERVE))
+
+
+def reply_cap_tokens(info: ModelInfo, used: int = 0) -> int | None:
+    """The limit to send along, so that a reply keeps to its reserve; None leaves it to the service.
+
+    Small windows have no room for more, and models on a server of one's own are often small
+    ones that, once they babble, do not stop by themselves. Some servers refuse a request whose
+    limit goes beyond the window: with more than the rest of it `used` (tokens, as far as known)
+    the reply gets less, though not next to nothing on the strength of an estimate.
+    """
+    if info.window > _SMALL_WINDOW and info.source != "server":
+        return None
+    reserve = output_reserve_tokens(info.window, info.max_output)
+    return max(min(reserve, info.window - used), reserve // 4) or None
 
 
 def usable_window(window: int, output_reserve: int) -> int:
@@ -79,8 +99,22 @@ def should_compact(
     settings: CompactionSettings,
     output_reserve: int,
     breaker: Breaker,
+    left_tokens: int = 0,
 ) -> bool:
-    """Whether automatic compaction is due before the next request."""
+    """Whether automatic compaction is due before the next request.
+
+    Args:
+        usage: How full the window is.
+        settings: ``auto`` and the thresholds.
+        output_reserve: Tokens kept free for the reply.
+        breaker: Of the conversation.
+        left_tokens: What the last compaction left. Where that was much (a small window, a giant
+            turn) the next one waits until a tenth of the window is to be gained or the reserve
+            is reached.
+    """
     if not settings.auto or breaker.is_open:
         return False
-    return context_level(usage, settings, output_reserve) == "trigger"
+    if context_level(usage, settings, output_reserve) != "trigger":
+        return False
+    is_worthwhile = usage.used - left_tokens >= _MIN_GAIN * usage.window
+    return is_worthwhile or usage.used > usable_window(usage.window, output_reserve)

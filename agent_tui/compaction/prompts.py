@@ -25,6 +25,8 @@ class SummaryPrompt:
         max_tokens: Largest size of the document in tokens.
         part: Which part of how many this is.
         splits_turn: The end of the conversation is the beginning of a turn that goes on.
+        as_json: The reply is to be a JSON object with the headings as its keys.
+        is_short: Say the same in fewer words, for a window that has no room for more.
     """
 
     template: Template
@@ -34,6 +36,8 @@ class SummaryPrompt:
     max_tokens: int
     part: tuple[int, int] = (1, 1)
     splits_turn: bool = False
+    as_json: bool = False
+    is_short: bool = False
 
     @property
     def text(self) -> str:
@@ -42,12 +46,14 @@ class SummaryPrompt:
         if self.previous_summary:
             summary = escape_tags(self.previous_summary)
             blocks.append(f"<previous-summary>\n{summary}\n</previous-summary>")
-            blocks.append(_UPDATE)
+            blocks.append(_SHORT_UPDATE if self.is_short else _UPDATE)
         else:
             blocks.append(_FIRST)
         blocks.extend(self._remarks())
-        blocks.append(_RULES.format(max_tokens=self.max_tokens, nothing=NOTHING))
-        blocks.append(self.template.form)
+        form = _AS_JSON if self.as_json else _AS_TEXT
+        rules = _SHORT_RULES if self.is_short else _RULES
+        blocks.append(rules.format(max_tokens=self.max_tokens, form=form.format(nothing=NOTHING)))
+        blocks.append(self.template.keys if self.as_json else self.template.form)
         return "\n\n".join(blocks)
 
     def _remarks(self) -> list[str]:
@@ -86,26 +92,63 @@ Write the notes anew so that they cover both:
 
 _RULES = """\
 Rules:
-- Use the form below with exactly these headings in this order. A section without content says
-  {nothing}.
+- {form}
 - Copy file paths, identifiers, commands, versions, numbers and error messages exactly.
 - Keep the person's rules and corrections in their own words.
 - State facts, not events: "tests in tests/test_a.py pass", not "then the tests were run".
 - Lists of files read and changed are kept elsewhere; name a file where it explains something.
 - At most {max_tokens} tokens. If space is short, shorten finished work first."""
 
+_SHORT_UPDATE = """\
+Write the notes in <previous-summary> anew so that they cover the conversation above too. Move
+finished work to the finished work and renew the next steps."""
 
-def reminder(problem: str, template: Template, max_tokens: int) -> str:
+_SHORT_RULES = """\
+{form}
+Copy paths, names, commands and errors exactly. At most {max_tokens} tokens."""
+
+_AS_TEXT = """\
+Use the form below with exactly these headings in this order. A section without content says
+  {nothing}."""
+
+_AS_JSON = """\
+Reply with one JSON object that has exactly the keys below in this order. Each value is a string,
+  the notes that belong under that heading, with a line for each item; {nothing} without content."""
+
+
+def prompt_words(template: Template) -> str:
+    """Everything a model is told beside the conversation: none of it belongs into a summary."""
+    parts = (
+        SYSTEM_PROMPT,
+        _FIRST,
+        _UPDATE,
+        _SHORT_UPDATE,
+        _RULES,
+        _SHORT_RULES,
+        _AS_TEXT,
+        _AS_JSON,
+    )
+    return "\n".join((*parts, template.form, template.keys))
+
+
+def reminder(problem: str, template: Template, max_tokens: int, *, as_json: bool = False) -> str:
     """Added to the same request after a reply that could not be used.
 
     Args:
         problem: What was wrong with it, as a clause: "it was empty".
         template: The form asked for.
         max_tokens: Largest size of the document in tokens.
+        as_json: The reply is to be a JSON object.
     """
-    headings = ", ".join(f'"{section.heading}"' for section in template.sections)
+    if as_json:
+        kind, parts = "one JSON object", "keys"
+        names = [section.title for section in template.writable]
+    else:
+        kind, parts = "plain text", "headings"
+        names = [section.heading for section in template.sections]
+    listed = ", ".join(f'"{name}"' for name in names)
     return (
-        f"Your last reply could not be used: {problem}. Reply with the notes as plain text and "
-        f"nothing else: no tool call, no remark before or after. All of these headings must be "
-        f"there: {headings}. Stay under {max_tokens} tokens."
+        f"Your last reply could not be used: {problem}. Reply with the notes as {kind} and "
+        f"nothing else: no tool call, no remark before or after. All of these {parts} must be "
+        f"there: {listed}. Stay under {max_tokens} tokens."
     )

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Protocol
 
 from agent_tui.compaction.appendix import appendix, strip_appendix
-from agent_tui.compaction.fallback import fallback_summary
+from agent_tui.compaction.fallback import Record
 from agent_tui.compaction.ledger import build_ledger, known_so_far
 from agent_tui.compaction.plan import CompactionPlan, plan_compaction
+from agent_tui.compaction.prose import Prose, finished_prose
 from agent_tui.compaction.result import CompactionResult, child_entries
+from agent_tui.compaction.subject import Subject, subject_of
 from agent_tui.compaction.summariser import (
     NoSummaryError,
     OnProgress,
@@ -22,11 +24,11 @@ from agent_tui.compaction.summariser import (
 from agent_tui.compaction.templates import Template, template_named
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import AgentTuiError, CompactionError
-from agent_tui.messages import AssistantMessage, UserMessage
+from agent_tui.messages import AssistantMessage, Message, UserMessage
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
 from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.context import wrap_summary
-from agent_tui.sessions.entries import Carryover, Entry, Ledger
+from agent_tui.sessions.entries import Carryover, Entry
 from agent_tui.tokens import TokenCounter
 
 __all__ = [
@@ -90,9 +92,10 @@ class _Prepared:
     """
 
     plan: CompactionPlan
-    ledger: Ledger
+    record: Record
+    subject: Subject
     appendix: str
-    previous_prose: str
+    messages: tuple[Message, ...]
     replaced_tokens: int
     wanted_tokens: int
     max_tokens: int
@@ -133,9 +136,17 @@ class CompactionService:
         """
         on_progress("reading the conversation", 0)
         prepared = await asyncio.to_thread(self._prepare, request)
-        written, note = await self._write(request, prepared, on_progress)
-        prose = written.text if written else await asyncio.to_thread(self._extract, prepared)
-        return self._finish(request, prepared, prose, written, note)
+        written, failures = await self._write(request, prepared, on_progress)
+        prose = await asyncio.to_thread(
+            finished_prose,
+            written,
+            failures,
+            prepared.record,
+            template=self._template,
+            counter=self._counter,
+            max_tokens=prepared.max_tokens,
+        )
+        return self._finish(request, prepared, prose)
 
     def _prepare(self, request: CompactionRequest) -> _Prepared:
         plan = plan_compaction(
@@ -160,13 +171,21 @@ class CompactionService:
             raise CompactionError(
                 "Nothing to compact: the conversation is already smaller than a summary of it."
             )
-        cap = min(self._settings.max_summary_tokens, max(request.window // 8, 200))
+        cap = min(self._settings.max_summary_tokens, max(request.window // 6, 200))
         cap = max(cap - extra_tokens, cap // 2)
+        previous_prose = strip_appendix(plan.previous_summary)
+        messages = tuple(item.message for item in plan.summarised)
         return _Prepared(
             plan=plan,
-            ledger=ledger,
+            record=Record(ledger, previous_prose, _last_reply(messages)),
+            subject=subject_of(
+                messages,
+                previous_prose=previous_prose,
+                ledger=ledger,
+                tokens=plan.summarised_tokens,
+            ),
             appendix=extra,
-            previous_prose=strip_appendix(plan.previous_summary),
+            messages=messages,
             replaced_tokens=replaced,
             wanted_tokens=min(cap, max(room // 2, _LEAST_SUMMARY_TOKENS)),
             max_tokens=min(cap, room),
@@ -174,14 +193,15 @@ class CompactionService:
 
     async def _write(
         self, request: CompactionRequest, prepared: _Prepared, on_progress: OnProgress
-    ) -> tuple[WrittenSummary | None, str]:
-        """A model's summary and a note; without a summary the note says why."""
+    ) -> tuple[WrittenSummary | None, tuple[str, ...]]:
+        """A model's summary, or None, and what went wrong on the way."""
         if self._summariser is None:
-            return None, "Summarised without a model."
+            return None, ()
         models, problems = self._candidates(request.model)
         job = SummaryJob(
-            messages=tuple(item.message for item in prepared.plan.summarised),
-            previous_prose=prepared.previous_prose,
+            messages=prepared.messages,
+            previous_prose=prepared.record.previous_prose,
+            subject=prepared.subject,
             focus=request.focus,
             template=self._template,
             wanted_tokens=prepared.wanted_tokens,
@@ -191,12 +211,8 @@ class CompactionService:
         try:
             written = await self._summariser.summarise(job, models, on_progress)
         except NoSummaryError as error:
-            reasons = "; ".join((*problems, *error.failures))
-            return None, f"Summarised without a model ({reasons})."
-        failures = (*problems, *written.failures)
-        if not failures:
-            return written, ""
-        return written, f"Summarised by {written.model.name} ({'; '.join(failures)})."
+            return None, (*problems, *error.failures)
+        return written, (*problems, *written.failures)
 
     def _candidates(self, model: ModelRef) -> tuple[Sequence[SummaryModel], tuple[str, ...]]:
         """Models to try, in order and without repeats, and what is wrong with the setting."""
@@ -212,31 +228,14 @@ class CompactionService:
         distinct = dict.fromkeys(refs)
         return [SummaryModel(ref, self._models.info(ref)) for ref in distinct], problems
 
-    def _extract(self, prepared: _Prepared) -> str:
-        replies = (
-            item.message.text
-            for item in reversed(prepared.plan.summarised)
-            if isinstance(item.message, AssistantMessage)
-        )
-        return fallback_summary(
-            prepared.ledger,
-            template=self._template,
-            previous_prose=prepared.previous_prose,
-            last_reply=next((text for text in replies if text.strip()), ""),
-            counter=self._counter,
-            max_tokens=prepared.max_tokens,
-        )
-
     def _finish(
         self,
         request: CompactionRequest,
         prepared: _Prepared,
-        prose: str,
-        written: WrittenSummary | None,
-        note: str,
+        prose: Prose,
     ) -> CompactionResult:
-        plan, ledger = prepared.plan, prepared.ledger
-        summary = "\n\n".join(text for text in (prose, prepared.appendix) if text)
+        plan, ledger, written = prepared.plan, prepared.record.ledger, prose.written
+        summary = "\n\n".join(text for text in (prose.text, prepared.appendix) if text)
         kept = request.overhead_tokens + plan.kept_tokens
         estimated_before = kept + prepared.replaced_tokens
         estimated_after = kept + self._summary_tokens(summary)
@@ -257,9 +256,14 @@ class CompactionService:
             summarised_by=written.model.name if written else "",
             is_fallback=written is None,
             usage=written.usage if written else None,
-            note=note,
+            note=prose.note,
             focus=request.focus,
         )
 
     def _summary_tokens(self, summary: str) -> int:
         return self._counter.count_message(UserMessage(content=wrap_summary(summary)))
+
+
+def _last_reply(messages: Sequence[Message]) -> str:
+    texts = (m.text for m in reversed(messages) if isinstance(m, AssistantMessage))
+    return next((text for text in texts if text.strip()), "")

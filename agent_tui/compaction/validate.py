@@ -1,11 +1,22 @@
 """Whether what a model sent can stand for a conversation."""
 
 import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from agent_tui.compaction.templates import NOTHING, Template
+from agent_tui.compaction.prompts import prompt_words
+from agent_tui.compaction.reply_text import plain_text, section_bodies
+from agent_tui.compaction.subject import Subject
+from agent_tui.compaction.templates import Template
 from agent_tui.compaction.transcript_text import escape_tags
+from agent_tui.compaction.weakness import (
+    PromptEcho,
+    copied_sections,
+    loops,
+    says_nothing,
+    without_babble,
+)
 from agent_tui.tokens import TokenCounter
 
 FinishReason: TypeAlias = Literal["stop", "length", "toolUse", "contentFilter"]
@@ -28,50 +39,139 @@ class AcceptedSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedSummary:
-    """Why a reply cannot be used, as a clause for the model and the person: "it was empty".
+class LongSummary:
+    """A document with nothing wrong but its size."""
 
-    `too_long` is the document if nothing but its size is wrong.
+    text: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinSummary:
+    """A document that is true as far as it goes, but does not say all it must.
+
+    Sections that were no use are ``(none)`` in `text`.
     """
+
+    text: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedSummary:
+    """Why a reply cannot be used at all."""
 
     problem: str
-    too_long: str = ""
 
 
-def validate_summary(
-    reply: SummaryReply, *, template: Template, counter: TokenCounter, max_tokens: int
-) -> AcceptedSummary | RefusedSummary:
-    """The document in `reply` in exactly the form of `template`, or what is wrong with it.
+Judgement: TypeAlias = AcceptedSummary | LongSummary | ThinSummary | RefusedSummary
+"""Each `problem` is a clause for the model and the person: "it was empty"."""
 
-    Wrapping (reasoning tags, a code fence, a remark before the first heading) is taken off and
-    headings that are not core are added as ``(none)``. Cut off by length, a tool call, a
-    refusal, a missing core heading or one with nothing below, and too great a size are refused.
+
+class SummaryJudge:
+    """Tells what can stand for a conversation from what cannot.
+
+    Args:
+        template: The form asked for.
+        subject: What the summary has to be about.
+        counter: Measures documents.
+        max_tokens: The size above which a document is too long.
     """
-    if reply.called_tools or reply.finish == "toolUse":
-        return RefusedSummary("it called a tool")
-    if reply.finish == "contentFilter":
-        return RefusedSummary("the provider's content filter stopped it")
-    if reply.finish == "length":
-        return RefusedSummary("it was cut off by the length limit")
-    text = unwrap(reply.text)
-    if not text:
-        return RefusedSummary("it was empty")
-    bodies = {heading: body for heading, body in template.parse(text).items() if heading}
-    core = [section.heading for section in template.sections if section.is_core]
-    missing = template.missing_core(bodies)
-    if missing and not bodies and _REFUSAL.search(text[:400]):
-        return RefusedSummary("it was a refusal")
-    if missing:
-        return RefusedSummary("it lacked " + ", ".join(f'"{heading}"' for heading in missing))
-    if all(_says_nothing(bodies[heading]) for heading in core):
-        return RefusedSummary("it said nothing")
-    document = escape_tags(template.render(bodies))
-    size = counter.count_text(document)
-    if size > max_tokens:
-        problem = f"it was {size} tokens long, and {max_tokens} is the limit"
-        return RefusedSummary(problem, too_long=document)
-    return AcceptedSummary(document)
 
+    def __init__(
+        self, template: Template, subject: Subject, counter: TokenCounter, max_tokens: int
+    ) -> None:
+        self._template = template
+        self._subject = subject
+        self._counter = counter
+        self._max_tokens = max_tokens
+        self._echo = PromptEcho(prompt_words(template))
+
+    def judge(self, reply: SummaryReply) -> Judgement:
+        """The document in `reply` in exactly the form of the template, or what is wrong.
+
+        Wrapping (reasoning tags, a code fence, a remark before the first heading) is taken off
+        and headings that are not core are added as ``(none)``. What the prompt said and what
+        goes round in circles is left out. Refused is what calls a tool, says nothing, or is
+        about something else; thin is what was cut off, lacks a core section or the goal, or is
+        far too short for what it stands for.
+        """
+        if reply.called_tools or reply.finish == "toolUse":
+            return RefusedSummary("it called a tool")
+        if reply.finish == "contentFilter":
+            return RefusedSummary("the provider's content filter stopped it")
+        bodies = section_bodies(reply.text, self._template)
+        if not bodies:
+            return RefusedSummary(self._why_no_sections(reply))
+        if reply.finish == "length":
+            bodies = _without_the_cut(bodies)
+        useful = without_babble({h: self._echo.removed_from(body) for h, body in bodies.items()})
+        problem = self._why_useless(bodies, useful)
+        if problem:
+            return RefusedSummary(problem)
+        return self._rate(reply, bodies, useful)
+
+    def _rate(
+        self, reply: SummaryReply, bodies: Mapping[str, str], useful: Mapping[str, str]
+    ) -> Judgement:
+        document = escape_tags(self._template.render(useful))
+        if reply.finish == "length":
+            return ThinSummary(document, "it was cut off by the length limit")
+        if missing := self._missing(useful):
+            said = {heading for heading in missing if bodies.get(heading)}
+            return ThinSummary(document, _why_missing(missing, said))
+        least_words = self._subject.least_words
+        words = sum(len(body.split()) for body in useful.values() if not says_nothing(body))
+        if words < least_words:
+            return ThinSummary(
+                document, f"it said next to nothing: {words} words for all of that work"
+            )
+        size = self._counter.count_text(document)
+        if size > self._max_tokens:
+            limit = f"it was {size} tokens long, and {self._max_tokens} is the limit"
+            return LongSummary(document, limit)
+        return AcceptedSummary(document)
+
+    def _why_no_sections(self, reply: SummaryReply) -> str:
+        text = plain_text(reply.text)
+        if reply.finish == "length":
+            return "it was cut off by the length limit"
+        if not text:
+            return "it was empty"
+        if _REFUSAL.search(text[:400]):
+            return "it was a refusal"
+        return f"it lacked {_quoted(self._core)}"
+
+    def _why_useless(self, bodies: Mapping[str, str], useful: Mapping[str, str]) -> str:
+        """What is wrong with all of it; empty if some of it is of use."""
+        if loops(_joined(bodies)) or copied_sections(bodies) > _FORGIVEN_COPIES:
+            return "it said the same thing again and again"
+        text = _joined(useful)
+        if not text:
+            written = [body for body in bodies.values() if not says_nothing(body)]
+            return "it only gave the form and its rules back" if written else "it said nothing"
+        if not self._subject.is_met_by(text):
+            return "it was not about this conversation"
+        if invented := self._subject.invented_paths(text):
+            shown = ", ".join(invented[:_SHOWN_PATHS])
+            return f"most files it named do not occur in the conversation, such as {shown}"
+        return ""
+
+    def _missing(self, bodies: Mapping[str, str]) -> tuple[str, ...]:
+        """Core sections without a body, and the goal's where it says that there is none."""
+        missing = self._template.missing_core(bodies)
+        goals = (s.heading for s in self._template.sections if "goal" in s.slots)
+        unsaid = (heading for heading in goals if says_nothing(bodies.get(heading, "")))
+        return tuple(dict.fromkeys((*missing, *unsaid)))
+
+    @property
+    def _core(self) -> tuple[str, ...]:
+        return self._template.missing_core({})
+
+
+_SHOWN_PATHS = 3
+_FORGIVEN_COPIES = 1
+"""The next step may be what is in progress."""
 
 _REFUSAL = re.compile(
     r"\b(i['’]?m sorry|i am sorry|i can(?:no|['’]?)t|i['’]?m (?:not able|unable)|i am unable"
@@ -79,24 +179,26 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 
-_WRAPPINGS = (
-    re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.IGNORECASE | re.DOTALL),
-    re.compile(r"</?summary>", re.IGNORECASE),
-)
+
+def _joined(bodies: Mapping[str, str]) -> str:
+    return "\n".join(body for body in bodies.values() if not says_nothing(body))
 
 
-def unwrap(text: str) -> str:
-    """`text` without reasoning, ``<summary>`` tags and a code fence around the whole."""
-    for wrapping in _WRAPPINGS:
-        text = wrapping.sub("", text)
-    text = text.strip()
-    if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
-        text = text.partition("\n")[2].removesuffix("```").strip()
-    return text
+def _quoted(headings: Iterable[str]) -> str:
+    return ", ".join(f'"{heading}"' for heading in headings)
 
 
-def _says_nothing(body: str) -> bool:
-    return body.strip("-*. \n").casefold() in (NOTHING, "none", "n/a", "")
+def _why_missing(missing: Sequence[str], said: Collection[str]) -> str:
+    if not said:
+        return f"it lacked {_quoted(missing)}"
+    return f"it had nothing of its own below {_quoted(missing)}"
+
+
+def _without_the_cut(bodies: Mapping[str, str]) -> dict[str, str]:
+    """All but the last line, which the cut may have made into something else."""
+    *whole, last = bodies.items()
+    heading, body = last
+    return {**dict(whole), heading: body.rpartition("\n")[0]}
 
 
 def fit_to_tokens(

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.protocol import Start
+from agent_tui.providers.triggered import waiting_grammar
 from agent_tui.providers.wire import model_family
 
 DUMMY_KEY = "no-key"
@@ -61,6 +62,13 @@ def request_arguments(
         ]
     if max_output_tokens is not None:
         arguments["max_tokens"] = max_output_tokens
+    if start.reply_schema is not None:
+        arguments["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "schema": start.reply_schema, "strict": True},
+        }
+    if start.grammar is not None:
+        arguments["extra_body"] = {"grammar": waiting_grammar(start.grammar)}
     if start.thinking != "off" and _may_think(start):
         arguments["reasoning_effort"] = start.thinking
     return arguments

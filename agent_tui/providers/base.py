@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from agent_tui.errors import AgentTuiError
-from agent_tui.messages import Message, ThinkingLevel, ToolSpec, Usage
+from agent_tui.messages import JsonObject, Message, ThinkingLevel, ToolSpec, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,18 @@ def model_name(provider: str, model_id: str) -> str:
     return f"{provider}/{model_id}" if provider else model_id
 
 
+ToolStyle: TypeAlias = Literal["native", "text"]
+"""How a model is offered tools: in the request, or (its template knows none) in the prompt."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """What is known of a model. Sizes in tokens, prices in US dollars per million tokens.
 
     `source` says where `window` comes from: a setting, the server, litellm's table, a guess.
+    `writes_calls`: it may write a tool call as text, so that its replies are looked through for
+    one. `takes_schema`, `takes_grammar`: its server holds a reply to a JSON schema, to a grammar
+    in llama.cpp's GBNF.
     """
 
     name: str
@@ -63,6 +70,18 @@ class ModelInfo:
     sees_images: bool = False
     thinks: bool = False
     source: Literal["setting", "server", "table", "guess"] = "guess"
+    tool_style: ToolStyle = "native"
+    writes_calls: bool = False
+    takes_schema: bool = False
+    takes_grammar: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TriggeredGrammar:
+    """A grammar in llama.cpp's GBNF that holds from where the model writes `trigger`."""
+
+    text: str
+    trigger: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +89,8 @@ class ModelRequest:
     """One request. `messages` are already settled: every call has its result, in order.
 
     `purpose` lets a provider tell a summary from a turn (no tools are offered for one).
+    `reply_schema` and `grammar` are only for models that take them (see `ModelInfo`).
+    `idle_timeout_s` is how long it may be silent, where that is not for the provider to say.
     """
 
     model: ModelRef
@@ -79,6 +100,9 @@ class ModelRequest:
     max_output_tokens: int | None = None
     thinking: ThinkingLevel = "off"
     purpose: Literal["turn", "summary"] = "turn"
+    reply_schema: JsonObject | None = None
+    grammar: TriggeredGrammar | None = None
+    idle_timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,3 +228,7 @@ class FoundModel:
     info: ModelInfo
     via: str = ""
     """Where it was found: ``ANTHROPIC_API_KEY``, ``Ollama at 127.0.0.1:11434``."""
+    state: str = ""
+    """What choosing it means, where that is known: ``loaded``, ``not loaded``."""
+    size_bytes: int | None = None
+    """Of the model's files, for one on this machine that says."""

@@ -2,23 +2,44 @@
 
 import asyncio
 import dataclasses
-import re
 from collections.abc import Mapping
+from typing import Final
 
 from rapidfuzz import process
 
 from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
+from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.providers.demo import DEMO_MODEL, DEMO_WINDOW
 from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES, secret_variables
-from agent_tui.providers.servers import GUESSED_WINDOW, PORTS, models_of, running_servers
+from agent_tui.providers.local.catalog import LOCAL, LocalCatalog, Serve
+from agent_tui.providers.name_matching import best_match
+from agent_tui.providers.servers.catalog import ServerCatalog
+from agent_tui.providers.servers.find import PATIENCE_S, PORTS
 from agent_tui.providers.table import ModelTable, bundled_table
 
 UNKNOWN_WINDOW = 128_000
 UNKNOWN_MAX_OUTPUT = 8_192
 """For a model nobody knows: what most services of the last years offer at least."""
+
+CALLS_ONLY_BY_PROTOCOL: Final = frozenset(
+    {
+        "anthropic",
+        "azure",
+        "bedrock",
+        "cohere",
+        "gemini",
+        "mistral",
+        "openai",
+        "scripted",
+        "vertex_ai",
+        "xai",
+    }
+)
+"""Services whose own models never write a tool call as text: the service that trained the model
+turns its calls into the protocol's. What looks like one in their replies is a quotation."""
 
 _NEAR_MATCHES = 3
 _RESELLER = "openrouter"
@@ -32,6 +53,9 @@ class ModelCatalog:
         environ: Where keys are looked for; only their presence matters here.
         table: For tests; None reads the one in litellm's wheel.
         server_ports: Where servers are looked for on this machine.
+        library: The models behind ``local/...``; None for a program without.
+        served: Loads one of them and tells its real window (`LocalProvider.served`).
+        patience_s: How long looking for servers may take.
     """
 
     def __init__(
@@ -41,12 +65,16 @@ class ModelCatalog:
         *,
         table: ModelTable | None = None,
         server_ports: Mapping[str, int] = PORTS,
+        library: ModelLibrary | None = None,
+        served: Serve | None = None,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._settings = settings
         self._environ = environ
         self._table = table
         self._server_ports = server_ports
-        self._served: dict[ModelRef, ModelInfo] = {}
+        self._local = LocalCatalog(library, settings.local, served)
+        self._servers = ServerCatalog(settings, environ, server_ports, patience_s)
 
     def load(self) -> None:
         """Read the table; does nothing the second time."""
@@ -55,44 +83,37 @@ class ModelCatalog:
 
     def info(self, ref: ModelRef) -> ModelInfo:
         """What is known of `ref`, the settings' word first; a guess, marked so, otherwise."""
-        known = self._known(ref)
-        override = self._override(ref.name)
-        if override.window is None and override.max_output is None:
-            return known
-        window = override.window or known.window
-        return dataclasses.replace(
-            known,
-            window=window,
-            max_output=override.max_output or min(known.max_output, max(window // 4, 1)),
-            source="setting",
-        )
+        return self._with_settings(ref, self._known(ref))
 
     async def learn(self, ref: ModelRef) -> ModelInfo:
-        """As `info`, after asking the model's server if it has one of its own."""
+        """As `info`, after asking the model's server if it has one of its own.
+
+        A server that does not answer changes nothing: that shows with the request itself.
+        """
         await asyncio.to_thread(self.load)
-        if ref.base_url and ref not in self._served:
-            key = self._environ.get(ref.api_key_env, "")
-            for served in await asyncio.to_thread(models_of, ref.base_url, key):
-                found = served.found_at(ref.base_url, "", ref.api_key_env)
-                for name in (served.id, found.ref.name):
-                    named = dataclasses.replace(found.ref, name=name)
-                    self._served[named] = dataclasses.replace(found.info, name=name)
+        if self._local.is_local(ref):
+            await self._local.learn(ref)
+        elif ref.base_url:
+            await self._servers.learn(ref)
         return self.info(ref)
 
     def resolve(self, name: str) -> ModelRef:
         """The model that `name` means: exact, with its provider left out, or the part of a name.
 
         A name under a known provider is taken as it stands, for models appear daily; with a
-        ``base_url`` in the settings any other name is taken for one of that server's.
+        ``base_url`` in the settings any other name is taken for one of that server's. Models of
+        running servers are known by name once `found` was asked.
 
         Raises:
             ConfigError: nothing fits; the hint has the nearest names.
         """
         name = name.strip()
+        is_local = name.startswith(f"{LOCAL}/") or self._local.has(name)
+        if is_local and not self._ref(name).base_url:
+            return self._local.resolve(name)
         if name in self._settings.models or name == DEMO_MODEL.name or name in self._loaded:
             return self._ref(name)
-        served = next((ref for ref in self._served if name in (ref.name, ref.model_id)), None)
-        if served is not None:
+        if (served := self._servers.named(name)) is not None:
             return served
         if name and self._settings.base_url:
             return ModelRef(name, self._settings.base_url, self._settings.api_key_env)
@@ -103,19 +124,32 @@ class ModelCatalog:
         raise ConfigError(f"No model is called {name!r}.", self._nearest(name))
 
     def default_model(self) -> ModelRef | None:
-        """The model to begin with: the setting's, else a good one of the first key found.
+        """The model to begin with.
+
+        The setting's; else the first of the server at ``base_url``; else a good one of the first
+        key found; else one on this machine. Blocks while a server is asked.
 
         Raises:
             ConfigError: the setting names no model, or the server at ``base_url`` lists none.
         """
-        if self._settings.model:
-            return self.resolve(self._settings.model)
+        if name := self._settings.model:
+            if not self._settings.base_url and not self._is_exact(name):
+                self._servers.look_around()
+            return self.resolve(name)
         if self._settings.base_url:
-            return self._first_served()
+            return self._servers.first_at_base_url()
         for provider in self._providers_with_keys():
             if (name := self._of_family(provider, is_cheap=False)) is not None:
                 return self._ref(name)
-        return None
+        return self._local.default()
+
+    def default_local(self) -> ModelRef | None:
+        """The model of ``--local``: ``[local] model``, else the one that came last.
+
+        Raises:
+            ConfigError: the setting names none that is there.
+        """
+        return self._local.default()
 
     def cheap_model(self, ref: ModelRef) -> ModelRef | None:
         """The cheap model of `ref`'s provider, for summaries; None where there is no other."""
@@ -127,18 +161,21 @@ class ModelCatalog:
         return ModelRef(name, api_key_env=ref.api_key_env)
 
     async def found(self) -> tuple[FoundModel, ...]:
-        """Every model that can be chosen now: of providers with a key, and of running servers."""
-        await asyncio.to_thread(self.load)
-        served = list(await running_servers(self._server_ports))
-        if base_url := self._settings.base_url:
-            key_env = self._settings.api_key_env
-            key = self._environ.get(key_env, "")
-            listed = await asyncio.to_thread(models_of, base_url, key)
-            known = {model.ref for model in served}
-            own = (model.found_at(base_url, base_url, key_env) for model in listed)
-            served = [model for model in own if model.ref not in known] + served
-        self._served.update({model.ref: model.info for model in served})
-        return (*self._with_keys(), *served)
+        """Every model that can be chosen now.
+
+        Those on this machine, then of running servers, then of providers with a key. A server
+        that does not answer is waited for `patience_s` at most.
+        """
+        _, local, served = await asyncio.gather(
+            asyncio.to_thread(self.load),
+            asyncio.to_thread(self._local.found),
+            self._servers.found(),
+        )
+        there = (
+            dataclasses.replace(model, info=self._with_settings(model.ref, model.info))
+            for model in (*local, *served)
+        )
+        return (*there, *self._with_keys())
 
     def secret_env_names(self) -> frozenset[str]:
         """Variables that no command of the agent's needs: the providers' keys.
@@ -165,13 +202,36 @@ class ModelCatalog:
             name = f"{provider}/{family.unlisted[is_cheap]}"
         return name
 
+    def _with_settings(self, ref: ModelRef, known: ModelInfo) -> ModelInfo:
+        by_protocol = self._provider_of(ref.name) in CALLS_ONLY_BY_PROTOCOL and not ref.base_url
+        known = dataclasses.replace(known, writes_calls=not by_protocol)
+        override = self._override(ref.name)
+        if override.window is None and override.max_output is None:
+            return known
+        window = override.window or known.window
+        return dataclasses.replace(
+            known,
+            window=window,
+            max_output=override.max_output or min(known.max_output, max(window // 4, 1)),
+            source="setting",
+        )
+
+    def _is_exact(self, name: str) -> bool:
+        """Whether `name` means one model without a look around."""
+        return (
+            name in self._settings.models
+            or name in self._loaded
+            or self._local.has(name)
+            or self._is_known(name)
+        )
+
     def _known(self, ref: ModelRef) -> ModelInfo:
-        if ref in self._served:
-            return self._served[ref]
+        if ref.base_url:
+            return self._servers.info(ref)
+        if self._local.is_local(ref):
+            return self._local.info(ref)
         if ref.name == DEMO_MODEL.name:
             return ModelInfo(ref.name, DEMO_WINDOW, DEMO_WINDOW // 8, source="table")
-        if ref.base_url:
-            return ModelInfo(ref.name, GUESSED_WINDOW, GUESSED_WINDOW // 4)
         names = [ref.name, f"{self._provider_of(ref.name)}/{ref.name}"]
         if ref.provider == _RESELLER:  # "anthropic/claude-sonnet-4.5" there, "-4-5" at home
             names += [ref.model_id, ref.model_id.replace(".", "-")]
@@ -226,17 +286,6 @@ class ModelCatalog:
                 models.append(FoundModel(ref, self.info(ref), via))
         return models
 
-    def _first_served(self) -> ModelRef:
-        base_url, key_env = self._settings.base_url, self._settings.api_key_env
-        listed = models_of(base_url, self._environ.get(key_env, ""))
-        if not listed:
-            raise ConfigError(
-                f"The server at {base_url} lists no models.", "Name one with --model NAME."
-            )
-        found = listed[0].found_at(base_url, "", key_env)
-        self._served[found.ref] = found.info
-        return found.ref
-
     def _nearest(self, name: str) -> str:
         """A hint with the names that look most like `name`."""
         usual = [full for full in self._loaded.names if full.partition("/")[0] in FAMILIES]
@@ -245,40 +294,5 @@ class ModelCatalog:
         return f"Nearest: {', '.join(match[0] for match in near)}. {listed}" if near else listed
 
     def _best_match(self, query: str) -> str | None:
-        """The best full name that holds the words of `query` one after the other."""
-        words = _words(query)
-        if not words:
-            return None
-        with_keys = self._providers_with_keys()
-        preferred = list(dict.fromkeys([*with_keys, *FAMILIES]))
-        fitting = [
-            name
-            for name in self._loaded.names
-            if name.partition("/")[0] in preferred and _holds(_words(name), words)
-        ]
-        return min(fitting, key=lambda name: _rank(name, query, preferred), default=None)
-
-
-def _words(name: str) -> list[str]:
-    return re.findall(r"[a-z]+|\d+", name.lower())
-
-
-def _holds(words: list[str], part: list[str]) -> bool:
-    return any(words[i : i + len(part)] == part for i in range(len(words) - len(part) + 1))
-
-
-def _rank(name: str, query: str, preferred: list[str]) -> tuple[object, ...]:
-    """Sorts the likeliest meaning first: exact, a provider with a key, a plain and new name."""
-    provider, _, model_id = name.partition("/")
-    words = _words(model_id)
-    numbers = [int(word) for word in words if word.isdigit()]
-    is_dated = any(number > 1_000 for number in numbers)
-    letters = sum(len(word) for word in words if word.isalpha())
-    return (
-        model_id != query,
-        preferred.index(provider),
-        is_dated,
-        letters,
-        [*(-number for number in numbers), 1],  # the 1 puts "5" behind "5.5"
-        name,
-    )
+        preferred = list(dict.fromkeys([*self._providers_with_keys(), *FAMILIES]))
+        return best_match(query, self._loaded.names, preferred)

@@ -13,6 +13,7 @@ from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.keys import key_variable
 from agent_tui.providers.overflow import is_context_overflow
 from agent_tui.providers.protocol import Fault
+from agent_tui.providers.servers.faults import loading_delay_s, server_title, server_words
 
 MAX_RETRY_AFTER_S = 60.0
 """A server that asks for more is not waited for that long; the person may retry by hand."""
@@ -59,7 +60,8 @@ _FILTERED = re.compile(
 )
 _NO_MODEL = re.compile(
     r"model[^.]{0,80}(?:not found|does not exist|not exist|not supported|unknown)"
-    r"|(?:no such|unknown|invalid) model|try pulling it|provider not provided",
+    r"|(?:no such|unknown|invalid) model|try pulling it|provider not provided"
+    r"|no models? (?:is |are )?loaded|failed to load model",  # LM Studio
     re.I,
 )
 _PREFIXES = re.compile(
@@ -77,11 +79,13 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
     """
     kind = classify(fault, is_mid_stream=is_mid_stream)
     detail = plain_detail(fault.text)
-    message, hint = _words(kind, model, detail, fault)
+    of_server = server_words(kind, model, detail) if model.base_url else None
+    message, hint = of_server or _words(kind, model, detail, fault)
     status = fault.status if _was_answered(fault) else None
-    return ProviderError(
-        kind, message, hint, status=status, retry_after_s=retry_after_s(fault.headers)
-    )
+    delay_s = retry_after_s(fault.headers)
+    if delay_s is None:
+        delay_s = loading_delay_s(kind, detail)
+    return ProviderError(kind, message, hint, status=status, retry_after_s=delay_s)
 
 
 def classify(fault: Fault, *, is_mid_stream: bool = False) -> FaultKind:
@@ -180,8 +184,7 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
         case "auth":
             return f"{where} refused the key for {name}: {detail}", _key_hint(model)
         case "not_found":
-            hint = "Choose another with /model"
-            hint += f", or check the address {model.base_url}." if model.base_url else "."
+            hint = "Choose another with /model."
             return f"{where} does not know the model {name}: {detail}", hint
         case "rate_limit":
             return f"{where} limits how often {name} may be asked: {detail}", "Try again later."
@@ -195,7 +198,7 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
             status = f" with status {fault.status}" if _was_answered(fault) else ""
             return f"{where} failed{status} ({name}): {detail}", "Try again later."
         case "network":
-            hint = "Is the server running?" if model.base_url else "Check the network connection."
+            hint = "Check the network connection."
             return f"{where} cannot be reached ({name}): {detail}", hint
         case "timeout":
             hint = "Try again, or raise request_idle_timeout_s in the settings."
@@ -215,7 +218,7 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
 
 
 def _where(model: ModelRef) -> str:
-    return f"The server at {model.base_url}" if model.base_url else model.provider or "The provider"
+    return server_title(model) if model.base_url else model.provider or "The provider"
 
 
 def _key_hint(model: ModelRef) -> str:

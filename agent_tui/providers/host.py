@@ -5,6 +5,7 @@ import contextlib
 import itertools
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from agent_tui.providers.faults import provider_error
 from agent_tui.providers.protocol import (
     Cancel,
     Ended,
+    Event,
     Fault,
     Start,
     Warm,
@@ -40,7 +42,8 @@ class ProviderHost:
 
     Args:
         log_path: File to which the process's stderr is appended.
-        idle_timeout_s: How long a request may be silent, before its first byte and after.
+        idle_timeout_s: How long a request may be silent, before its first byte and after, unless
+            it says so itself.
         environ: The process's environment; it finds the keys there. They are read nowhere else
             and never cross the pipe.
     """
@@ -96,7 +99,9 @@ class ProviderHost:
             ProviderError: the request failed, or the stream broke off.
         """
         request_id = next(self._ids)
-        line = await asyncio.to_thread(_start_line, request_id, request, self._idle_timeout_s)
+        if request.idle_timeout_s is None:
+            request = replace(request, idle_timeout_s=self._idle_timeout_s)
+        line = await asyncio.to_thread(_start_line, request_id, request)
         for is_last_attempt in (False, True):
             has_begun = False
             try:
@@ -134,7 +139,7 @@ class ProviderHost:
         is_mid_stream = has_finished = has_ended = False
         try:
             while True:
-                match await self._next_event(events, worker):
+                match await _next_event(events, worker, request):
                     case None:
                         has_ended = True
                         raise WorkerDiedError("it ended without a word")
@@ -157,17 +162,6 @@ class ProviderHost:
             fault = Fault("Interrupted", "the stream ended without a finish reason")
             raise provider_error(fault, request.model, is_mid_stream=True)
 
-    async def _next_event(
-        self, events: "asyncio.Queue[Chunk | Fault | Ended | Warmed | None]", worker: WorkerProcess
-    ) -> Chunk | Fault | Ended | Warmed | None:
-        limit_s = self._idle_timeout_s + _SILENCE_MARGIN_S
-        try:
-            async with asyncio.timeout(limit_s):
-                return await events.get()
-        except TimeoutError:
-            worker.kill()  # its own timer should have fired: it hangs
-            raise WorkerDiedError(f"it did not answer for {limit_s:g} s") from None
-
     async def _worker(self) -> WorkerProcess:
         self.start()
         assert self._launching is not None
@@ -184,6 +178,19 @@ class ProviderHost:
         )
 
 
+async def _next_event(
+    events: "asyncio.Queue[Event | None]", worker: WorkerProcess, request: ModelRequest
+) -> Event | None:
+    assert request.idle_timeout_s is not None
+    limit_s = request.idle_timeout_s + _SILENCE_MARGIN_S
+    try:
+        async with asyncio.timeout(limit_s):
+            return await events.get()
+    except TimeoutError:
+        worker.kill()  # its own timer should have fired: it hangs
+        raise WorkerDiedError(f"it did not answer for {limit_s:g} s") from None
+
+
 async def _end(launching: "asyncio.Task[WorkerProcess]") -> None:
     with contextlib.suppress(OSError):  # it never started
         worker = await launching
@@ -197,8 +204,9 @@ def _is_over(launching: "asyncio.Task[WorkerProcess]") -> bool:
     return launching.exception() is not None or not launching.result().is_alive
 
 
-def _start_line(request_id: int, request: ModelRequest, idle_timeout_s: float) -> bytes:
+def _start_line(request_id: int, request: ModelRequest) -> bytes:
     model = request.model
+    assert request.idle_timeout_s is not None
     return command_line(
         Start(
             id=request_id,
@@ -209,7 +217,9 @@ def _start_line(request_id: int, request: ModelRequest, idle_timeout_s: float) -
             api_key_env=model.api_key_env,
             max_output_tokens=request.max_output_tokens,
             thinking=request.thinking,
-            idle_timeout_s=idle_timeout_s,
+            idle_timeout_s=request.idle_timeout_s,
+            reply_schema=request.reply_schema,
+            grammar=request.grammar,
         )
     )
 

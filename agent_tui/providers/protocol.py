@@ -18,6 +18,7 @@ from agent_tui.providers.base import (
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
+    TriggeredGrammar,
     UsageChunk,
 )
 
@@ -43,6 +44,8 @@ class Start:
     max_output_tokens: int | None = None
     thinking: ThinkingLevel = "off"
     idle_timeout_s: float = 120.0
+    reply_schema: JsonObject | None = None
+    grammar: TriggeredGrammar | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,8 @@ def command_line(command: Command) -> bytes:
     if not isinstance(command, Start):
         return _line({"kind": kind, "value": asdict(command)})
     value = {f.name: getattr(command, f.name) for f in fields(command) if f.name != "messages"}
+    value["grammar"] = command.grammar and asdict(command.grammar)
+    value["grammar"] = None if command.grammar is None else asdict(command.grammar)
     head = _json({"kind": kind, "value": value}).removesuffix(b"}}")
     return b"".join((head, b',"messages":[', b",".join(map(_json, command.messages)), b"]}}\n"))
 

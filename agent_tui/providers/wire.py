@@ -74,7 +74,7 @@ def openai_messages(
             _flush_images(written, images)
         match message:
             case UserMessage() | BashExecutionMessage():
-                if blocks := _openai_blocks(_user_parts(message)):
+                if blocks := _openai_blocks(user_parts(message)):
                     written.append({"role": "user", "content": _plain_if_text(blocks)})
             case AssistantMessage():
                 if (reply := _openai_reply(message, family)) is not None:
@@ -120,7 +120,7 @@ def anthropic_payload(system: str, messages: Sequence[Message]) -> JsonObject:
         role: Literal["user", "assistant"] = "user"
         match message:
             case UserMessage() | BashExecutionMessage():
-                blocks = _anthropic_blocks(_user_parts(message))
+                blocks = _anthropic_blocks(user_parts(message))
             case AssistantMessage():
                 role, blocks = "assistant", _anthropic_reply(message)
             case ToolResultMessage():
@@ -143,7 +143,8 @@ def anthropic_payload(system: str, messages: Sequence[Message]) -> JsonObject:
     return payload
 
 
-def _user_parts(message: UserMessage | BashExecutionMessage) -> tuple[UserContent, ...]:
+def user_parts(message: UserMessage | BashExecutionMessage) -> tuple[UserContent, ...]:
+    """What a message of the person's says; nothing where it is kept from the model."""
     if isinstance(message, BashExecutionMessage):
         if message.exclude_from_context:
             return ()

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, ToolDetails, ToolSpec
-from agent_tui.tools.limits import MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES
+from agent_tui.tools.limits import OutputLimits
 
 Access: TypeAlias = Literal["none", "read", "write", "execute"]
 """What a call can do: nothing outside the program, read files, change files, run commands."""
@@ -74,6 +74,7 @@ class ToolContext:
         environ: Environment for child processes, without the providers' keys.
         todos: The present plan; the todo tool replaces it.
         default_timeout_s: For commands that name none.
+        limits: How much of its output the model may be given.
     """
 
     cwd: Path
@@ -83,6 +84,7 @@ class ToolContext:
     environ: dict[str, str]
     todos: list[Todo]
     default_timeout_s: float = 120.0
+    limits: OutputLimits = field(default_factory=OutputLimits)
 
     def resolve(self, path: str) -> Path:
         """`path` as the model wrote it, absolute and with links followed.
@@ -152,7 +154,12 @@ class Toolbox(Protocol):
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model is told, in order of use."""
+        """What the model is told, in order of use: each needs none that comes after it."""
+        ...
+
+    @property
+    def short_specs(self) -> tuple[ToolSpec, ...]:
+        """The same tools in the same order in fewer words, for small windows."""
         ...
 
     def check(self, name: str, arguments: JsonObject) -> None:
@@ -182,8 +189,6 @@ async def in_thread(work: Callable[[], ToolOutput]) -> ToolOutput:
 
 
 __all__ = [
-    "MAX_OUTPUT_BYTES",
-    "MAX_OUTPUT_LINES",
     "Access",
     "FileMemory",
     "FileTouches",

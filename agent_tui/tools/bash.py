@@ -53,6 +53,7 @@ class BashTool:
             timeout_s=arguments.timeout or context.default_timeout_s,
             output_dir=context.output_dir,
             emit=context.emit,
+            limits=context.limits,
         )
         path = result.full_output_path
         details = ToolDetails(

@@ -71,7 +71,8 @@ def _find(
         return ToolOutput(f"No files match{unfinished}.", ToolDetails(summary="no files"))
     matched.sort(key=lambda pair: (-pair[0], pair[1]))
     names = [name if inside else str(root / name) for _, name in matched[: arguments.limit]]
-    kept = keep_head("\n".join(names))
+    limits = context.limits
+    kept = keep_head("\n".join(names), max_lines=limits.max_lines, max_bytes=limits.max_bytes)
     left = len(matched) - (kept.text.count("\n") + 1)
     note = f"\n[{left} more; narrow the pattern]" if left else ""
     if not is_complete:

@@ -13,13 +13,13 @@ from pydantic import Field
 
 from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import (
-    MAX_OUTPUT_BYTES,
     Intent,
     ToolArguments,
     ToolContext,
     ToolError,
     ToolOutput,
 )
+from agent_tui.tools.limits import MAX_OUTPUT_BYTES
 from agent_tui.tools.processes import child_group
 from agent_tui.tools.protected import SECRET_GLOBS
 from agent_tui.tools.search_child import SearchRequest
@@ -144,7 +144,9 @@ def _output(found: _Found, arguments: GrepArguments, context: ToolContext) -> To
     if not count:
         text = f"No matches ({stopped}; narrow the search)." if stopped else "No matches."
         return ToolOutput(text, ToolDetails(summary="no matches"))
-    kept = keep_head("\n".join(lines).strip("\n"))
+    limits = context.limits
+    text = "\n".join(lines).strip("\n")
+    kept = keep_head(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
     notes = [f"first {arguments.limit} matches"] if has_more else []
     notes += [stopped] if stopped else []
     notes += ["output cut"] if kept.is_cut else []
@@ -158,6 +160,7 @@ def _limited(lines: list[str], limit: int, context: ToolContext) -> tuple[list[s
     """The lines up to the last match allowed, paths made short; matches; whether more came."""
     kept: list[str] = []
     count = 0
+    line_chars = min(_MAX_LINE_CHARS, context.limits.max_line_chars)
     for line in lines:
         if line.startswith(os.sep):
             kept.append(context.shown(Path(line)))
@@ -168,5 +171,5 @@ def _limited(lines: list[str], limit: int, context: ToolContext) -> tuple[list[s
                     kept.pop()
                 return kept, count, True
             count += 1
-        kept.append(cut_line(line, _MAX_LINE_CHARS))
+        kept.append(cut_line(line, line_chars))
     return kept, count, False

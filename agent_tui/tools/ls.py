@@ -60,7 +60,9 @@ def _list(arguments: LsArguments, context: ToolContext) -> ToolOutput:
     if not found:
         return ToolOutput(f"{shown} is empty.", ToolDetails(summary="empty"))
     limit = min(arguments.limit, _MAX_ENTRIES)
-    kept = keep_head("\n".join(_line(entry) for entry in found[:limit]))
+    limits = context.limits
+    listing = "\n".join(_line(entry) for entry in found[:limit])
+    kept = keep_head(listing, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
     listed = kept.text.count("\n") + 1
     left = len(found) - listed
     note = f"\n[{left} more entries; use find with a pattern]" if left else ""

@@ -7,8 +7,6 @@ from pydantic import Field
 
 from agent_tui.messages import FileTouches, ImageContent, ToolDetails
 from agent_tui.tools.base import (
-    MAX_OUTPUT_BYTES,
-    MAX_OUTPUT_LINES,
     Intent,
     ToolArguments,
     ToolContext,
@@ -16,6 +14,7 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
+from agent_tui.tools.limits import MAX_OUTPUT_LINES, OutputLimits
 from agent_tui.tools.shorten import cut_line, keep_head
 from agent_tui.tools.text_files import decode, digest_of, missing_file_error, read_bytes
 
@@ -78,19 +77,24 @@ def _read(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
     context.files.seen[path] = digest_of(content)
     if not file.text:
         return ToolOutput(f"{shown} is empty.", ToolDetails(summary="empty", files=touches))
-    text, summary, is_cut = _numbered(file.text, arguments, shown)
+    text, summary, is_cut = _numbered(file.text, arguments, context.limits, shown)
     return ToolOutput(text, ToolDetails(summary=summary, truncated=is_cut, files=touches))
 
 
-def _numbered(text: str, arguments: ReadArguments, shown: str) -> tuple[str, str, bool]:
+def _numbered(
+    text: str, arguments: ReadArguments, limits: OutputLimits, shown: str
+) -> tuple[str, str, bool]:
     """The lines asked for with numbers and, if there is more, how to go on; summary; cut?"""
     lines = text.removesuffix("\n").split("\n")
     first = arguments.offset
     if first > len(lines):
         raise ToolError(f"{shown} has {len(lines)} lines; offset {first} is past its end.")
-    wanted = lines[first - 1 : first - 1 + min(arguments.limit, MAX_OUTPUT_LINES)]
-    numbered = [f"{number}\t{cut_line(line)}" for number, line in enumerate(wanted, start=first)]
-    kept = keep_head("\n".join(numbered), max_bytes=MAX_OUTPUT_BYTES)
+    wanted = lines[first - 1 : first - 1 + min(arguments.limit, limits.max_lines)]
+    numbered = [
+        f"{number}\t{cut_line(line, limits.max_line_chars)}"
+        for number, line in enumerate(wanted, start=first)
+    ]
+    kept = keep_head("\n".join(numbered), max_lines=limits.max_lines, max_bytes=limits.max_bytes)
     last = first + kept.text.count("\n")
     if last == len(lines):
         return kept.text, f"{last - first + 1} lines", kept.is_cut

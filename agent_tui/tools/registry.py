@@ -22,18 +22,18 @@ from agent_tui.tools.find import FindTool
 from agent_tui.tools.grep import GrepTool
 from agent_tui.tools.ls import LsTool
 from agent_tui.tools.read import ReadTool
-from agent_tui.tools.schema import compact_schema, explain_invalid, mended_arguments
+from agent_tui.tools.schema import bare_schema, compact_schema, explain_invalid, mended_arguments
 from agent_tui.tools.todo import TodoTool
 from agent_tui.tools.write import WriteTool
 
 
 def default_toolbox() -> Toolbox:
-    """All tools, those used most first."""
+    """All tools, those used most first, and none before one that it needs."""
     return ToolRegistry(
         offered(ReadTool()),
+        offered(BashTool()),
         offered(EditTool()),
         offered(WriteTool()),
-        offered(BashTool()),
         offered(GrepTool()),
         offered(FindTool()),
         offered(LsTool()),
@@ -47,17 +47,29 @@ class OfferedTool:
 
     name: str
     describe: Callable[[], ToolSpec]
+    describe_shortly: Callable[[], ToolSpec]
     check: Callable[[JsonObject], object]
     prepare: Callable[[JsonObject, ToolContext], PreparedCall]
 
 
 def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
-    """`tool` with its description (``<name>.md`` beside the code) and argument checks."""
+    """`tool` with its description (``<name>.md`` beside the code) and argument checks.
+
+    The first line of the description is the short one and must do by itself.
+    """
+
+    def description() -> str:
+        text = resources.files("agent_tui.tools").joinpath(f"{tool.name}.md").read_text("utf-8")
+        return text.strip()
 
     def describe() -> ToolSpec:
-        text = resources.files("agent_tui.tools").joinpath(f"{tool.name}.md").read_text("utf-8")
         parameters = compact_schema(tool.arguments_type)
-        return ToolSpec(name=tool.name, description=text.strip(), parameters=parameters)
+        return ToolSpec(name=tool.name, description=description(), parameters=parameters)
+
+    def describe_shortly() -> ToolSpec:
+        parameters = bare_schema(compact_schema(tool.arguments_type))
+        first_line = description().partition("\n")[0]
+        return ToolSpec(name=tool.name, description=first_line, parameters=parameters)
 
     def check(arguments: JsonObject) -> ArgumentsT:
         try:
@@ -72,7 +84,7 @@ def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
         intent = tool.intent(checked, context)
         return PreparedCall(intent, lambda: tool.run(checked, context))
 
-    return OfferedTool(tool.name, describe, check, prepare)
+    return OfferedTool(tool.name, describe, describe_shortly, check, prepare)
 
 
 class ToolRegistry:
@@ -80,8 +92,8 @@ class ToolRegistry:
 
     def __init__(self, *tools: OfferedTool) -> None:
         self._tools = {tool.name: tool for tool in tools}
-
         self._specs: tuple[ToolSpec, ...] | None = None
+        self._short_specs: tuple[ToolSpec, ...] | None = None
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -89,6 +101,13 @@ class ToolRegistry:
         if self._specs is None:
             self._specs = tuple(tool.describe() for tool in self._tools.values())
         return self._specs
+
+    @property
+    def short_specs(self) -> tuple[ToolSpec, ...]:
+        """The same tools, first line of the description and bare arguments only."""
+        if self._short_specs is None:
+            self._short_specs = tuple(tool.describe_shortly() for tool in self._tools.values())
+        return self._short_specs
 
     def check(self, name: str, arguments: JsonObject) -> None:
         """Validate a call without looking at any file.

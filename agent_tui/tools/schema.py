@@ -37,6 +37,21 @@ def compact_schema(arguments_type: type[BaseModel]) -> JsonObject:
     return _compacted(schema, definitions if isinstance(definitions, dict) else {})
 
 
+def bare_schema(schema: JsonObject) -> JsonObject:
+    """A compact schema without the descriptions of its arguments."""
+    bare: JsonObject = {}
+    for key, value in schema.items():
+        if key == "properties" and isinstance(value, dict):
+            bare[key] = {
+                name: bare_schema(inner) for name, inner in value.items() if isinstance(inner, dict)
+            }
+        elif key == "items" and isinstance(value, dict):
+            bare[key] = bare_schema(value)
+        elif key != "description":
+            bare[key] = value
+    return bare
+
+
 def mended_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) -> JsonObject:
     """`arguments` with small, unambiguous mistakes of models put right.
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from agent_tui.paths import make_private_dir
+from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.processes import READ_BYTES, child_group
 from agent_tui.tools.shorten import keep_ends
 from agent_tui.tools.terminal_text import plain_text
@@ -73,6 +74,7 @@ async def run_shell(
     timeout_s: float,
     output_dir: Path,
     emit: Callable[[str], None],
+    limits: OutputLimits,
 ) -> ShellResult:
     """Run `command` with bash (sh where there is none), without a terminal and without stdin.
 
@@ -86,6 +88,7 @@ async def run_shell(
         timeout_s: Seconds after which it is stopped.
         output_dir: Where the whole output goes if it is too long for the result.
         emit: Called with output as it comes.
+        limits: How long the result's text may be.
 
     Raises:
         ToolError: no shell, or no such folder.
@@ -113,7 +116,7 @@ async def run_shell(
         output.drop_file()
         raise
     output.close()
-    text, is_cut = output.shortened()
+    text, is_cut = output.shortened(limits)
     path = output.keep_file() if is_cut else output.drop_file()
     return ShellResult(text, exit_code, is_cut, path, time.monotonic() - started)
 
@@ -158,14 +161,15 @@ class _Output:
             self._file.close()
             self._file = None
 
-    def shortened(self) -> tuple[str, bool]:
+    def shortened(self, limits: OutputLimits) -> tuple[str, bool]:
         """The output as the model gets it, and whether anything is missing from it."""
         held = bytes(self._head) + b"".join(self._tail)
         missing = self._total_bytes - len(held)
         if missing:
             gap = f"\n[... {missing} bytes left out ...]\n".encode()
             held = bytes(self._head) + gap + b"".join(self._tail)
-        kept = keep_ends(plain_text(held.decode("utf-8", "replace")).rstrip("\n"))
+        text = plain_text(held.decode("utf-8", "replace")).rstrip("\n")
+        kept = keep_ends(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
         return kept.text, kept.is_cut or missing > 0
 
     def keep_file(self) -> Path | None:

@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agent_tui.tools.limits import MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES
-
 _MARKER_BYTES = 80
 """Room kept for the line that says how much was left out."""
 
@@ -28,9 +26,7 @@ def size_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def keep_head(
-    text: str, *, max_lines: int = MAX_OUTPUT_LINES, max_bytes: int = MAX_OUTPUT_BYTES
-) -> Shortened:
+def keep_head(text: str, *, max_lines: int, max_bytes: int) -> Shortened:
     """The first whole lines of `text` that fit; at least a piece of the first one."""
     lines = text.split("\n")
     total = size_bytes(text)
@@ -43,13 +39,7 @@ def keep_head(
     return Shortened(kept, omitted, total - size_bytes(kept))
 
 
-def keep_ends(
-    text: str,
-    *,
-    max_lines: int = MAX_OUTPUT_LINES,
-    max_bytes: int = MAX_OUTPUT_BYTES,
-    head_share: float = 0.2,
-) -> Shortened:
+def keep_ends(text: str, *, max_lines: int, max_bytes: int, head_share: float = 0.2) -> Shortened:
     """The beginning and, larger, the end of `text`, with a line between that says what is gone.
 
     The end of a command's output usually holds the error or the totals, hence the small
@@ -79,7 +69,7 @@ def keep_ends(
     return Shortened("\n".join([*head, marker, *tail]), omitted_lines, omitted_bytes)
 
 
-def cut_line(line: str, max_chars: int = 2_000) -> str:
+def cut_line(line: str, max_chars: int) -> str:
     """`line`, or its beginning and how many characters follow."""
     if len(line) <= max_chars:
         return line

@@ -24,7 +24,7 @@ class ActivityState:
     """What runs. Times are readings of one monotonic clock, in seconds.
 
     `until` is when a waiting time ends (a retry), 0 if nothing is waited for; `detail` comes
-    last, where it may be cut off.
+    last, where it may be cut off. `can_stop`: Esc ends it.
     """
 
     label: str
@@ -32,6 +32,7 @@ class ActivityState:
     output_chars: int = 0
     until: float = 0.0
     detail: str = ""
+    can_stop: bool = True
 
 
 def activity_text(state: ActivityState, now: float) -> str:
@@ -42,7 +43,8 @@ def activity_text(state: ActivityState, now: float) -> str:
         parts = [f"{state.label}…", elapsed(now - state.started_at)]
     if state.output_chars >= _CHARS_PER_TOKEN:
         parts.append(f"↓{short_count(state.output_chars // _CHARS_PER_TOKEN)} tokens")
-    parts.append("esc to interrupt")
+    if state.can_stop:
+        parts.append("esc to interrupt")
     if state.detail:
         parts.append(state.detail)
     return " · ".join(parts)

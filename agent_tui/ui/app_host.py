@@ -83,6 +83,15 @@ class AppHost:
         """Show a screen and wait for its result."""
         return await self._app.push_screen_wait(screen)
 
+    async def set_up_model(self) -> bool:
+        """Offer the ways to a first model; false where the program began with one."""
+        from agent_tui.ui.start import choose_model
+
+        if self._app.ready.options.first_run is None:
+            return False
+        await choose_model(self._app)
+        return True
+
     def copy(self, text: str) -> str:
         """Copy to the clipboard and say how."""
         return copy_text(text, os.environ, self._app.copy_to_clipboard)

@@ -175,7 +175,8 @@ class EventView:
                 assert_never(event)
 
     def begin(self) -> None:
-        """An activity is about to run."""
+        """An activity is about to run; what was shown to go on beside it gives way."""
+        self._parts.activity.show(None)
         self._parts.plan.make_room(True)
         self.last_outcome = ""
 

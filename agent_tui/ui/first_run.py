@@ -1,5 +1,7 @@
 """The first-run chooser: ways to a model, for someone who has none set up yet."""
 
+import time
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
@@ -7,15 +9,25 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.content import Content
-from textual.screen import ModalScreen
+from textual.message import Message
+from textual.screen import ModalScreen, Screen
 from textual.types import CSSPathType
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from agent_tui.errors import AgentTuiError
+from agent_tui.local_models.model import Offer
 from agent_tui.providers.base import FoundModel, ModelRef
-from agent_tui.ui.options import FirstRun, KeyChoice, ModelSource
+from agent_tui.providers.keys import key_variable
+from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, ModelSource
 from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.ways import MAX_NUMBER, AllModels, Way, way_lines, ways_to_a_model
+
+_LOOKING = "No model can be reached yet. Looking for model servers on this machine…"
+_NOTHING_RUNS = "No key is set, and no model server answers on this machine."
+_SOME_FOUND = "No model is chosen yet. These can be used at once:"
+_ASKS_NAME = "The model's full name, its provider first:"
+_NAME_EXAMPLE = "groq/llama-3.3-70b-versatile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,111 +43,236 @@ class TakeTour:
 
 
 FirstRunResult: TypeAlias = UseModel | TakeTour
-_Choice: TypeAlias = KeyChoice | FoundModel | Literal["tour"]
+AskForModel: TypeAlias = Callable[[Screen[ModelRef]], Coroutine[None, None, ModelRef | None]]
+_Asked: TypeAlias = KeyChoice | Literal["model name"] | None
+
+
+class WayList(OptionList):
+    """The ways; says when there is another width to fill."""
+
+    class Resized(Message):
+        """The list has another size."""
+
+    def on_resize(self) -> None:
+        """Tell the screen."""
+        self.post_message(self.Resized())
 
 
 class FirstRunScreen(ModalScreen[FirstRunResult]):
-    """Returns what to go on with; None if the person wants to look around without a model."""
+    """Returns what to go on with; None if the person wants to look around without a model.
+
+    Args:
+        offered: The keys that can be pasted.
+        models: Answers which models can be used at once.
+        local: The built-in model, if it is to be offered.
+        ask: Shows another screen above this one and returns the model it was left with.
+        clock: Monotonic seconds.
+    """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["screens/page.tcss", "first_run.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "Back")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Back"),
+        Binding("r", "look", "Look again"),
+        *(Binding(str(n), f"choose({n})", show=False) for n in range(1, MAX_NUMBER + 1)),
+    ]
 
-    def __init__(self, offered: FirstRun, models: ModelSource) -> None:
+    def __init__(
+        self,
+        offered: FirstRun,
+        models: ModelSource,
+        local: LocalModels | None,
+        ask: AskForModel,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__()
         self._offered = offered
         self._models = models
-        self._choices: list[_Choice] = []
-        self._pasting: KeyChoice | None = None
+        self._local = local
+        self._ask_for_model = ask
+        self._clock = clock
+        self._ways: tuple[Way, ...] = ()
+        self._is_looking = True
+        self._asked: _Asked = None
 
     def compose(self) -> ComposeResult:
-        """What is missing, the ways, the field for a key."""
+        """What is missing, then the ways or the field for a name or a key."""
         with Vertical(id="first-run"):
             yield Static("Welcome to agent-tui", id="page-title", markup=False)
-            yield Static(
-                "No model can be reached yet. Choose how to go on:",
-                id="first-run-text",
-                markup=False,
-            )
-            yield OptionList(id="first-run-list", markup=False, compact=True)
-            yield Static(id="first-run-key-text", markup=False)
-            yield Input(password=True, placeholder="Paste the key here", id="first-run-key")
-            yield Static("↑↓ move · enter choose · esc look around", id="page-keys", markup=False)
+            yield Static(id="first-run-text", markup=False)
+            yield WayList(id="first-run-list", markup=False, compact=True)
+            yield Input(id="first-run-field")
+            yield Static(id="first-run-note", markup=False)
+            yield Static(id="page-keys", markup=False)
 
     def on_mount(self) -> None:
         """Offer what is known; look for local servers behind the first paint."""
-        self._show_key_field(None)
         self.offer(())
-        self._list.focus()
-        self.run_worker(self._look_for_servers())
+        self._ask(None)
+        self.action_look()
 
     @property
-    def _list(self) -> OptionList:
-        return self.query_one("#first-run-list", OptionList)
+    def _list(self) -> WayList:
+        return self.query_one(WayList)
 
-    async def _look_for_servers(self) -> None:
-        self.offer(await self._models.found())
+    # The list
+
+    def action_look(self) -> None:
+        """Look for what can be used at once, again if asked to."""
+        self.run_worker(self._look(), group="look", exclusive=True)
+
+    async def _look(self) -> None:
+        self._is_looking = True
+        self._fill_again()
+        self._show_texts()
+        found = await self._models.found()
+        self._is_looking = False
+        self.offer(found)
+        self._show_texts()
 
     def offer(self, found: tuple[FoundModel, ...]) -> None:
         """Show the ways, those of `found` first; the one in hand stays in hand."""
         place = self._list.highlighted
-        present = self._choices[place] if place else None  # the first one was not moved to
-        self._choices = [*found, *self._offered.keys, "tour"]
-        self._list.set_options(Option(_choice_line(choice)) for choice in self._choices)
-        self._list.highlighted = self._choices.index(present) if present else 0
+        present = self._ways[place] if place else None  # the first one was not moved to
+        offer = self._local.offer if self._local is not None else None
+        self._ways = ways_to_a_model(found, self._offered.keys, offer)
+        self._fill()
+        self._list.highlighted = self._ways.index(present) if present in self._ways else 0
+
+    @on(WayList.Resized)
+    def _fit(self, event: WayList.Resized) -> None:
+        event.stop()
+        self._fill_again()
+        self.call_after_refresh(self._list.scroll_to_highlight)
+
+    def _fill(self) -> None:
+        """List the ways; digits come once they no longer change under the fingers."""
+        width = max(self._list.scrollable_content_region.width, 20)
+        lines = way_lines(self._ways, width, are_numbered=not self._is_looking)
+        self._list.set_options(Option(line) for line in lines)
+
+    def _fill_again(self) -> None:
+        """List the same ways otherwise; the one in hand stays in hand."""
+        place = self._list.highlighted
+        self._fill()
+        self._list.highlighted = place
+
+    def action_choose(self, number: int) -> None:
+        """Take the way with this digit."""
+        if not self._is_looking and number <= len(self._ways):
+            self._list.highlighted = number - 1
+            self._list.action_select()
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        match self._choices[event.option_index]:
+        match self._ways[event.option_index]:
             case KeyChoice() as choice:
-                self._show_key_field(choice)
-            case FoundModel() as found:
-                self.dismiss(UseModel(found.ref))
+                self._ask(choice)
+            case FoundModel(ref) if ref.provider == "local" and self._local_problem:
+                self._open_pull()
+            case FoundModel(ref):
+                self.dismiss(UseModel(ref))
+            case AllModels():
+                self._open_all_models()
+            case Offer():
+                self._open_pull()
+            case "other provider":
+                self._ask("model name")
             case "tour":
                 self.dismiss(TakeTour())
 
+    @property
+    def _local_problem(self) -> str:
+        return self._local.problem if self._local is not None else ""
+
+    def _open_pull(self) -> None:
+        from agent_tui.ui.screens.pull import PullScreen
+
+        assert self._local is not None
+        self.run_worker(self._go_on_from(PullScreen(self._local, self._clock)), group="ask")
+
+    def _open_all_models(self) -> None:
+        from agent_tui.ui.screens.model_picker import ModelPicker
+
+        self.run_worker(self._go_on_from(ModelPicker(self._models, ModelRef(""))), group="ask")
+
+    async def _go_on_from(self, screen: Screen[ModelRef]) -> None:
+        """Go on with what `screen` brings; left without a model, the list is there again."""
+        if (model := await self._ask_for_model(screen)) is not None:
+            self.dismiss(UseModel(model))
+
+    # The field
+
     @on(Input.Submitted)
-    def _key_pasted(self, event: Input.Submitted) -> None:
+    def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        key = event.value.strip()
-        if key and self._pasting is not None:
-            self._offered.keep_key(self._pasting.env_name, key)
-            self.dismiss(UseModel(self._pasting.model))
+        entered = event.value.strip()
+        if not entered:
+            return
+        match self._asked:
+            case "model name":
+                self._name_entered(entered)
+            case KeyChoice() as choice:
+                self._offered.keep_key(choice.env_name, entered)
+                self.dismiss(UseModel(choice.model))
+            case None:
+                pass
+
+    def _name_entered(self, name: str) -> None:
+        """Go on to the key of the model's provider; where none is known, litellm finds it."""
+        try:
+            model = self._models.resolve(name)
+        except AgentTuiError as error:
+            self.query_one("#first-run-note", Static).update(safe_text(str(error)))
+            return
+        if env_name := model.api_key_env or key_variable(model.provider):
+            self._ask(KeyChoice(model.name, env_name, model))
+        else:
+            self.dismiss(UseModel(model))
 
     def action_back(self) -> None:
-        """Leave the key field, or the chooser."""
-        if self._pasting is not None:
-            self._show_key_field(None)
-            self._list.focus()
+        """Leave the field, or the chooser."""
+        if self._asked is not None:
+            self._ask(None)
         else:
             self.dismiss(None)
 
-    def _show_key_field(self, choice: KeyChoice | None) -> None:
-        self._pasting = choice
-        field, text = self.query_one(Input), self.query_one("#first-run-key-text", Static)
-        field.display = text.display = choice is not None
+    def _ask(self, asked: _Asked) -> None:
+        """Put the field in the place of the list, or the list back."""
+        self._asked = asked
+        field, note = self.query_one(Input), self.query_one("#first-run-note", Static)
+        field.display = note.display = asked is not None
+        self._list.display = asked is None
         field.clear()
-        if choice is not None:
-            text.update(
-                f"The key is kept in memory for this run only. "
-                f"To keep it, set {choice.env_name} in your shell."
-            )
-            field.focus()
+        note.update("")
+        match asked:
+            case KeyChoice(_, env_name, model):
+                field.password, field.placeholder = True, "Paste the key here"
+                note.update(
+                    safe_text(
+                        "The key is kept in memory for this run only; to keep it, set "
+                        f"{env_name} in your shell. It is used with {model.name}; "
+                        "/model has the others."
+                    )
+                )
+            case "model name":
+                field.password, field.placeholder = False, _NAME_EXAMPLE
+            case None:
+                pass
+        (self._list if asked is None else field).focus()
+        self._show_texts()
 
-
-def _choice_line(choice: _Choice) -> Content:
-    match choice:
-        case KeyChoice():
-            return _line(f"Paste a key for {choice.label}", f"or set {choice.env_name}")
-        case FoundModel():
-            return _line(f"Use {choice.ref.name}", choice.via)
-        case "tour":
-            return _line("Take the tour", "a scripted model in a scratch folder, no key needed")
-
-
-def _line(label: str, detail: str) -> Content:
-    return Content.assemble(
-        safe_text(label, keep_newlines=False),
-        "  ",
-        (safe_text(detail, keep_newlines=False), "$foreground-muted"),
-    )
+    def _show_texts(self) -> None:
+        """The line above and the keys below."""
+        keys = "enter go on · esc back to the list"
+        match self._asked:
+            case KeyChoice(label):
+                text = f"Key for {label}:"
+            case "model name":
+                text = _ASKS_NAME
+            case None:
+                is_found = any(isinstance(way, FoundModel) for way in self._ways)
+                text = _LOOKING if self._is_looking else _SOME_FOUND if is_found else _NOTHING_RUNS
+                keys = "↑↓ move · enter or 1-9 choose · r look again · esc look around"
+        self.query_one("#first-run-text", Static).update(safe_text(text, keep_newlines=False))
+        self.query_one("#page-keys", Static).update(keys)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from agent_tui.config import SettingProblem, Settings
+from agent_tui.local_models.model import Offer, PullProgress
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 
 if TYPE_CHECKING:
@@ -29,6 +30,38 @@ class ModelSource(Protocol):
 
     async def found(self) -> tuple[FoundModel, ...]:
         """Models that can be used now: keys that are set, servers that answer."""
+        ...
+
+
+class LocalModels(Protocol):
+    """The built-in model of this machine: what it is, and how it is had."""
+
+    @property
+    def offer(self) -> Offer:
+        """What can be pulled."""
+        ...
+
+    @property
+    def problem(self) -> str:
+        """Why no model can run on this machine yet, empty if one can.
+
+        Says what is missing, and on a line of its own the command that mends it.
+        """
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """Where the model's file is put."""
+        ...
+
+    async def pull(self, on_progress: Callable[[PullProgress], None]) -> ModelRef:
+        """Fetch the model and return how it is used; cancelled, it keeps what came.
+
+        `on_progress` may be called in any thread and as often as one likes.
+
+        Raises:
+            AgentTuiError: it could not be fetched; the message says what to do.
+        """
         ...
 
 
@@ -76,7 +109,11 @@ class UiOptions:
         keeps_model: Go on with the runtime's model instead of the opened session's.
         opens_picker: Open the session picker at the start (``-r`` without an id).
         first_run: Offer the chooser, as no model can be used yet; None where one can.
-        warm: Gets the provider ready; awaited in the background after the first paint.
+        local: The built-in model; None leaves it out of the chooser.
+        pull_first: Ask at the start whether `local` shall be pulled (``--local``).
+        warm: Gets the provider and the present model ready; awaited in the background after the
+            first paint and again once the person has chosen a model at the first run. An
+            `AgentTuiError` is shown; a model that loads on this machine is said to load.
         close: Stops the provider; awaited once the conversation is closed.
         history_file: Where sent prompts are kept; None keeps them in memory.
         welcome: A line under the program's name in an empty chat.
@@ -95,6 +132,8 @@ class UiOptions:
     keeps_model: bool = False
     opens_picker: bool = False
     first_run: FirstRun | None = None
+    local: LocalModels | None = None
+    pull_first: bool = False
     warm: Callable[[], Awaitable[None]] = _nothing
     close: Callable[[], Awaitable[None]] = _nothing
     history_file: Path | None = None

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.errors import AgentTuiError
+from agent_tui.providers.base import ModelRef
+from agent_tui.ui.activity_line import ActivityState
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.prompt.pastes import Draft
@@ -42,21 +44,16 @@ def welcome_block(options: UiOptions) -> WelcomeBlock:
 async def begin(app: "AgentApp") -> None:
     """Everything that must not keep the first key waiting."""
     options = app.ready.options
-    app.run_worker(options.warm, group="warm", exit_on_error=False)
+    app.run_worker(warm_up(app), group="warm", exit_on_error=False)
     if not options.resume:
         app.ready.view.redraw()
-    for problem in options.problems:
-        app.ready.host.say(f"Setting left out: {problem}", "warning")
-    for rule in options.runtime.approvals.problems:
-        app.ready.host.say(f"Permission rule left out: {rule}", "warning")
-    for notice in options.notices:
-        app.ready.host.say(notice)
+    _tell_problems(app)
     await asyncio.gather(
         asyncio.to_thread(app.ready.history.load),
         asyncio.to_thread(app.ready.status.look_at_branch),
     )
     app.refresh_status()
-    if options.first_run is not None:
+    if not await _pull_first(app) and options.first_run is not None:
         await choose_model(app)
     if options.resume:
         await _resume(app, options.resume)
@@ -65,6 +62,33 @@ async def begin(app: "AgentApp") -> None:
     app.ready.host.show_events(await app.runtime.refresh_usage())
     if options.first_prompt:
         app.dispatch(options.first_prompt)
+
+
+def _tell_problems(app: "AgentApp") -> None:
+    options = app.ready.options
+    for problem in options.problems:
+        app.ready.host.say(f"Setting left out: {problem}", "warning")
+    for rule in options.runtime.approvals.problems:
+        app.ready.host.say(f"Permission rule left out: {rule}", "warning")
+    for notice in options.notices:
+        app.ready.host.say(notice)
+
+
+async def warm_up(app: "AgentApp") -> None:
+    """Get the provider and the model ready; say that a model loads, and what went wrong."""
+    activity, model = app.ready.activity, app.runtime.model
+    loading = None
+    if model.provider == "local" and activity.state is None:
+        now = app.ready.options.clock()
+        loading = ActivityState(f"Loading {model.model_id}", now, can_stop=False)
+        activity.show(loading)
+    try:
+        await app.ready.options.warm()
+    except AgentTuiError as error:
+        app.ready.host.say(str(error), "error")
+    finally:
+        if loading is not None and activity.state is loading:
+            activity.show(None)
 
 
 def send_early(app: "AgentApp", drafts: Iterable[Draft]) -> None:
@@ -94,13 +118,42 @@ async def choose_model(app: "AgentApp") -> None:
     if options.first_run is None:
         app.ready.host.say("No model is chosen. Use /model.", "warning")
         return
-    match await app.ready.host.ask(FirstRunScreen(options.first_run, options.models)):
+    ask = app.ready.host.ask
+    chooser = FirstRunScreen(options.first_run, options.models, options.local, ask, options.clock)
+    match await ask(chooser):
         case UseModel(model):
-            app.ready.host.show_events(app.runtime.set_model(model))
-            app.ready.view.redraw()
+            _go_on_with(app, model)
         case TakeTour():
             app.exit(UiOutcome(wants="demo"))
         case None:
             app.ready.host.say(
-                "No model is set up. /model chooses one when a key is set.", "warning"
+                "No model is set up. /model, or a message, shows the ways to one again.", "warning"
             )
+
+
+async def _pull_first(app: "AgentApp") -> bool:
+    """Ask for the pull that was wanted from the start; true if there is a model now."""
+    options = app.ready.options
+    if not options.pull_first or options.local is None:
+        return False
+    from agent_tui.ui.screens.pull import PullScreen
+
+    model = await app.ready.host.ask(PullScreen(options.local, options.clock))
+    if model is not None:
+        _go_on_with(app, model)
+    elif options.first_run is None:
+        app.ready.host.say(
+            "Nothing was pulled, so no model is set up. /model chooses another one; "
+            "agent-tui --local asks again.",
+            "warning",
+        )
+    return model is not None
+
+
+def _go_on_with(app: "AgentApp", model: ModelRef) -> None:
+    """Use a model that was just set up, and get it ready while the person types."""
+    app.ready.host.show_events(app.runtime.set_model(model))
+    first, *others = app.ready.chat.blocks or (None,)
+    if isinstance(first, WelcomeBlock):
+        app.ready.chat.load((welcome_block(app.ready.options), *others))
+    app.run_worker(warm_up(app), group="warm", exit_on_error=False)

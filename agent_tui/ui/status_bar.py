@@ -119,6 +119,11 @@ def short_count(count: int) -> str:
     return f"{count / 1_000_000:.1f}M"
 
 
+def short_via(via: str) -> str:
+    """Where a model was found, in few cells: ``Ollama :11434``."""
+    return via.replace(" at 127.0.0.1:", " :")
+
+
 def short_path(path: Path, home: Path) -> str:
     """`path` with the home folder as ``~``."""
     if path == home:

@@ -104,9 +104,12 @@ class TurnDriver:
         self._go_on()
 
     async def _send(self, text: str) -> None:
-        whole = await asyncio.to_thread(attach_mentions, text, self._runtime.cwd)
+        runtime = self._runtime
+        whole = await asyncio.to_thread(
+            attach_mentions, text, runtime.cwd, runtime.model_info.window
+        )
         if not self._interrupted:
-            await self._watch(self._runtime.submit(whole))
+            await self._watch(runtime.submit(whole))
 
     async def _watch(self, events: AsyncGenerator[AgentEvent, None]) -> None:
         self._view.begin()

@@ -4,7 +4,6 @@ import pytest
 
 from agent_tui.agent.mentions import (
     MAX_ATTACHMENTS,
-    MAX_FILE_BYTES,
     attach_mentions,
     mentioned_paths,
     without_attachments,
@@ -53,8 +52,24 @@ def test_a_file_mentioned_twice_goes_along_once(project: Path):
 def test_a_large_file_is_cut_at_a_line_and_says_so(project: Path):
     (project / "big.txt").write_text("line of text\n" * 10_000, encoding="utf-8")
     attached = attach_mentions("@big.txt", project)
-    assert len(attached) < MAX_FILE_BYTES + 300
+    assert len(attached) < 50_300
     assert "[cut here: 50,000 of 130,000 bytes; use the read tool for the rest]" in attached
+
+
+def test_in_a_small_window_less_goes_along_the_more_files_there_are(project: Path):
+    for name in "abc":
+        (project / f"{name}.txt").write_text("line of text\n" * 1_000, encoding="utf-8")
+    (project / "many").mkdir()
+    for number in range(300):
+        (project / "many" / f"f{number:03}").touch()
+    one = attach_mentions("@a.txt", project, 2_048)
+    assert "[cut here: 1,170 of 13,000 bytes; use the read tool for the rest]" in one
+    assert 1_100 < len(one) < 1_400
+    three = attach_mentions("@a.txt @b.txt @c.txt", project, 2_048)
+    assert three.count("[cut here: 780 of 13,000 bytes") == 3
+    assert attach_mentions("@many", project, 2_048).endswith(
+        "f044\nf045\n[and 254 more]\n</folder>"
+    )
 
 
 def test_a_binary_file_says_only_its_size(project: Path):

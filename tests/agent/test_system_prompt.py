@@ -2,26 +2,33 @@ import os
 from datetime import date
 from pathlib import Path
 
-from agent_tui.agent.context_files import MAX_FILE_CHARS, ContextFile, load_context_files
-from agent_tui.agent.system_prompt import build_system_prompt
+from agent_tui.agent.context_files import MAX_FILE_CHARS, load_context_files
+from agent_tui.agent.system_prompt import full_prompt, short_prompt
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.registry import default_toolbox
+
+DAY = date(2026, 1, 2)
+CWD = Path("/home/person/projects/some-project")
 
 
 def test_prompt_and_tools_together_stay_under_1500_tokens():
     counter = TokenCounter()
-    prompt = build_system_prompt(Path("/home/person/projects/some-project"), ())
+    prompt = full_prompt(CWD, DAY)
     tokens = counter.count_text(prompt) + counter.count_tools(default_toolbox().specs)
     assert tokens < 1_500
 
 
-def test_the_same_inputs_give_the_same_bytes():
-    day = date(2026, 1, 2)
-    file = ContextFile(Path("/p/AGENTS.md"), "Use tabs.\n")
-    first = build_system_prompt(Path("/p"), [file], day)
-    assert first == build_system_prompt(Path("/p"), [file], day)
-    assert "Use tabs." in first
-    assert "2026-01-02" in first
+def test_the_short_prompt_says_where_and_when_in_under_150_tokens():
+    prompt = short_prompt(CWD, DAY)
+    assert str(CWD) in prompt
+    assert "2026-01-02" in prompt
+    assert TokenCounter().count_text(prompt) < 150
+
+
+def test_of_a_long_folder_the_short_prompt_names_the_end():
+    prompt = short_prompt(Path("/" + "x" * 900 + "/project"), DAY)
+    assert "x/project\n" in prompt
+    assert len(prompt) < 800
 
 
 def test_files_are_found_from_the_user_folder_and_the_repository_root_down(tmp_path):
@@ -52,7 +59,6 @@ def test_a_huge_file_is_cut_and_says_so(tmp_path):
     (file,) = load_context_files(tmp_path / "none", tmp_path)
     assert file.was_cut
     assert len(file.text) == MAX_FILE_CHARS
-    assert "cut here" in build_system_prompt(tmp_path, [file])
 
 
 def test_a_pipe_or_a_folder_of_that_name_neither_waits_nor_hides_the_next_one(tmp_path):

@@ -17,7 +17,7 @@ class SlowToolbox:
 
     def __init__(self) -> None:
         self._tools: Toolbox = default_toolbox()
-        self.specs = self._tools.specs
+        self.specs, self.short_specs = self._tools.specs, self._tools.short_specs
         self.check = self._tools.check
         self.is_looking = threading.Event()
         self.go_on = threading.Event()

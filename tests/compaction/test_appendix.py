@@ -20,8 +20,22 @@ def test_a_small_window_gets_small_blocks():
         errors=tuple(f"$ cmd{n} => " + "e" * 200 for n in range(12)),
         read_files=tuple(f"src/some/file{n}.py" for n in range(400)),
     )
-    assert len(appendix(ledger, request="do " * 5_000, window=8_000)) < 4 * 2_100
-    assert len(appendix(ledger, request="do " * 5_000, window=200_000)) < 24_000
+    for window, most in ((2_048, 1_200), (8_000, 3_200), (200_000, 24_000)):
+        blocks = appendix(ledger, request="do " * 5_000, window=window)
+        assert 0.6 * most < len(blocks) < most
+        for tag in ("pinned-constraints", "current-request", "read-files"):
+            assert f"<{tag}>" in blocks
+
+
+def test_constraints_come_first_where_there_is_little_room():
+    ledger = Ledger(
+        pinned=("never touch the lock file", "always use tabs"),
+        errors=("$ make => " + "e" * 900,),
+        modified_files=tuple(f"src/some/file{n}.py" for n in range(400)),
+    )
+    blocks = appendix(ledger, request="do " * 5_000, window=2_048)
+    assert "- always use tabs\n- never touch the lock file\n" in blocks
+    assert "more\n</modified-files>" in blocks
 
 
 _words = st.text(max_size=60) | st.sampled_from(

@@ -1,8 +1,14 @@
 import pytest
 
-from agent_tui.compaction.fallback import fallback_summary
+from agent_tui.compaction.fallback import (
+    CompletedSummary,
+    Record,
+    complete_summary,
+    fallback_summary,
+)
+from agent_tui.compaction.subject import subject_of
 from agent_tui.compaction.templates import SEVEN_SECTION, STRUCTURED, Template
-from agent_tui.compaction.validate import AcceptedSummary, SummaryReply, validate_summary
+from agent_tui.compaction.validate import AcceptedSummary, SummaryJudge, SummaryReply
 from agent_tui.sessions.entries import Ledger
 from agent_tui.tokens import TokenCounter
 
@@ -26,10 +32,8 @@ def fallback(
     max_tokens: int = 4_000,
 ) -> str:
     return fallback_summary(
-        ledger,
+        Record(ledger, previous, "The loop is the slow part."),
         template=template,
-        previous_prose=previous,
-        last_reply="The loop is the slow part.",
         counter=counter,
         max_tokens=max_tokens,
     )
@@ -54,9 +58,9 @@ def test_without_a_plan_the_next_step_is_the_newest_real_request(counter: TokenC
 @pytest.mark.parametrize("template", [STRUCTURED, SEVEN_SECTION])
 def test_it_passes_the_same_checks_as_a_models_summary(counter: TokenCounter, template: Template):
     document = fallback(counter, template=template)
-    outcome = validate_summary(
-        SummaryReply(document, "stop", False), template=template, counter=counter, max_tokens=4_000
-    )
+    subject = subject_of((), previous_prose="", ledger=LEDGER, tokens=3_000)
+    judging = SummaryJudge(template, subject, counter, 4_000)
+    outcome = judging.judge(SummaryReply(document, "stop", called_tools=False))
     assert outcome == AcceptedSummary(document)
 
 
@@ -87,3 +91,48 @@ def test_it_stays_under_its_limit(counter: TokenCounter):
     assert counter.count_text(document) <= 500
     assert "thing number 0" in document
     assert "thing number 299" in document
+
+
+def complete(
+    counter: TokenCounter, draft: dict[str, str], *, max_tokens: int = 4_000
+) -> CompletedSummary:
+    return complete_summary(
+        STRUCTURED.render(draft),
+        Record(LEDGER, "", "The loop is the slow part."),
+        template=STRUCTURED,
+        counter=counter,
+        max_tokens=max_tokens,
+    )
+
+
+def test_what_a_draft_says_stays_and_what_it_lacks_comes_from_the_record(counter: TokenCounter):
+    draft = {
+        "## Goal": "Write a parser that is fast enough.",
+        "### Done": "- [x] wrote the lexer",
+    }
+    completed = complete(counter, draft)
+    bodies = STRUCTURED.parse(completed.text)
+    assert bodies["## Goal"] == draft["## Goal"]
+    assert bodies["### Done"] == draft["### Done"]
+    assert bodies["## Next Steps"] == "1. measure (in progress)\n2. optimise"
+    assert "Next Steps" in completed.from_record
+    assert "Goal" not in completed.from_record
+    assert "Done" not in completed.from_record
+
+
+def test_a_goal_of_a_word_or_two_gets_what_was_asked_behind_it(counter: TokenCounter):
+    completed = complete(counter, {"## Goal": "Finish it."})
+    assert STRUCTURED.parse(completed.text)["## Goal"].startswith("Finish it.\n- asked: write me")
+    assert "Goal" in completed.from_record
+
+
+def test_a_word_that_only_fills_a_section_goes(counter: TokenCounter):
+    completed = complete(counter, {"## Goal": "Write the parser of it.", "### Blocked": "blocked"})
+    assert STRUCTURED.parse(completed.text)["### Blocked"].startswith("- word for word in open-err")
+    nothing_known = complete(counter, {"## Constraints & Preferences": "defined"})
+    assert "defined" not in nothing_known.text
+
+
+def test_a_completed_draft_stays_under_its_limit(counter: TokenCounter):
+    completed = complete(counter, {"## Goal": "Write. " * 300}, max_tokens=300)
+    assert counter.count_text(completed.text) <= 300

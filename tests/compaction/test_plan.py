@@ -116,6 +116,34 @@ def test_less_than_one_exchange_is_refused(counter: TokenCounter, texts: list[st
         plan(talk.path, counter)
 
 
+def test_a_request_too_large_to_be_answered_can_be_compacted(counter: TokenCounter):
+    talk = Talk()
+    talk.user("look at this: " + "word " * 1_000)
+    with pytest.raises(CompactionError, match="Nothing to compact"):
+        plan(talk.path, counter, window=4_000)
+    cut = plan(talk.path, counter, window=1_800)
+    assert cut.kept == ()
+    assert cut.request.startswith("look at this:")
+
+
+@pytest.mark.parametrize(("window", "most"), [(2_048, 204), (8_192, 1_433), (200_000, 20_000)])
+def test_a_small_window_keeps_less_as_prompt_and_summary_take_their_part(
+    counter: TokenCounter, window: int, most: int
+):
+    talk = conversation(400, words=30)
+    kept = plan(talk.path, counter, window=window).kept_tokens
+    assert most - 150 <= kept <= most
+
+
+def test_what_the_model_just_asked_for_stays_where_it_fits(counter: TokenCounter):
+    talk = conversation(3)
+    talk.tool("read", {"path": "a"}, "line " * 650)
+    cut = plan(talk.path, counter, window=2_048)
+    assert len(cut.kept) == 2
+    talk.tool("read", {"path": "b"}, "line " * 850)
+    assert plan(talk.path, counter, window=2_048).kept == ()
+
+
 def test_an_empty_failed_reply_is_no_exchange(counter: TokenCounter):
     talk = Talk()
     talk.user("hello")

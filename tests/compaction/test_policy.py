@@ -4,10 +4,12 @@ from agent_tui.compaction.policy import (
     MAX_FAILURES_IN_A_ROW,
     Breaker,
     context_level,
+    reply_cap_tokens,
     should_compact,
     usable_window,
 )
 from agent_tui.config import CompactionSettings
+from agent_tui.providers.base import ModelInfo
 from agent_tui.tokens import ContextUsage
 
 SETTINGS = CompactionSettings()
@@ -43,6 +45,34 @@ def test_a_reserve_as_large_as_the_window_leaves_half_of_it():
 def test_automatic_compaction_is_due_at_the_trigger():
     assert should_compact(usage(80_000), SETTINGS, 0, Breaker())
     assert not should_compact(usage(79_000), SETTINGS, 0, Breaker())
+
+
+def test_after_a_compaction_that_left_much_the_next_one_waits_for_a_gain_or_the_reserve():
+    reserve = 25_000
+    assert not should_compact(usage(69_000), SETTINGS, reserve, Breaker(), left_tokens=61_000)
+    assert should_compact(usage(71_000), SETTINGS, reserve, Breaker(), left_tokens=61_000)
+    assert should_compact(usage(75_001), SETTINGS, reserve, Breaker(), left_tokens=70_000)
+
+
+@pytest.mark.parametrize(
+    ("info", "cap"),
+    [
+        (ModelInfo("a", 2_048, 8_000, source="server"), 512),
+        (ModelInfo("a", 32_768, 1_000), 1_000),
+        (ModelInfo("a", 128_000, 8_000, source="server"), 8_000),
+        (ModelInfo("a", 128_000, 8_000, source="table"), None),
+        (ModelInfo("a", 8_192, 0), None),
+    ],
+)
+def test_replies_are_limited_in_small_windows_and_by_servers_of_ones_own(
+    info: ModelInfo, cap: int | None
+):
+    assert reply_cap_tokens(info) == cap
+
+
+def test_the_limit_of_a_reply_gives_way_to_what_is_used_but_not_altogether():
+    info = ModelInfo("a", 8_000, 2_000)
+    assert [reply_cap_tokens(info, used) for used in (6_000, 7_000, 9_000)] == [2_000, 1_000, 500]
 
 
 def test_automatic_compaction_can_be_turned_off():

@@ -42,7 +42,7 @@ START_S = START_MS // 1_000
 def work(talk: Talk, turns: int = 6) -> Talk:
     for _ in range(turns):
         number = talk.now_ms // 1_000 - START_S
-        talk.user(f"question {number} " + "please look at this " * 30)
+        talk.user(f"question {number} of the parser " + "please look at this " * 30)
         call = ToolCall(id=f"c{number}", name="edit", arguments={"path": f"src/f{number}.py"})
         talk.reply("", call)
         touched = FileTouches(
@@ -182,7 +182,7 @@ async def test_an_unusable_reply_gets_one_reminder(counter: TokenCounter, fault:
     assert writer.prompts[1].startswith(writer.prompts[0])
 
 
-@pytest.mark.parametrize("fault", [EMPTY, REFUSAL, TOOL_CALL, CUT_OFF, FILTERED, "just words"])
+@pytest.mark.parametrize("fault", [EMPTY, REFUSAL, TOOL_CALL, FILTERED, "just words"])
 async def test_two_unusable_replies_lead_to_the_fallback(counter: TokenCounter, fault: Step):
     writer = Writer([fault])
     result = await compact(writer, counter, request(work(Talk()).path))
@@ -315,7 +315,7 @@ async def test_an_overflow_of_the_summariser_leads_to_smaller_parts(counter: Tok
 
 async def test_a_summary_over_its_cap_is_shortened_after_the_reminder(counter: TokenCounter):
     lines = "\n".join(f"- [x] step {n} of the long work" for n in range(2_000))
-    long = f"## Goal\nBuild.\n\n### Done\n{lines}\n\n## Next Steps\n1. Go on."
+    long = f"## Goal\nBuild src/f0.py.\n\n### Done\n{lines}\n\n## Next Steps\n1. Go on."
     writer = Writer([long])
     settings = CompactionSettings(max_summary_tokens=1_000)
     result = await compact(writer, counter, request(work(Talk(), 40).path), settings=settings)

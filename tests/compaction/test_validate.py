@@ -1,17 +1,22 @@
 import pytest
 
+from agent_tui.compaction.subject import Subject
 from agent_tui.compaction.templates import SEVEN_SECTION, STRUCTURED, Template
 from agent_tui.compaction.validate import (
     AcceptedSummary,
     FinishReason,
+    Judgement,
+    LongSummary,
     RefusedSummary,
+    SummaryJudge,
     SummaryReply,
+    ThinSummary,
     fit_to_tokens,
-    validate_summary,
 )
 from agent_tui.tokens import TokenCounter
 
 GOOD = "## Goal\nShip it.\n\n## Next Steps\n1. Test."
+ANYTHING = Subject("", frozenset(), 0)
 
 
 def judge(
@@ -22,22 +27,24 @@ def judge(
     called_tools: bool = False,
     template: Template = STRUCTURED,
     max_tokens: int = 4_000,
-) -> AcceptedSummary | RefusedSummary:
-    return validate_summary(
-        SummaryReply(text, finish, called_tools),
-        template=template,
-        counter=counter,
-        max_tokens=max_tokens,
-    )
+    subject: Subject = ANYTHING,
+) -> Judgement:
+    judging = SummaryJudge(template, subject, counter, max_tokens)
+    return judging.judge(SummaryReply(text, finish, called_tools))
 
 
-def accepted(outcome: AcceptedSummary | RefusedSummary) -> str:
-    assert isinstance(outcome, AcceptedSummary)
+def accepted(outcome: Judgement) -> str:
+    assert isinstance(outcome, AcceptedSummary), outcome
     return outcome.text
 
 
-def problem(outcome: AcceptedSummary | RefusedSummary) -> str:
-    assert isinstance(outcome, RefusedSummary)
+def thin(outcome: Judgement) -> ThinSummary:
+    assert isinstance(outcome, ThinSummary), outcome
+    return outcome
+
+
+def refused(outcome: Judgement) -> str:
+    assert isinstance(outcome, RefusedSummary), outcome
     return outcome.problem
 
 
@@ -83,26 +90,50 @@ def test_a_fenced_block_inside_is_left_alone(counter: TokenCounter):
         ("<think>hm", "empty"),
         ("I cannot help with that.", "refusal"),
         ("Sure, the parser is next.", "lacked"),
-        ("## Goal\nShip it.", '"## Next Steps"'),
-        ("## Goal\n\n## Next Steps\n1. Test", '"## Goal"'),
         ("## Goal\n(none)\n## Next Steps\n- None.", "nothing"),
     ],
 )
 def test_what_says_nothing_is_refused(counter: TokenCounter, text: str, expected: str):
-    assert expected in problem(judge(counter, text))
+    assert expected in refused(judge(counter, text))
 
 
-def test_tool_calls_cut_off_and_filtered_replies_are_refused(counter: TokenCounter):
-    assert "tool" in problem(judge(counter, GOOD, called_tools=True))
-    assert "cut off" in problem(judge(counter, GOOD, finish="length"))
-    assert "filter" in problem(judge(counter, GOOD, finish="contentFilter"))
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("## Goal\nShip it.", 'lacked "## Next Steps"'),
+        ("## Goal\n\n## Next Steps\n1. Test", 'lacked "## Goal"'),
+        ("## Goal\n(none)\n## Next Steps\n1. Test", 'below "## Goal"'),
+    ],
+)
+def test_without_a_core_section_or_the_goal_it_is_thin(
+    counter: TokenCounter, text: str, expected: str
+):
+    assert expected in thin(judge(counter, text)).problem
 
 
-def test_a_document_over_the_limit_is_refused_but_not_lost(counter: TokenCounter):
-    outcome = judge(counter, GOOD + "\n2. More." * 500, max_tokens=300)
-    assert "300" in problem(outcome)
-    assert isinstance(outcome, RefusedSummary)
-    assert "Ship it." in outcome.too_long
+def test_nothing_left_to_do_is_no_flaw(counter: TokenCounter):
+    accepted(judge(counter, "## Goal\nShip it.\n\n## Next Steps\n(none)"))
+
+
+def test_tool_calls_and_filtered_replies_are_refused(counter: TokenCounter):
+    assert "tool" in refused(judge(counter, GOOD, called_tools=True))
+    assert "filter" in refused(judge(counter, GOOD, finish="contentFilter"))
+
+
+def test_of_a_reply_that_was_cut_off_the_whole_lines_are_kept(counter: TokenCounter):
+    outcome = thin(judge(counter, GOOD + "\n2. Delete the old", finish="length"))
+    assert "cut off" in outcome.problem
+    assert "1. Test." in outcome.text
+    assert "Delete" not in outcome.text
+    assert "cut off" in refused(judge(counter, "Let me see", finish="length"))
+
+
+def test_a_document_over_the_limit_is_kept_to_be_shortened(counter: TokenCounter):
+    steps = "\n".join(f"{n}. More of number {n}." for n in range(2, 200))
+    outcome = judge(counter, f"{GOOD}\n{steps}", max_tokens=300)
+    assert isinstance(outcome, LongSummary)
+    assert "300" in outcome.problem
+    assert "Ship it." in outcome.text
 
 
 def test_our_own_tags_in_it_are_made_harmless(counter: TokenCounter):

@@ -27,7 +27,19 @@ from agent_tui.providers.base import (
 from agent_tui.providers.retry import Sleep
 from agent_tui.tokens import TokenCounter
 
-GOOD = "## Goal\nBuild the parser.\n\n## Next Steps\n1. Run the tests."
+GOOD = """\
+## Goal
+Build the parser.
+
+### Done
+- [x] looked through the questions about it one by one and answered each of them
+- [x] changed the file that every question named, as it should be
+
+## Next Steps
+1. Run the tests.
+
+## Critical Context
+- the answers stand in the documents that were read, next to the question they belong to"""
 
 EMPTY = (FinishChunk("stop"),)
 REFUSAL = (TextChunk("I'm sorry, but I can't help with that."), FinishChunk("stop"))
@@ -90,9 +102,10 @@ class Models:
     cheap: ModelRef | None = None
     window: int = 100_000
     max_output: int = 8_000
+    takes_schema: bool = False
 
     def info(self, ref: ModelRef) -> ModelInfo:
-        return ModelInfo(ref.name, self.window, self.max_output)
+        return ModelInfo(ref.name, self.window, self.max_output, takes_schema=self.takes_schema)
 
     def resolve(self, name: str) -> ModelRef:
         if name == "unknown":

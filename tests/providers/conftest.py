@@ -7,6 +7,8 @@ import pytest
 import pytest_asyncio
 
 from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.local.provider import KEY_VARIABLE
+from tests.providers.local_rig import KEY
 from tests.support.openai_server import OpenAiServer
 
 PATIENCE_S = 60.0
@@ -61,6 +63,7 @@ def worker_environ(tmp_path_factory: pytest.TempPathFactory, connections: Path) 
         "PYTHONPATH": str(home),
         "CONNECTIONS": str(connections),
         "THE_KEY": SECRET,
+        KEY_VARIABLE: KEY,
     }
 
 

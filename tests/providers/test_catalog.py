@@ -10,7 +10,7 @@ from agent_tui.providers.catalog import UNKNOWN_WINDOW, ModelCatalog
 from agent_tui.providers.demo import DEMO_MODEL, DEMO_WINDOW
 from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES
-from agent_tui.providers.servers import PORTS, models_of
+from agent_tui.providers.servers.find import PORTS, models_of
 from agent_tui.providers.table import ModelTable, bundled_table
 from tests.support.openai_server import OpenAiServer
 
@@ -166,7 +166,7 @@ async def test_models_of_running_servers_are_found_with_their_windows(
                 ]
             },
             "/props": {"default_generation_settings": {"n_ctx": 4_096}},
-            "/v1/models": {"data": [{"id": "served", "max_model_len": 65_536}]},
+            "/v1/models": {"data": [{"id": "served", "owned_by": "vllm", "max_model_len": 65_536}]},
         }
     )
     ports = dict.fromkeys(PORTS, server.port)

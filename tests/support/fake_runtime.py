@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from agent_tui.agent.approval import Approvals
 from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.fitting import FittedPrompt
 from agent_tui.agent.gate import ApprovalAnswer
 from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
 from agent_tui.errors import SessionError
@@ -272,8 +273,7 @@ class FakeRuntime:
             model=MODEL,
             model_info=INFO,
             thinking="off",
-            system_prompt="You are a coding agent.",
-            tools=TOOLS,
+            fit=lambda window: FittedPrompt(window, "You are a coding agent.", TOOLS),
             counter=TokenCounter(),
             ratios=TokenRatios(),
             settings=CompactionSettings(),

@@ -18,6 +18,7 @@ from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.retry import Sleep
 from agent_tui.providers.scripted import Reply, Script, ScriptedProvider
+from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
@@ -55,17 +56,24 @@ Make the greeting polite.
 
 
 class SmallModels:
-    """Every model has the same window unless named; none has a cheaper sibling."""
+    """Every model has the same window unless named; none has a cheaper sibling.
 
-    def __init__(self, window: int, windows: Mapping[str, int]) -> None:
+    `learned` is the window that servers say theirs have, where it is not the one known before.
+    """
+
+    def __init__(self, window: int, windows: Mapping[str, int], learned: int | None) -> None:
         self._window = window
         self._windows = windows
+        self._learned = learned
 
     def info(self, ref: ModelRef) -> ModelInfo:
-        return ModelInfo(ref.name, self._windows.get(ref.name, self._window), 1_000)
+        return ModelInfo(
+            ref.name, self._windows.get(ref.name, self._window), 1_000, source="setting"
+        )
 
     async def learn(self, ref: ModelRef) -> ModelInfo:
-        return self.info(ref)
+        info = self.info(ref)
+        return dataclasses.replace(info, window=self._learned or info.window)
 
     def resolve(self, name: str) -> ModelRef:
         return ModelRef(name)
@@ -85,22 +93,23 @@ class Stage:
 
     def runtime(
         self,
-        script: Script | ScriptedProvider | ProviderHost,
+        script: Script | ScriptedProvider | ProviderHost | TextToolProvider,
         *,
         model: ModelRef = MODEL,
         sleep: Sleep = asyncio.sleep,
         mode: PermissionMode = "full",
         window: int = 100_000,
         windows: Mapping[str, int] = MappingProxyType({}),
+        learned_window: int | None = None,
         compaction: CompactionSettings | None = None,
         is_interactive: bool = True,
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is."""
         provider = script
-        if not isinstance(provider, ScriptedProvider | ProviderHost):
+        if not isinstance(provider, ScriptedProvider | ProviderHost | TextToolProvider):
             provider = ScriptedProvider(provider)
         settings = Settings(compaction=compaction or CompactionSettings())
-        models, counter = SmallModels(window, windows), TokenCounter()
+        models, counter = SmallModels(window, windows, learned_window), TokenCounter()
         services = RuntimeServices(
             provider=provider,
             store=SessionStore(self.sessions, "none"),

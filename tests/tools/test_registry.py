@@ -17,7 +17,7 @@ def test_all_descriptions_together_stay_below_900_tokens():
 
 def test_the_tools_are_offered_in_order_of_use():
     names = [spec.name for spec in default_toolbox().specs]
-    assert names == ["read", "edit", "write", "bash", "grep", "find", "ls", "todo"]
+    assert names == ["read", "bash", "edit", "write", "grep", "find", "ls", "todo"]
 
 
 @pytest.mark.parametrize("spec", default_toolbox().specs, ids=lambda spec: spec.name)
@@ -29,7 +29,7 @@ def test_schemas_hold_no_references_titles_or_defaults(spec):
 
 
 def test_an_unknown_tool_is_answered_with_the_nearest_name(context: ToolContext):
-    with pytest.raises(ToolError, match=r"no tool 'reed'. Did you mean read\? Tools: read, edit"):
+    with pytest.raises(ToolError, match=r"no tool 'reed'. Did you mean read\? Tools: read, bash"):
         default_toolbox().check("reed", {})
 
 

@@ -30,12 +30,15 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.context_map import ContextMap, LargeMessage, Part
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
 from agent_tui.ui.screens.context import ContextScreen
+from agent_tui.ui.screens.pull import QUIET_S, PullBar
+from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.fake_runtime import MODEL, OTHER, FakeModels, FakeRuntime
 from tests.ui.app_support import Ui
 
@@ -305,6 +308,54 @@ async def first_run(ui: Ui) -> None:
     await ui.settle()
 
 
+async def first_run_key(ui: Ui) -> None:
+    """A key is asked for."""
+    await first_run(ui)
+    await ui.pilot.press("1")
+
+
+async def first_run_found(ui: Ui) -> None:
+    """No key, but a server with many models and a model of this machine."""
+    await first_run(ui)
+    await ui.pilot.press("down")
+
+
+async def pull(ui: Ui) -> None:
+    """The built-in model is asked about."""
+    await ui.until(lambda: ui.app.screen.query("#pull-bar"))
+    await ui.settle()
+
+
+async def pull_running(ui: Ui) -> None:
+    """The built-in model comes."""
+    await pull(ui)
+    local = ui.app.ready.options.local
+    assert isinstance(local, FakeLocal)
+    await tick(ui, QUIET_S)
+    await ui.pilot.press("enter")
+    await ui.until(lambda: local.pulls)
+    local.tell(12_000_000, local.offer.download_bytes)
+    bar = ui.app.screen.query_one(PullBar)
+    await ui.until(lambda: "12%" in bar.render().plain)
+    await tick(ui, 9)
+    local.tell(43_900_000, local.offer.download_bytes)
+    await ui.until(lambda: "47%" in bar.render().plain)
+
+
+async def pull_failed(ui: Ui) -> None:
+    """The pull ended badly."""
+    await pull_running(ui)
+    local = ui.app.ready.options.local
+    assert isinstance(local, FakeLocal)
+    local.fail()
+    await ui.until(lambda: "r or enter" in str(ui.app.screen.query_one("#page-keys").render()))
+
+
+async def pull_missing(ui: Ui) -> None:
+    """The built-in model cannot run yet."""
+    await pull(ui)
+
+
 SCENES: dict[str, Scene] = {
     scene.__name__: scene
     for scene in (
@@ -324,8 +375,44 @@ SCENES: dict[str, Scene] = {
         context_map,
         confirm,
         first_run,
+        first_run_key,
+        first_run_found,
+        pull,
+        pull_running,
+        pull_failed,
+        pull_missing,
     )
 }
+
+MISSING_EXTRA = """The part that runs models on this machine is not installed. Install it with
+python -m pip install "agent-tui[local]\"
+and start agent-tui --local again."""
+KEYS = (
+    KeyChoice("Anthropic", "ANTHROPIC_API_KEY", MODEL),
+    KeyChoice("OpenAI", "OPENAI_API_KEY", OTHER),
+    KeyChoice("Google Gemini", "GEMINI_API_KEY", OTHER),
+    KeyChoice("OpenRouter", "OPENROUTER_API_KEY", OTHER),
+)
+
+
+class ServedModels(FakeModels):
+    """A server with many models, one of them loaded, and a model of this machine."""
+
+    async def found(self) -> tuple[FoundModel, ...]:
+        names = ("qwen3-coder:30b", "gpt-oss:20b", "llama3.2:3b", "gemma3:4b", "phi4:14b")
+        served = tuple(
+            FoundModel(
+                ModelRef(f"openai/{name}", "http://127.0.0.1:11434/v1"),
+                ModelInfo(
+                    f"openai/{name}", 32_768 if number == 1 else 4_096, 1_024, source="server"
+                ),
+                "Ollama at 127.0.0.1:11434",
+                "loaded" if number == 1 else "not loaded",
+            )
+            for number, name in enumerate(names)
+        )
+        info = ModelInfo(PULLED.name, 8_192, 2_048, source="table")
+        return (*served, FoundModel(PULLED, info, "this machine", "ready", 98_362_432))
 
 
 def scene_app(name: str, theme: str, home: Path) -> tuple[AgentApp, FakeRuntime]:
@@ -337,16 +424,15 @@ def scene_app(name: str, theme: str, home: Path) -> tuple[AgentApp, FakeRuntime]
     for file in ("README.md", "pyproject.toml", "src/app.py", "src/parser.py"):
         (project / file).write_text("x\n", encoding="utf-8")
     runtime = FakeRuntime(home, project)
-    is_first = name == "first_run"
-    keys = (
-        KeyChoice("Anthropic", "ANTHROPIC_API_KEY", MODEL),
-        KeyChoice("OpenAI", "OPENAI_API_KEY", OTHER),
-    )
+    is_first = name.startswith("first_run")
+    problem = MISSING_EXTRA if name == "pull_missing" else ""
     options = UiOptions(
         runtime.real,
-        FakeModels(nothing=is_first),
+        ServedModels() if name == "first_run_found" else FakeModels(nothing=is_first),
         settings=Settings(theme=theme),
-        first_run=FirstRun(keys, lambda _name, _key: None) if is_first else None,
+        first_run=FirstRun(KEYS, lambda _name, _key: None) if is_first else None,
+        local=FakeLocal(home / "data" / "models", problem),
+        pull_first=name.startswith("pull"),
         approval_quiet_s=3_600.0,
         clock=StillClock(),
     )

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 
 from agent_tui.events import (
     CompactionFailed,
@@ -13,10 +13,7 @@ from agent_tui.events import (
     TextDelta,
 )
 from agent_tui.messages import AssistantMessage, TextContent, UserMessage
-from agent_tui.providers.base import ModelRef
 from agent_tui.ui.commands import built_in_commands, split_command
-from agent_tui.ui.first_run import FirstRunScreen
-from agent_tui.ui.options import FirstRun, KeyChoice
 from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.page import PageScreen
@@ -25,8 +22,8 @@ from agent_tui.ui.screens.session_picker import SessionPicker, age
 from agent_tui.ui.screens.theme_picker import ThemePicker
 from agent_tui.ui.theme import DARK, LIGHT
 from agent_tui.ui.transcript import SummaryBlock, UserBlock, WelcomeBlock
-from tests.support.fake_runtime import LOCAL, MODEL, OTHER, FakeModels, FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.support.fake_runtime import LOCAL, MODEL, OTHER, FakeRuntime
+from tests.ui.app_support import running_app
 
 COMMANDS = {entry.name for entry in built_in_commands().commands}
 
@@ -352,89 +349,6 @@ async def test_an_unknown_command_says_the_nearest_and_keeps_the_text(tmp_path: 
         await ui.send("/thme dark")
         assert ui.text == "/thme dark"
         assert ui.toasts == ["Unknown command /thme. Did you mean /theme?"]
-
-
-def keeping(kept: dict[str, str]) -> FirstRun:
-    return FirstRun(
-        (
-            KeyChoice("Anthropic", "ANTHROPIC_API_KEY", MODEL),
-            KeyChoice("OpenAI", "OPENAI_API_KEY", OTHER),
-        ),
-        kept.__setitem__,
-    )
-
-
-async def chooser(ui: Ui) -> None:
-    await ui.until(lambda: isinstance(ui.app.screen, FirstRunScreen))
-    await ui.settle()
-
-
-async def test_at_the_first_run_a_key_can_be_pasted(tmp_path: Path):
-    kept: dict[str, str] = {}
-    models = FakeModels(nothing=True)
-    async with running_app(tmp_path, first_run=keeping(kept), models=models) as ui:
-        await chooser(ui)
-        await ui.pilot.press("down", "enter")
-        await ui.write("sk-secret")
-        await ui.pilot.press("enter")
-        await ui.settle()
-        assert kept == {"OPENAI_API_KEY": "sk-secret"}
-        assert ui.runtime.model == OTHER
-
-
-async def test_at_the_first_run_a_found_server_can_be_used(tmp_path: Path):
-    async with running_app(tmp_path, first_run=keeping({})) as ui:
-        await chooser(ui)
-        await ui.pilot.press("down", "down", "enter")
-        await ui.settle()
-        assert ui.runtime.model == LOCAL
-
-
-async def test_at_the_first_run_servers_found_late_do_not_move_the_choice(tmp_path: Path):
-    models = FakeModels(nothing=True)
-    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
-        await chooser(ui)
-        await ui.pilot.press("down")
-        screen = ui.app.screen
-        assert isinstance(screen, FirstRunScreen)
-        screen.offer(await FakeModels().found())
-        await ui.pilot.press("enter")
-        await ui.settle()
-        assert "OPENAI_API_KEY" in str(screen.query_one("#first-run-key-text", Static).render())
-
-
-async def test_at_the_first_run_the_tour_can_be_taken(tmp_path: Path):
-    models = FakeModels(nothing=True)
-    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
-        await chooser(ui)
-        await ui.pilot.press("end", "enter")
-        await ui.until(lambda: ui.app.return_value is not None)
-        assert ui.app.return_value is not None
-        assert ui.app.return_value.wants == "demo"
-
-
-async def test_the_first_run_can_be_left(tmp_path: Path):
-    models = FakeModels(nothing=True)
-    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
-        await chooser(ui)
-        await ui.pilot.press("enter")
-        await ui.pilot.press("escape")
-        await ui.pilot.press("escape")
-        await ui.settle()
-        assert ui.notices[-1].startswith("No model is set up.")
-
-
-async def test_without_a_model_a_message_comes_back_and_the_chooser_opens(tmp_path: Path):
-    models = FakeModels(nothing=True)
-    async with running_app(tmp_path, first_run=keeping({}), models=models) as ui:
-        await chooser(ui)
-        await ui.pilot.press("escape")
-        await ui.settle()
-        ui.runtime.set_model(ModelRef(""))
-        await ui.send("fix it")
-        await chooser(ui)
-        assert ui.runtime.submitted == []
-        assert ui.text == "fix it"
 
 
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)

@@ -72,6 +72,10 @@ class CommandHost(Protocol):
         """Show a screen and wait for its result; None if it was left without one."""
         ...
 
+    async def set_up_model(self) -> bool:
+        """Offer the ways to a first model; false where the program began with one."""
+        ...
+
     def copy(self, text: str) -> str:
         """Copy to the clipboard; returns the way it was done, for the person."""
         ...

@@ -5,6 +5,7 @@ from typing import get_args
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import ThinkingLevel
+from agent_tui.providers.base import ModelRef
 from agent_tui.ui.commands.host import CommandHost
 from agent_tui.ui.commands.registry import command
 
@@ -58,20 +59,35 @@ async def model(host: CommandHost, argument: str) -> None:
     """Choose the model of the next requests."""
     if argument:
         try:
-            chosen = host.models.resolve(argument)
+            chosen = await _model_named(host, argument)
         except AgentTuiError as error:
             host.say(str(error), "error")
             return
+    elif not host.runtime.model.name and await host.set_up_model():
+        return
     else:
         from agent_tui.ui.screens.model_picker import ModelPicker
 
-        picked = await host.ask(ModelPicker(host.models, host.runtime.model.name))
+        picked = await host.ask(ModelPicker(host.models, host.runtime.model))
         if picked is None:
             return
         chosen = picked
     host.show_events(host.runtime.set_model(chosen))
     host.say(f"Model: {chosen.name}")
     host.show_events(await host.runtime.refresh_usage())
+
+
+async def _model_named(host: CommandHost, name: str) -> ModelRef:
+    """The model that `name` means; running servers are asked before it is taken for unknown.
+
+    Raises:
+        AgentTuiError: there is none.
+    """
+    try:
+        return host.models.resolve(name)
+    except AgentTuiError:
+        await host.models.found()
+        return host.models.resolve(name)
 
 
 @command("[level]", choices=lambda _host: THINKING_LEVELS)

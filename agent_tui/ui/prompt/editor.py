@@ -20,19 +20,24 @@ def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
 
     Pastes are written out in full, so they can be looked at and changed.
     """
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    try:
+        command = shlex.split(editor) or ["vi"]
+    except ValueError as error:
+        app.notify(f"{editor} is no command: {error}. Set $EDITOR.", severity="error", markup=False)
+        return
     with tempfile.TemporaryDirectory(prefix="agent-tui-") as folder:
         file = Path(folder) / "prompt.md"
         file.write_text(prompt.draft.full_text, encoding="utf-8")
         try:
             with app.suspend():
-                done = subprocess.run([*shlex.split(editor), str(file)], check=False)
+                done = subprocess.run([*command, str(file)], check=False)
         except SuspendNotSupported:
             app.notify("This terminal cannot be handed to an editor.", severity="warning")
             return
         except OSError as error:
             app.notify(
-                f"{editor} cannot be started: {error.strerror}. Set $EDITOR.",
+                f"{command[0]} cannot be started: {error.strerror}. Set $EDITOR.",
                 severity="error",
                 markup=False,
             )

@@ -1,0 +1,1 @@
+"""The checks behind ``agent-tui doctor``, one file for each thing that is looked at."""

@@ -1,0 +1,127 @@
+"""The report: as lines for a person, or as values for JSON."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import groupby
+from types import MappingProxyType
+from typing import Final
+
+from agent_tui import __version__
+from agent_tui.cli.doctor.check import Check, State
+from agent_tui.messages import JsonObject
+from agent_tui.providers.keys import redact
+from agent_tui.text import repair_text, strip_control_characters
+
+_MARKS: Final[Mapping[State, str]] = MappingProxyType(
+    {"ok": "✓", "info": "·", "warning": "!", "bad": "✗"}
+)
+_WORDS: Final[Mapping[State, str]] = MappingProxyType(
+    {"ok": "ok", "info": "-", "warning": "warn", "bad": "BAD"}
+)
+_COLOURS: Final[Mapping[State, int]] = MappingProxyType(
+    {"ok": 32, "info": 2, "warning": 33, "bad": 31}
+)
+_USER_IN_ADDRESS: Final = re.compile(r"(?<=://)[^/\s@]*@")
+_MIN_COLUMNS, _MAX_COLUMNS = 40, 100
+_USUAL_COLUMNS = 80
+_MAX_NAME_CHARS = 28
+
+
+def is_healthy(checks: Sequence[Check]) -> bool:
+    """Whether nothing is bad."""
+    return all(check.state != "bad" for check in checks)
+
+
+def fit_to_show(checks: Sequence[Check], secrets: Sequence[str]) -> tuple[Check, ...]:
+    """`checks` without `secrets`, passwords in addresses and what steers a terminal."""
+
+    def cleaned(text: str) -> str:
+        harmless = strip_control_characters(redact(repair_text(text), secrets))
+        one_line = " ".join(harmless.split())
+        return _USER_IN_ADDRESS.sub("", redact(one_line, secrets))
+
+    return tuple(
+        replace(
+            check,
+            name=cleaned(check.name),
+            found=cleaned(check.found),
+            advice=cleaned(check.advice),
+        )
+        for check in checks
+    )
+
+
+def as_json(checks: Sequence[Check]) -> JsonObject:
+    """The report for programs: ``{"version", "ok", "checks": [...]}``."""
+    return {
+        "version": __version__,
+        "ok": is_healthy(checks),
+        "checks": [asdict(check) for check in checks],
+    }
+
+
+def as_text(
+    checks: Sequence[Check], *, columns: int = 0, is_utf8: bool = True, is_coloured: bool = False
+) -> str:
+    """The report for a person.
+
+    Args:
+        checks: Those of one section together.
+        columns: Width of the terminal; 0 where unknown.
+        is_utf8: Marks instead of words.
+        is_coloured: Marks in colours.
+    """
+    width = min(columns, _MAX_COLUMNS) if columns >= _MIN_COLUMNS else _USUAL_COLUMNS
+    lines: list[str] = []
+    for section, members in groupby(checks, key=lambda check: check.section):
+        lines.append(f"\x1b[1m{section}\x1b[0m" if is_coloured else section)
+        listed = list(members)
+        name_width = min(max(len(check.name) for check in listed), _MAX_NAME_CHARS)
+        for check in listed:
+            mark = _mark(check.state, is_utf8=is_utf8, is_coloured=is_coloured)
+            lines += _check_lines(check, mark, 1 if is_utf8 else 4, name_width, width)
+        lines.append("")
+    return "\n".join([*lines, *_closing(checks, width)]) + "\n"
+
+
+def _mark(state: State, *, is_utf8: bool, is_coloured: bool) -> str:
+    mark = _MARKS[state] if is_utf8 else f"{_WORDS[state]:<4}"
+    return f"\x1b[{_COLOURS[state]}m{mark}\x1b[0m" if is_coloured else mark
+
+
+def _check_lines(
+    check: Check, mark: str, mark_width: int, name_width: int, width: int
+) -> Iterator[str]:
+    """The line with what was found, wrapped below itself, and the advice below that."""
+    indent = " " * (2 + mark_width + 1)
+    label = f"{check.name:<{name_width}}  "
+    found = _wrapped(label + check.found, width - len(indent), " " * (name_width + 2))
+    yield f"  {mark} {found[0]}".rstrip()
+    yield from (indent + line for line in found[1:])
+    for line in _wrapped(
+        f"-> {check.advice}" if check.advice else "", width - len(indent) - 2, "   "
+    ):
+        yield f"{indent}  {line}"
+
+
+def _closing(checks: Sequence[Check], width: int) -> list[str]:
+    """What counts, at the end, where it is still on the screen."""
+    lines: list[str] = []
+    for state, title in (("bad", "Does not work"), ("warning", "Could be better")):
+        names = [f"{check.section}/{check.name}" for check in checks if check.state == state]
+        if names:
+            lines += _wrapped(f"{title}: {', '.join(dict.fromkeys(names))}.", width, "  ")
+    return lines or ["Nothing to mend."]
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    )

@@ -1,0 +1,122 @@
+"""One request for a summary: sent, waited for, and sent again where waiting helps."""
+
+import random
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from types import MappingProxyType
+from typing import TypeAlias, assert_never
+
+from agent_tui.compaction.prompts import SYSTEM_PROMPT
+from agent_tui.compaction.validate import FinishReason, SummaryReply
+from agent_tui.messages import Cost, JsonObject, Usage, UserMessage
+from agent_tui.providers.base import (
+    FaultKind,
+    FinishChunk,
+    ModelRef,
+    ModelRequest,
+    Provider,
+    ProviderError,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from agent_tui.providers.retry import Sleep, retry_delay_s
+
+OnProgress: TypeAlias = Callable[[str, int], None]
+"""Called with the phase ("summarising 2/3") and the characters received so far."""
+
+_MOST_RETRIES = 2
+_PASSING_FAULTS: Mapping[FaultKind, str] = MappingProxyType(
+    {"rate_limit": "rate limited", "overloaded": "overloaded", "server": "server error"}
+)
+"""What is waited out, in words. For the rest the next model, or none, is the quicker way."""
+
+
+class SummaryLine:
+    """The line to one model: replies to prompts, and what they used so far."""
+
+    def __init__(
+        self, provider: Provider, model: ModelRef, sleep: Sleep, on_progress: OnProgress
+    ) -> None:
+        self._provider = provider
+        self._model = model
+        self._sleep = sleep
+        self._on_progress = on_progress
+        self._received_chars = 0
+        self.usage = Usage()
+
+    async def ask(
+        self, prompt: str, phase: str, *, max_output_tokens: int, schema: JsonObject | None
+    ) -> SummaryReply:
+        """The reply to one request, which is repeated where waiting helps.
+
+        Raises:
+            ProviderError: the request failed for good.
+        """
+        request = ModelRequest(
+            model=self._model,
+            system=SYSTEM_PROMPT,
+            messages=(UserMessage(content=prompt),),
+            max_output_tokens=max_output_tokens,
+            purpose="summary",
+            reply_schema=schema,
+        )
+        retry = 1
+        while True:
+            try:
+                return await self._send(request, phase)
+            except ProviderError as error:
+                reason = _PASSING_FAULTS.get(error.kind)
+                delay_s = retry_delay_s(error, retry, random.random())
+                if reason is None or delay_s is None or retry > _MOST_RETRIES:
+                    raise
+                self._on_progress(f"waiting {delay_s:.0f} s ({reason})", self._received_chars)
+                await self._sleep(delay_s)
+                retry += 1
+
+    async def _send(self, request: ModelRequest, phase: str) -> SummaryReply:
+        texts: list[str] = []
+        called_tools = False
+        finish: FinishReason | None = None
+        self._on_progress(phase, self._received_chars)
+        async with aclosing(self._provider.stream(request)) as chunks:
+            async for chunk in chunks:
+                match chunk:
+                    case TextChunk(text=text):
+                        texts.append(text)
+                        self._received_chars += len(text)
+                        self._on_progress(phase, self._received_chars)
+                    case ToolCallChunk():
+                        called_tools = True
+                    case UsageChunk(usage=usage):
+                        self.usage = add_usage(self.usage, usage)
+                    case FinishChunk(reason=reason):
+                        finish = reason
+                    case ThinkingChunk():
+                        pass
+                    case _:
+                        assert_never(chunk)
+        if finish is None:
+            raise ProviderError("interrupted", "the summary broke off before its end")
+        return SummaryReply("".join(texts), finish, called_tools)
+
+
+def add_usage(first: Usage, second: Usage) -> Usage:
+    """Both together; an estimate in either makes the sum one."""
+    cost = Cost(
+        input=first.cost.input + second.cost.input,
+        output=first.cost.output + second.cost.output,
+        cache_read=first.cost.cache_read + second.cost.cache_read,
+        cache_write=first.cost.cache_write + second.cost.cache_write,
+        total=first.cost.total + second.cost.total,
+    )
+    return Usage(
+        input=first.input + second.input,
+        output=first.output + second.output,
+        cache_read=first.cache_read + second.cache_read,
+        cache_write=first.cache_write + second.cache_write,
+        total_tokens=first.context_tokens + second.context_tokens,
+        cost=cost,
+        is_estimate=first.is_estimate or second.is_estimate,
+    )

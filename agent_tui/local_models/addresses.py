@@ -1,0 +1,104 @@
+"""Which addresses a model is fetched from, and how they are shown without their secrets."""
+
+import re
+from ipaddress import ip_address
+from pathlib import PurePosixPath
+from typing import Final
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+
+from agent_tui.errors import ModelFileError
+
+_CREDENTIALS: Final = re.compile(r"(?<=://)[^/@\s]*@")
+_QUERY: Final = re.compile(r"(?<=[?])[^\s'\")>]+")
+_LATER_PART: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+
+
+def is_address(what: str) -> bool:
+    """Whether `what` is an address rather than a name."""
+    return "://" in what
+
+
+def check_address(address: str) -> None:
+    """Refuse what is not fetched: only https, and http from this machine itself.
+
+    Raises:
+        ModelFileError: The address is of another kind, or is one of several parts of a model.
+    """
+    parts = _split(address)
+    if not parts.hostname or not (parts.scheme == "https" or _is_plain_loopback(parts)):
+        raise ModelFileError(
+            f"{shown_address(address)} is not fetched: only https addresses are.",
+            "Download the file yourself, then: agent-tui models add PATH",
+        )
+    if _LATER_PART.search(parts.path):
+        raise ModelFileError(
+            f"{shown_address(address)} is one of several files of a model.",
+            "Download all of them, then name the first with: agent-tui models add PATH",
+        )
+
+
+def next_address(address: str, location: str, *, is_pinned: bool) -> str:
+    """Where a redirect of `address` to `location` leads.
+
+    Args:
+        address: The one that was asked for.
+        location: The header of the answer; may be relative.
+        is_pinned: The file's hash is known to us, so that plain http may go on as plain http.
+
+    Raises:
+        ModelFileError: It leads away from https, or to something that is no web address.
+    """
+    try:
+        target = urljoin(address, location)
+    except ValueError as error:
+        raise ModelFileError(
+            f"{shown_address(address)} leads to no address.", "Look for another one of this file."
+        ) from error
+    parts = _split(target)
+    was_plain = _split(address).scheme == "http"
+    is_plain = parts.scheme == "http" and was_plain and (is_pinned or _is_plain_loopback(parts))
+    if parts.hostname and (parts.scheme == "https" or is_plain):
+        return target
+    raise ModelFileError(
+        f"{shown_address(address)} leads to {shown_address(target)}, which is not fetched.",
+        "Look for another address of this file.",
+    )
+
+
+def shown_address(address: str) -> str:
+    """`address` without user, password, query and fragment."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return without_secrets(address)
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=host, query="", fragment="").geturl()
+
+
+def without_secrets(text: str) -> str:
+    """`text` with the credentials and queries of addresses in it masked."""
+    return _QUERY.sub("****", _CREDENTIALS.sub("****@", text))
+
+
+def file_stem(address: str) -> str:
+    """The last part of the address's path, without suffix."""
+    return PurePosixPath(unquote(_split(address).path)).stem
+
+
+def _split(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError as error:
+        raise ModelFileError(
+            f"{without_secrets(address)} is not an address.", "Check it for typing errors."
+        ) from error
+
+
+def _is_plain_loopback(parts: SplitResult) -> bool:
+    host = parts.hostname or ""
+    if parts.scheme != "http":
+        return False
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,211 @@
+"""What a GGUF file says of itself: name, window, chat template, and whether it is whole.
+
+The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The package ``gguf`` reads
+it too, but loads numpy and the whole vocabulary for the few values that are needed here.
+"""
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final, Literal, TypeAlias
+
+from agent_tui.errors import ModelFileError
+from agent_tui.local_models.gguf_fields import FieldReader, FieldValue
+
+GgufUse: TypeAlias = Literal["chat", "embedding", "projector", "adapter", "vocabulary"]
+"""What a file is good for; only a ``chat`` one can be talked to."""
+
+_MAGIC: Final = b"GGUF"
+_VERSIONS: Final = (2, 3)
+_MAX_DIMENSIONS: Final = 4
+_ALIGNMENT: Final = 32
+"""In bytes, of a file that does not tell."""
+_MAX_WINDOW: Final = 2**31
+_EMBEDDING_ARCHITECTURE: Final = re.compile(r"bert|t5encoder|embedding")
+_QUANTISATIONS: Final = {
+    **{0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K"},
+    **{11: "Q3_K_S", 12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S"},
+    **{17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS"},
+    **{23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S"},
+    **{29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4"},
+}
+"""``general.file_type`` -> its usual name (llama.cpp, include/llama.h, enum llama_ftype)."""
+_BLOCKS: Final = {
+    **{0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34)},
+    **{10: (256, 84), 11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210)},
+    **{16: (256, 66), 17: (256, 74), 18: (256, 98), 19: (256, 50), 20: (32, 18)},
+    **{21: (256, 110), 22: (256, 82), 23: (256, 136), 29: (256, 56), 30: (1, 2)},
+    **{34: (256, 54), 35: (256, 66), 39: (32, 17)},
+}
+"""Tensor type -> values and bytes of one block (ggml/src/ggml-common.h)."""
+_WANTED: Final = re.compile(
+    r"general\.(architecture|name|license|size_label|type|file_type|alignment)"
+    r"|tokenizer\.chat_template(\.tool_use)?|split\.(no|count)"
+    r"|[^.]+\.(context_length|pooling_type)"
+)
+_MAX_COUNT: Final = 65_536
+"""Of fields and of tensors; the largest models have some fifty and a few thousand."""
+
+
+@dataclass(frozen=True, slots=True)
+class GgufInfo:
+    """What a GGUF file says of itself. Empty texts and None: it does not say.
+
+    `window` in tokens is what the model was trained for. `expected_bytes` is the least size a
+    whole file has. `part_number` counts from 0 among `part_count` files of one model.
+    """
+
+    size_bytes: int
+    expected_bytes: int
+    use: GgufUse
+    architecture: str = ""
+    name: str = ""
+    licence: str = ""
+    size_label: str = ""
+    quantisation: str = ""
+    window: int | None = None
+    has_chat_template: bool = False
+    knows_tools: bool = False
+    part_number: int = 0
+    part_count: int = 1
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no tensor reaches past the end of the file."""
+        return self.size_bytes >= self.expected_bytes
+
+
+def read_gguf(path: Path) -> GgufInfo:
+    """Read the description at the start of a GGUF file (version 2 or 3, little-endian).
+
+    At most `gguf_fields.MAX_HEADER_BYTES` are looked at, whatever the file claims.
+
+    Raises:
+        ModelFileError: It cannot be read, is no GGUF file, or contradicts itself.
+    """
+    try:
+        # A pipe would block without O_NONBLOCK.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise ModelFileError(f"{path} is not a file.", "Name a .gguf file.")
+            return _read(file, status.st_size, str(path))
+    except FileNotFoundError as error:
+        raise ModelFileError(f"{path} does not exist.", "Check the path.") from error
+    except IsADirectoryError as error:
+        raise ModelFileError(f"{path} is a folder.", "Name a .gguf file in it.") from error
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ModelFileError(f"{path} cannot be read: {reason}.", "Check the file.") from error
+    except ValueError as error:  # a NUL in the path
+        raise ModelFileError(f"{str(path)!r} is no path.", "Name a .gguf file.") from error
+
+
+def _read(file: BinaryIO, size_bytes: int, label: str) -> GgufInfo:
+    if not size_bytes:
+        raise ModelFileError(f"{label} is empty.", "Download or copy it again.")
+    reader = FieldReader(file, size_bytes, label)
+    _check_start(reader, label)
+    tensor_count, field_count = reader.u64(), reader.u64()
+    if max(tensor_count, field_count) > _MAX_COUNT:
+        raise reader.damaged(f"it claims {max(tensor_count, field_count):,} entries")
+    fields: dict[str, FieldValue] = {}
+    for _ in range(field_count):
+        key = reader.key()
+        is_wanted = _WANTED.fullmatch(key) is not None
+        value = reader.value(is_wanted=is_wanted)
+        if is_wanted:
+            fields.setdefault(key, value)
+    alignment = _number(fields, "general.alignment", _ALIGNMENT)
+    if alignment < 1:
+        raise reader.damaged(f"its alignment is {alignment}")
+    data_bytes = _data_bytes(reader, tensor_count)
+    data_start = -(-reader.position // alignment) * alignment if data_bytes else reader.position
+    return _info(fields, tensor_count, size_bytes, data_start + data_bytes)
+
+
+def _check_start(reader: FieldReader, label: str) -> None:
+    start = reader.take(min(4, reader.remaining))
+    if start != _MAGIC:
+        raise ModelFileError(
+            f"{label} is not a GGUF file.", "Models for llama.cpp come as .gguf files."
+        )
+    version = reader.u32()
+    if version in _VERSIONS:
+        return
+    if int.from_bytes(version.to_bytes(4, "little"), "big") in _VERSIONS:
+        raise ModelFileError(
+            f"{label} is made for big-endian machines.", "Get the little-endian file."
+        )
+    raise ModelFileError(
+        f"{label} has version {version} of the GGUF format; 2 and 3 can be read.",
+        "Get a newer file of this model." if version < 2 else "Update agent-tui.",
+    )
+
+
+def _data_bytes(reader: FieldReader, tensor_count: int) -> int:
+    """How many bytes the tensors take that the descriptions tell of, from the first one's start."""
+    end = 0
+    for _ in range(tensor_count):
+        reader.key()
+        dimensions = reader.u32()
+        if dimensions > _MAX_DIMENSIONS:
+            raise reader.damaged(f"a tensor in it has {dimensions} dimensions")
+        values = 1
+        for _ in range(dimensions):
+            values *= reader.u64()
+        kind, offset = reader.u32(), reader.u64()
+        per_block, block_bytes = _BLOCKS.get(kind, (max(values, 1), 1))  # new type: a byte at least
+        end = max(end, offset + -(-values // per_block) * block_bytes)
+    return end
+
+
+def _info(
+    fields: dict[str, FieldValue], tensor_count: int, size_bytes: int, expected_bytes: int
+) -> GgufInfo:
+    architecture = _text(fields, "general.architecture")
+    template = _text(fields, "tokenizer.chat_template")
+    window = _number(fields, f"{architecture}.context_length")
+    return GgufInfo(
+        size_bytes=size_bytes,
+        expected_bytes=expected_bytes,
+        use=_use(fields, architecture, tensor_count),
+        architecture=architecture,
+        name=_text(fields, "general.name"),
+        licence=_text(fields, "general.license"),
+        size_label=_text(fields, "general.size_label"),
+        quantisation=_QUANTISATIONS.get(_number(fields, "general.file_type", -1), ""),
+        window=window if 0 < window <= _MAX_WINDOW else None,
+        has_chat_template=bool(template),
+        knows_tools="tokenizer.chat_template.tool_use" in fields
+        or re.search(r"\btools\b", template) is not None,
+        part_number=_number(fields, "split.no"),
+        part_count=max(_number(fields, "split.count"), 1),
+    )
+
+
+def _use(fields: dict[str, FieldValue], architecture: str, tensor_count: int) -> GgufUse:
+    kind = _text(fields, "general.type")
+    if architecture == "clip" or kind == "mmproj":
+        return "projector"
+    if kind == "adapter":
+        return "adapter"
+    if not tensor_count and not _number(fields, "split.count"):
+        return "vocabulary"
+    is_embedding = _EMBEDDING_ARCHITECTURE.search(architecture) is not None
+    if is_embedding or _number(fields, f"{architecture}.pooling_type") > 0:
+        return "embedding"
+    return "chat"
+
+
+def _text(fields: dict[str, FieldValue], key: str) -> str:
+    value = fields.get(key)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _number(fields: dict[str, FieldValue], key: str, missing: int = 0) -> int:
+    value = fields.get(key)
+    return value if isinstance(value, int) else missing

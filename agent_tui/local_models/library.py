@@ -1,0 +1,276 @@
+"""The models known on this machine: one small file each, beside those that were pulled."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import Final
+
+from agent_tui.errors import ModelFileError
+from agent_tui.local_models.gguf import GgufInfo, read_gguf
+from agent_tui.local_models.model import LocalModel
+from agent_tui.local_models.names import check_name, is_name, suggested_name
+from agent_tui.local_models.records import decode_model, encode_model
+from agent_tui.local_models.usable import part_paths, refuse_unusable
+from agent_tui.paths import make_private_dir
+
+_LOCK_PATIENCE_S: Final = 10.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shelf:
+    """What a library holds: its models by name, and what is wrong with files it cannot read."""
+
+    models: tuple[LocalModel, ...]
+    problems: tuple[str, ...]
+
+
+class ModelLibrary:
+    """Models by name. Nothing is read or created before it is asked for.
+
+    Args:
+        root: Folder of the library; ``<name>.json`` describes a model, ``files/`` holds the
+            pulled ones, ``downloads/`` those under way.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.files_dir = root / "files"
+        self.downloads_dir = root / "downloads"
+
+    def models(self) -> tuple[LocalModel, ...]:
+        """All models by name, those whose file is gone included."""
+        return self.shelf().models
+
+    def shelf(self) -> Shelf:
+        """All models by name, and what is wrong with descriptions that cannot be read.
+
+        Raises:
+            ModelFileError: The folder cannot be read.
+        """
+        models: list[LocalModel] = []
+        problems: list[str] = []
+        try:
+            paths = sorted(self.root.glob("*.json"), key=lambda path: path.stem)
+        except OSError as error:
+            raise _failed(self.root, "read", error) from error
+        for path in paths:
+            if not is_name(path.stem):
+                continue
+            try:
+                models.append(decode_model(path, self.files_dir))
+            except ModelFileError as error:
+                problems.append(str(error))
+        return Shelf(tuple(models), tuple(problems))
+
+    def find(self, name: str) -> LocalModel | None:
+        """The model called `name`, or None.
+
+        Raises:
+            ModelFileError: Its description cannot be read.
+        """
+        if not is_name(name):
+            return None
+        path = self._record(name)
+        return decode_model(path, self.files_dir) if path.exists() else None
+
+    def add(self, path: Path, name: str = "") -> LocalModel:
+        """Make a GGUF file known, where it is; the same file again is the same model.
+
+        Args:
+            path: The file; of a split model, its first part.
+            name: What to call it; else a name is made from the file's.
+
+        Raises:
+            ModelFileError: It is no GGUF file to talk to, or the name is not free or not possible.
+        """
+        try:
+            path = path.expanduser().resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ModelFileError(f"{str(path)!r} is no path.", "Name a .gguf file.") from error
+        info = read_gguf(path)
+        refuse_unusable(path, info)
+        found = _described(path, info)
+        if len(parts := part_paths(path, info)) > 1:
+            found = dataclasses.replace(
+                found, size_bytes=sum(part.stat().st_size for part in parts)
+            )
+        with self._locked():
+            known = next((model for model in self.models() if model.path == path), None)
+            if known is not None and name in ("", known.name):
+                found = dataclasses.replace(
+                    found,
+                    **{"name": known.name, "is_ours": known.is_ours},
+                    **{"source": known.source, "sha256": known.sha256},
+                )
+            else:
+                found = dataclasses.replace(found, name=self._new_name(path, info, name))
+            self._write(found)
+        return found
+
+    def adopt(self, model: LocalModel, info: GgufInfo, *, is_name_fixed: bool) -> LocalModel:
+        """Take a pulled file into the library: move it to its place, then describe it.
+
+        Args:
+            model: `path` is the whole, checked file, on the library's own disk; `name`, `source`,
+                `sha256`, and where not empty `title` and `licence` are kept.
+            info: What the file says of itself.
+            is_name_fixed: Refuse a name that is taken; else number it.
+
+        Raises:
+            ModelFileError: The name is taken, or writing failed; the file is where it was then.
+        """
+        with self._locked():
+            name = model.name if is_name_fixed else self._free_name(model.name)
+            place = self.file_of(name)
+            self.refuse_taken(name, model.source)
+            found = _described(place, info)
+            found = dataclasses.replace(
+                found,
+                name=name,
+                title=model.title or found.title,
+                licence=model.licence or found.licence,
+                source=model.source,
+                sha256=model.sha256,
+                is_ours=True,
+            )
+            try:
+                make_private_dir(self.files_dir)
+                model.path.replace(place)
+            except OSError as error:
+                raise _failed(place, "written", error) from error
+            try:
+                self._write(found)
+            except BaseException:
+                # Without its description it is no model; the next pull goes on from here.
+                with contextlib.suppress(OSError):
+                    place.replace(model.path)
+                raise
+        return found
+
+    def refuse_taken(self, name: str, source: str) -> None:
+        """Do nothing where a pull from `source` may be called `name`.
+
+        Raises:
+            ModelFileError: Another model is called so.
+        """
+        other = self._find_damaged(name)
+        if other is None:
+            return
+        if other.path != self.file_of(name) or (other.is_there and other.source != source):
+            raise _name_taken(name, other)
+
+    def remove(self, name: str) -> LocalModel:
+        """Forget a model and return it; its file is deleted only if it was pulled.
+
+        Raises:
+            ModelFileError: There is no such model, or it cannot be deleted.
+        """
+        with self._locked():
+            model = self._find_damaged(name)
+            if model is None:
+                names = ", ".join(model.name for model in self.models())
+                hint = f"There are: {names}." if names else "There is none: agent-tui models pull."
+                raise ModelFileError(f"No model on this machine is called {name!r}.", hint)
+            try:
+                if model.is_ours:
+                    model.path.unlink(missing_ok=True)
+                self._record(name).unlink(missing_ok=True)
+            except OSError as error:
+                raise _failed(model.path, "deleted", error) from error
+        return model
+
+    def file_of(self, name: str) -> Path:
+        """Where the pulled model `name` has its file."""
+        return self.files_dir / f"{name}.gguf"
+
+    def _find_damaged(self, name: str) -> LocalModel | None:
+        """As `find`, but a damaged description stands for the pulled file beside it."""
+        try:
+            return self.find(name)
+        except ModelFileError:
+            place = self.file_of(name)
+            return LocalModel(name, place, size_bytes=0, is_ours=True)
+
+    def _record(self, name: str) -> Path:
+        return self.root / f"{name}.json"
+
+    def _new_name(self, path: Path, info: GgufInfo, name: str) -> str:
+        if not name:
+            return self._free_name(suggested_name(path.stem, info))
+        check_name(name)
+        if (other := self.find(name)) is not None and other.path != path:
+            raise _name_taken(name, other)
+        return name
+
+    def _free_name(self, name: str) -> str:
+        number, free = 1, name
+        while self._record(free).exists():
+            number += 1
+            free = f"{name}-{number}"
+        return free
+
+    @contextlib.contextmanager
+    def _locked(self) -> Generator[None]:
+        """Keep other programs from choosing names meanwhile."""
+        from filelock import FileLock, Timeout
+
+        try:
+            make_private_dir(self.root)
+            with FileLock(self.root / ".lock", timeout=_LOCK_PATIENCE_S, mode=0o600):
+                yield
+        except Timeout as error:
+            raise ModelFileError(
+                f"{self.root} is in use by another agent-tui.", "Try again in a moment."
+            ) from error
+        except OSError as error:
+            raise _failed(self.root, "written", error) from error
+
+    def _write(self, model: LocalModel) -> None:
+        record = self._record(model.name)
+        text = json.dumps(encode_model(model, self.files_dir), indent=2) + "\n"
+        try:
+            descriptor, scratch = tempfile.mkstemp(prefix=".new-", dir=self.root)  # mode 0600
+            try:
+                with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(descriptor)
+                Path(scratch).replace(record)
+            except BaseException:
+                Path(scratch).unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise _failed(record, "written", error) from error
+
+
+def _described(path: Path, info: GgufInfo) -> LocalModel:
+    """A model with what its file says of itself; the name is still to be given."""
+    return LocalModel(
+        name="",
+        path=path,
+        size_bytes=info.size_bytes,
+        title=" ".join(filter(None, (info.name, info.quantisation))),
+        licence=info.licence,
+        architecture=info.architecture,
+        trained_window=info.window,
+        has_chat_template=info.has_chat_template,
+        knows_tools=info.knows_tools,
+    )
+
+
+def _name_taken(name: str, other: LocalModel) -> ModelFileError:
+    return ModelFileError(
+        f"The name {name} is taken by {other.path}.",
+        f"Give another with --name, or first: agent-tui models remove {name}",
+    )
+
+
+def _failed(path: Path, done: str, error: OSError) -> ModelFileError:
+    reason = error.strerror or type(error).__name__
+    return ModelFileError(
+        f"{path} cannot be {done}: {reason}.", "Check the folder's rights and free space."
+    )

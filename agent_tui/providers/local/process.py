@@ -1,0 +1,199 @@
+"""One process that serves a local model: started, waited for, and ended without a trace."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, Self
+
+from pydantic import TypeAdapter
+
+from agent_tui.paths import make_private_dir
+from agent_tui.providers.keys import secret_values
+from agent_tui.providers.local.protocol import LoadAnswer, LoadOrder, NotServed, ServedLocal
+
+SERVER_COMMAND: Final = (sys.executable, "-P", "-m", "agent_tui.providers.local.server")
+
+_EXIT_GRACE_S = 10.0
+"""For a process that has said no, and writes down why."""
+
+_MAX_LOG_BYTES = 64 * 1024
+_ANSWER: TypeAdapter[LoadAnswer] = TypeAdapter(LoadAnswer)
+_ERROR_LINE = re.compile(r"^[\d.]+ E (.+)", re.M)
+_CAUSE = re.compile(r"error loading model: (.+)|(GGML_ASSERT.+)|(failed to allocate .+)")
+_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailure:
+    """Why no server came up.
+
+    Args:
+        reason: ``missing``: xllamacpp is not installed. ``refused``: llama.cpp does not take the
+            model. ``broke``: the process crashed over it. ``killed``: something else ended it.
+        detail: What was said of it in the log or by the process.
+    """
+
+    reason: Literal["missing", "refused", "broke", "killed"]
+    detail: str
+
+
+class LoadError(Exception):
+    """The model was not loaded."""
+
+    def __init__(self, failure: LoadFailure) -> None:
+        super().__init__(f"{failure.reason}: {failure.detail}")
+        self.failure = failure
+
+
+class LocalServerProcess:
+    """A server that is ready. Use `launch` to make one."""
+
+    def __init__(self, process: Process, served: ServedLocal) -> None:
+        self._process = process
+        self.served = served
+
+    @classmethod
+    async def launch(
+        cls,
+        command: Sequence[str],
+        order: LoadOrder,
+        log_path: Path,
+        environ: Mapping[str, str],
+    ) -> Self:
+        """Start a process with `command` and wait until the model is loaded.
+
+        It gets a session of its own, so that Ctrl+C in the terminal does not reach it, and its
+        stderr is appended to `log_path`. The key goes through its stdin and nothing else of
+        `environ` that looks like one is handed on. Cancelling ends the process.
+
+        Raises:
+            LoadError: the model cannot be loaded, or the process ended before it was.
+            OSError: the process or its log cannot be opened.
+        """
+        log_fd = _open_log(log_path)
+        try:
+            log_start = os.fstat(log_fd).st_size
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=log_fd,
+                cwd=log_path.parent,
+                env=_child_environ(environ, order["key"]),
+                start_new_session=True,
+            )
+            try:
+                answer = await _answer(process, order)
+                if isinstance(answer, ServedLocal):
+                    return cls(process, answer)
+                await _ends_within(process, _EXIT_GRACE_S)
+            except asyncio.CancelledError:
+                await _end(process)
+                raise
+            status = await _end(process)
+            log = os.pread(log_fd, _MAX_LOG_BYTES, log_start).decode("utf-8", "replace")
+        finally:
+            os.close(log_fd)
+        raise LoadError(_failure(answer, status, log))
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its end has not been noticed yet."""
+        return self._process.returncode is None
+
+    async def ends_within(self, limit_s: float) -> bool:
+        """Whether the process is over, or is so soon: its broken connections are seen first."""
+        return await _ends_within(self._process, limit_s)
+
+    async def aclose(self) -> None:
+        """End it at once, as there is nothing to save; returns when it is gone."""
+        await _end(self._process)
+
+
+def note_in_log(log_path: Path, text: str) -> None:
+    """Append a line of our own to the log of the servers."""
+    log_fd = _open_log(log_path)
+    try:
+        os.write(log_fd, f"{text}\n".encode())
+    finally:
+        os.close(log_fd)
+
+
+def _open_log(log_path: Path) -> int:
+    make_private_dir(log_path.parent)
+    return os.open(log_path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+async def _answer(process: Process, order: LoadOrder) -> LoadAnswer | None:
+    """What the process says; None if it ends without a word."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(order).encode("ascii") + b"\n")
+    if not (line := await process.stdout.readline()):
+        return None
+    try:
+        return _ANSWER.validate_json(line)
+    except ValueError:
+        return NotServed("refused", "its server said what is no answer")
+
+
+async def _ends_within(process: Process, limit_s: float) -> bool:
+    try:
+        await asyncio.wait_for(process.wait(), limit_s)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _end(process: Process) -> int:
+    """Kill what is left of the process and return its status."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):  # it ended, which is not known here yet
+            os.killpg(process.pid, signal.SIGKILL)
+    return await process.wait()
+
+
+def _failure(answer: NotServed | None, status: int, log: str) -> LoadFailure:
+    """What went wrong, in words of llama.cpp's where it has said something."""
+    detail = _cause(log)
+    match answer:
+        case NotServed("missing", missing):
+            return LoadFailure("missing", missing)
+        case NotServed("refused", refused):
+            return LoadFailure("refused", detail or refused)
+        case None if -status in _FROM_OUTSIDE:
+            return LoadFailure("killed", f"signal {-status}")
+        case _:
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            return LoadFailure("broke", detail or how)
+
+
+def _cause(log: str) -> str:
+    """The line of a log that says most about a failure; empty if none does."""
+    if found := _CAUSE.search(log):
+        return found[0].removeprefix("error loading model: ")
+    errors = _ERROR_LINE.findall(log)
+    return " ".join(errors[-1].split()) if errors else ""
+
+
+def _child_environ(environ: Mapping[str, str], key: str) -> dict[str, str]:
+    """`environ` without anything that is or looks like a key.
+
+    A crash of llama.cpp must not start a debugger, which would put the prompt into the log.
+    """
+    hidden = {key, *secret_values(environ)}
+    kept = {name: value for name, value in environ.items() if value not in hidden}
+    return kept | {"GGML_NO_BACKTRACE": "1"}

@@ -1,0 +1,180 @@
+"""Models on this machine: ``local/<name>`` is asked through the host, once its server runs."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from agent_tui.config import LocalSettings
+from agent_tui.local_models.library import ModelLibrary
+from agent_tui.messages import UserMessage
+from agent_tui.providers.base import Chunk, ModelRequest, Provider, ProviderError
+from agent_tui.providers.local.faults import ended_while_answering
+from agent_tui.providers.local.pool import LocalServers
+from agent_tui.providers.local.process import SERVER_COMMAND, LocalServerProcess
+from agent_tui.providers.local.protocol import ServedLocal
+
+KEY_VARIABLE: Final = "AGENT_TUI_LOCAL_KEY"
+"""Where the host's process finds the key of the servers; never in our own environment."""
+
+_PATIENCE_S = 3600.0
+"""How long a server may read a prompt or wait for its turn; its death is noticed by itself."""
+
+_END_NOTICE_S = 1.0
+_BROKEN_KINDS = ("network", "interrupted", "server")
+
+
+class LocalProvider:
+    """Answers ``local/<name>``: has the model's server started and lets the host speak to it.
+
+    One server runs at a time, and none until it is needed; see `LocalServers`.
+
+    Args:
+        host: Sends the requests; finds `api_key` under `KEY_VARIABLE`. It is not closed here.
+        library: The models there are.
+        settings: ``[local]``.
+        log_path: File to which the servers' stderr is appended.
+        api_key: What the servers demand of every request.
+        environ: The servers' environment, of which keys are kept back; None: the program's own.
+        command: How a server process is started.
+    """
+
+    def __init__(
+        self,
+        host: Provider,
+        library: ModelLibrary,
+        settings: LocalSettings,
+        log_path: Path,
+        api_key: str,
+        *,
+        environ: Mapping[str, str] | None = None,
+        command: Sequence[str] = SERVER_COMMAND,
+    ) -> None:
+        self._host = host
+        self._default_model = settings.model
+        self._servers = LocalServers(library, settings, log_path, api_key, environ, command)
+        self._prefill: tuple[ModelRequest, asyncio.Task[None]] | None = None
+        self._streams = 0
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Numbers of the server processes that are ready."""
+        return self._servers.pids
+
+    def last_served(self, name: str) -> ServedLocal | None:
+        """What the server of model `name` said when it was last started; None if it never was."""
+        return self._servers.last_served(name)
+
+    async def served(self, name: str) -> ServedLocal:
+        """What the server of model `name` says of itself; it is started if need be.
+
+        Raises:
+            ProviderError: there is no such model, or it cannot be loaded.
+        """
+        async with self._servers.use(name) as server:
+            return server.served
+
+    async def warm(self) -> None:
+        """Start the server of the model in the settings, if there is one."""
+        if self._default_model:
+            with contextlib.suppress(ProviderError):
+                await self.served(self._default_model)
+
+    async def prefill(self, request: ModelRequest) -> None:
+        """Have the server read `request` ahead, so that one that goes on from it starts at once.
+
+        Returns when it is read, has failed, or had to give way: a request that begins otherwise
+        stops it, and what was read by then is kept. Does nothing while a request is answered.
+        """
+        if self._streams:
+            return
+        await self._stop_prefill()
+        reading = asyncio.create_task(self._read(request))
+        self._prefill = (request, reading)
+        try:
+            await asyncio.wait({reading})
+        finally:
+            reading.cancel()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """See `Provider.stream`. A death of the server before the first chunk is made good once.
+
+        Raises:
+            ProviderError: there is no such model, it cannot be loaded, or the request failed.
+        """
+        self._streams += 1
+        try:
+            if self._prefill is not None and not _goes_on_from(self._prefill[0], request):
+                await self._stop_prefill()
+            async with aclosing(self._attempts(request)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        finally:
+            self._streams -= 1
+
+    async def aclose(self) -> None:
+        """End every server and wait until it is gone; nothing can be asked any more."""
+        await self._stop_prefill()
+        await self._servers.aclose()
+
+    async def _attempts(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        for is_last_attempt in (False, True):
+            has_begun = False
+            async with self._servers.use(request.model.model_id) as server:
+                try:
+                    async with aclosing(self._ask(server, request)) as chunks:
+                        async for chunk in chunks:
+                            has_begun = True
+                            yield chunk
+                    return
+                except ProviderError as error:
+                    if not await _is_its_death(error, server):
+                        raise
+                    self._servers.note(f"the server of {request.model.name} ended: {error.message}")
+                    if has_begun or is_last_attempt:
+                        raise ended_while_answering() from error
+
+    def _ask(
+        self, server: LocalServerProcess, request: ModelRequest
+    ) -> AsyncGenerator[Chunk, None]:
+        model = replace(request.model, base_url=server.served.url, api_key_env=KEY_VARIABLE)
+        return self._host.stream(replace(request, model=model, idle_timeout_s=_PATIENCE_S))
+
+    async def _read(self, request: ModelRequest) -> None:
+        shortest = replace(
+            request,
+            messages=request.messages or (UserMessage(content="."),),  # most templates want one
+            max_output_tokens=1,
+        )
+        with contextlib.suppress(ProviderError):  # a real request will say it
+            async with (
+                self._servers.use(request.model.model_id) as server,
+                aclosing(self._ask(server, shortest)) as chunks,
+            ):
+                async for _ in chunks:
+                    pass
+
+    async def _stop_prefill(self) -> None:
+        if self._prefill is not None:
+            _, reading = self._prefill
+            self._prefill = None
+            reading.cancel()
+            await asyncio.wait({reading})
+
+
+def _goes_on_from(start: ModelRequest, request: ModelRequest) -> bool:
+    """Whether `request` begins with all of `start`, so that it loses nothing by its being read."""
+    is_same_head = (start.model, start.system, start.tools) == (
+        request.model,
+        request.system,
+        request.tools,
+    )
+    return is_same_head and request.messages[: len(start.messages)] == start.messages
+
+
+async def _is_its_death(error: ProviderError, server: LocalServerProcess) -> bool:
+    """Whether `error` came of the end of the server, which may be noticed a little later."""
+    return error.kind in _BROKEN_KINDS and await server.ends_within(_END_NOTICE_S)

@@ -1,0 +1,45 @@
+"""One provider for all models: each request goes where its model's name leads."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider
+from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.local.provider import LocalProvider
+
+
+class RoutedProvider:
+    """Sends ``scripted/...`` and ``local/...`` to their own providers, all others to the host.
+
+    A name with a ``base_url`` is that server's, whatever it begins with.
+    """
+
+    def __init__(self, host: ProviderHost, local: LocalProvider, scripted: Provider) -> None:
+        self._host = host
+        self._local = local
+        self._scripted = scripted
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """See `Provider.stream`."""
+        async with aclosing(self._provider_of(request.model).stream(request)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def prefill(self, request: ModelRequest) -> None:
+        """See `LocalProvider.prefill`; does nothing for other models."""
+        if self._provider_of(request.model) is self._local:
+            await self._local.prefill(request)
+
+    async def warm(self) -> None:
+        """See `ProviderHost.warm`; a local model is loaded when it is first asked for."""
+        await self._host.warm()
+
+    async def aclose(self) -> None:
+        """See `Provider.aclose`."""
+        await asyncio.gather(self._local.aclose(), self._host.aclose(), self._scripted.aclose())
+
+    def _provider_of(self, model: ModelRef) -> Provider:
+        if model.base_url:
+            return self._host
+        return {"local": self._local, "scripted": self._scripted}.get(model.provider, self._host)

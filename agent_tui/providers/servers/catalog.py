@@ -1,0 +1,133 @@
+"""What the catalog knows of models at servers: those found running, and those of the settings."""
+
+import asyncio
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from functools import partial
+from urllib.parse import urlsplit
+
+from agent_tui.config import Settings
+from agent_tui.errors import ConfigError
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.providers.servers.find import FoundServer, find_servers, server_at
+from agent_tui.providers.servers.kinds import HOST, usual_addresses
+from agent_tui.providers.servers.models import GUESSED_WINDOW
+
+
+class ServerCatalog:
+    """Models of servers, by how they are reached; what a server said is remembered.
+
+    Args:
+        settings: ``base_url``, ``api_key_env`` and the addresses in ``[models]``.
+        environ: Where the keys of those addresses are, and ``OLLAMA_HOST``.
+        ports: Where servers are looked for on this machine.
+        patience_s: How long looking for them may take.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        ports: Mapping[str, int],
+        patience_s: float,
+    ) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._ports = ports
+        self._patience_s = patience_s
+        self._said: dict[ModelRef, ModelInfo] = {}
+
+    def info(self, ref: ModelRef) -> ModelInfo:
+        """What its server said of `ref`, else a guess."""
+        guess = ModelInfo(ref.name, GUESSED_WINDOW, GUESSED_WINDOW // 4)
+        return self._said.get(ref, guess)
+
+    def named(self, name: str) -> ModelRef | None:
+        """The first model found so far that is called `name` by its server or by a session.
+
+        A tag ``:latest`` and the folder of a file may be left out.
+        """
+        refs = (ref for ref in self._said if ref.provider == "openai")
+        return next((ref for ref in refs if name in _names_of(ref)), None)
+
+    async def learn(self, ref: ModelRef) -> None:
+        """Ask the server of `ref`, unless it has told its window already.
+
+        What it only assumes (it has yet to load the model) is asked again each time.
+        """
+        if ref not in self._said or self._said[ref].source == "guess":
+            key = self._environ.get(ref.api_key_env, "")
+            server = await asyncio.to_thread(server_at, ref.base_url, key, ref.api_key_env)
+            self._remember(server.found_models() if server else ())
+
+    def look_around(self) -> tuple[FoundServer, ...]:
+        """The servers that run now; their models have names from here on. Blocking."""
+        addresses = usual_addresses(self._environ, self._ports)
+        servers = find_servers(addresses, patience_s=self._patience_s)
+        for server in servers:
+            self._remember(server.found_models())
+        return servers
+
+    async def found(self) -> tuple[FoundModel, ...]:
+        """The models at the addresses of the settings, then of the other servers that run."""
+        running, named = await asyncio.gather(
+            asyncio.to_thread(self.look_around), self._at_named_addresses()
+        )
+        places = {_place(server.base_url) for server in named}
+        others = (server for server in running if _place(server.base_url) not in places)
+        found = [model for server in (*named, *others) for model in server.found_models()]
+        self._remember(found)
+        return tuple(found)
+
+    def first_at_base_url(self) -> ModelRef:
+        """The first model that the server at ``base_url`` lists. Blocking.
+
+        Raises:
+            ConfigError: it lists none.
+        """
+        base_url, key_env = self._settings.base_url, self._settings.api_key_env
+        server = server_at(base_url, self._environ.get(key_env, ""), key_env)
+        if server is None or not server.models:
+            problem = f" It {server.problem}." if server and server.problem else ""
+            raise ConfigError(
+                f"The server at {base_url} lists no models.{problem}", "Name one with --model NAME."
+            )
+        found = server.found_models()
+        self._remember(found)
+        return found[0].ref
+
+    async def _at_named_addresses(self) -> list[FoundServer]:
+        settings = self._settings
+        named = [(settings.base_url, settings.api_key_env)]
+        named += [(own.base_url or "", own.api_key_env or "") for own in settings.models.values()]
+        asks = (self._ask(*address) for address in dict.fromkeys(named) if address[0])
+        return [server for server in await asyncio.gather(*asks) if server is not None]
+
+    async def _ask(self, base_url: str, key_env: str) -> FoundServer | None:
+        key = self._environ.get(key_env, "")
+        ask = partial(server_at, base_url, key, key_env, patience_s=self._patience_s)
+        try:
+            async with asyncio.timeout(2 * self._patience_s):  # looking up a name has no limit
+                return await asyncio.to_thread(ask)
+        except TimeoutError:
+            return None
+
+    def _remember(self, models: Iterable[FoundModel]) -> None:
+        """Keep what servers said, under both names by which a model of theirs may be asked for."""
+        for model in models:
+            for name in (model.ref.model_id, model.ref.name):
+                ref = dataclasses.replace(model.ref, name=name)
+                self._said[ref] = dataclasses.replace(model.info, name=name)
+
+
+def _names_of(ref: ModelRef) -> tuple[str, ...]:
+    file_name = ref.model_id.rpartition("/")[2]
+    by_file = (file_name,) if file_name.endswith(".gguf") else ()
+    return (ref.name, ref.model_id, ref.model_id.removesuffix(":latest"), *by_file)
+
+
+def _place(base_url: str) -> str:
+    """An address as it can be compared: this machine has several names."""
+    place = urlsplit(base_url).netloc.rpartition("@")[2]
+    return re.sub(r"^(?:localhost|\[::1\])(?=:|$)", HOST, place)

@@ -1,0 +1,70 @@
+"""What to tell of a model server that fails: its address, and what starts it or gets the model."""
+
+import re
+
+from agent_tui.providers.base import FaultKind, ModelRef, is_loopback
+from agent_tui.providers.servers.kinds import kind_at, name_at_server, start_command
+
+LOADING_RETRY_S = 15.0
+"""How long a server that is loading its model is left alone: with all retries, most load in it."""
+
+_LOADING = re.compile(r"loading model|model is (?:still )?(?:being )?load(?:ing|ed)", re.I)
+_TO_PULL = re.compile(r"try pulling it|ollama pull", re.I)
+_NOT_LOADED = re.compile(r"no models? (?:is |are )?loaded|failed to load model|lms load", re.I)
+_ANOTHER = "choose another model with /model"
+
+
+def loading_delay_s(kind: FaultKind, text: str) -> float | None:
+    """Seconds after which to ask anew a server that is loading its model; None for another."""
+    return LOADING_RETRY_S if kind == "overloaded" and _LOADING.search(text) else None
+
+
+def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, str] | None:
+    """Message and hint for a server of the person's own; None where the usual words do.
+
+    Args:
+        kind: Of the fault.
+        model: What was asked; has a ``base_url``.
+        detail: The server's own words, as one sentence.
+    """
+    name, where = name_at_server(model), server_title(model)
+    match kind:
+        case "network":
+            start = start_command(model.base_url)
+            hint = f"Start it with `{start}`" if start else "Is the server running? Start it"
+            return f"{where} cannot be reached ({name}): {detail}", f"{hint}, or {_ANOTHER}."
+        case "overloaded" if _LOADING.search(detail):
+            hint = f"Try again in a moment, or {_ANOTHER}."
+            return f"{where} is still loading {name}: {detail}", hint
+        case "timeout" if is_loopback(model.base_url):
+            hint = (
+                "It may be loading the model: try again, raise request_idle_timeout_s in the "
+                f"settings, or {_ANOTHER}."
+            )
+            return f"{where} went silent ({name}): {detail}", hint
+        case "interrupted":
+            hint = "Look whether it still runs; then try again, or ask the model to go on."
+            return f"The reply of {name} broke off at {_in_text(where)}: {detail}", hint
+        case "not_found":
+            hint = f"{_get_command(name, detail)}, or {_ANOTHER}."
+            return f"{where} does not know the model {name}: {detail}", hint
+        case _:
+            return None
+
+
+def server_title(model: ModelRef) -> str:
+    """The server of `model`: its kind, where the port tells, and its address."""
+    kind = kind_at(model.base_url)
+    return f"{kind} at {model.base_url}" if kind else f"The server at {model.base_url}"
+
+
+def _in_text(title: str) -> str:
+    return title[0].lower() + title[1:] if title.startswith("The ") else title
+
+
+def _get_command(name: str, detail: str) -> str:
+    if _TO_PULL.search(detail):
+        return f"Get it with `ollama pull {name}`"
+    if _NOT_LOADED.search(detail):
+        return f"Load it in the server (LM Studio: `lms load {name}`)"
+    return "Check the name and the address"

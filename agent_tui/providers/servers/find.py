@@ -1,0 +1,136 @@
+"""Model servers: which run on this machine, which models they have, how large a window.
+
+What does not answer within its time, or answers something else, is not there.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from agent_tui.providers.base import FoundModel, is_loopback
+from agent_tui.providers.servers.kinds import HOST, PORTS, ServerAddress, usual_addresses
+from agent_tui.providers.servers.models import ServedModel, read_any, read_models
+from agent_tui.providers.servers.questions import PATIENCE_S, REMOTE_PATIENCE_S, ServerQuestions
+
+__all__ = [
+    "HOST",
+    "PORTS",
+    "FoundServer",
+    "ServedModel",
+    "find_servers",
+    "models_of",
+    "running_servers",
+    "server_at",
+    "usual_addresses",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundServer:
+    """A server that answered.
+
+    Attributes:
+        title: Its kind, ``server`` where it does not show.
+        base_url: Where it speaks OpenAI's protocol.
+        models: Its chat models.
+        problem: Why there are none, in words for the person; empty where nothing is wrong.
+        api_key_env: The variable with the key it was asked with; empty for none.
+    """
+
+    title: str
+    base_url: str
+    models: tuple[ServedModel, ...]
+    problem: str = ""
+    api_key_env: str = ""
+
+    @property
+    def via(self) -> str:
+        """Kind and place, for the person."""
+        return f"{self.title} at {urlsplit(self.base_url).netloc.rpartition('@')[2]}"
+
+    def found_models(self) -> tuple[FoundModel, ...]:
+        """Its models as choices."""
+        return tuple(m.found_at(self.base_url, self.via, self.api_key_env) for m in self.models)
+
+
+def find_servers(
+    addresses: Sequence[ServerAddress], *, patience_s: float = PATIENCE_S
+) -> tuple[FoundServer, ...]:
+    """The servers that answer at `addresses`; blocks for `patience_s` at most.
+
+    All are asked at once, without a key.
+    """
+    asks = [partial(_server_of_kind, address, patience_s) for address in addresses]
+    return tuple(server for server in _at_once(asks) if server is not None)
+
+
+async def running_servers(
+    ports: Mapping[str, int] = PORTS,
+    environ: Mapping[str, str] = MappingProxyType({}),
+    *,
+    patience_s: float = PATIENCE_S,
+) -> tuple[FoundModel, ...]:
+    """Every model of the servers that run on this machine, or where ``OLLAMA_HOST`` says."""
+    addresses = usual_addresses(environ, ports)
+    servers = await asyncio.to_thread(find_servers, addresses, patience_s=patience_s)
+    return tuple(model for server in servers for model in server.found_models())
+
+
+def server_at(
+    base_url: str, api_key: str = "", api_key_env: str = "", *, patience_s: float | None = None
+) -> FoundServer | None:
+    """The server at `base_url`, whatever its kind; None if nothing answers there. Blocking.
+
+    Args:
+        base_url: As for ``--base-url``, with its ``/v1``.
+        api_key: Sent to this address only; empty for none.
+        api_key_env: The variable it comes from, for the models' references.
+        patience_s: For everything it is asked; None for what suits its distance.
+    """
+    if patience_s is None:
+        patience_s = PATIENCE_S if is_loopback(base_url) else REMOTE_PATIENCE_S
+    server = ServerQuestions(base_url, api_key, patience_s=patience_s)
+    kind, models = read_any(server)
+    problem = _problem(server)
+    if not models and not problem:
+        return None
+    return FoundServer(kind or "server", base_url, models, problem, api_key_env)
+
+
+def models_of(base_url: str, api_key: str = "") -> tuple[ServedModel, ...]:
+    """The chat models of the server at `base_url`, as `server_at` finds them."""
+    server = server_at(base_url, api_key)
+    return server.models if server else ()
+
+
+def _server_of_kind(address: ServerAddress, patience_s: float) -> FoundServer | None:
+    """The server at `address`: of the kind that is usual there, or another."""
+    server = ServerQuestions(address.base_url, patience_s=patience_s)
+    kind: str | None = address.kind
+    models = read_models(server, address.kind)
+    if not models:
+        kind, models = read_any(server)
+    problem = "" if models else _problem(server)
+    if not models and not problem:
+        return None
+    title = address.kind if problem else kind or "server"
+    return FoundServer(title, address.base_url, models, problem)
+
+
+def _problem(server: ServerQuestions) -> str:
+    if server.wants_key:
+        return "wants a key: name its variable with --base-url and --api-key-env"
+    return "is loading its model" if server.is_loading else ""
+
+
+def _at_once(
+    asks: Sequence[Callable[[], FoundServer | None]],
+) -> list[FoundServer | None]:
+    if not asks:
+        return []
+    with ThreadPoolExecutor(len(asks), "servers") as pool:
+        return [waiting.result() for waiting in [pool.submit(ask) for ask in asks]]

@@ -1,0 +1,225 @@
+"""The models of a server, as each kind of server describes its own."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import quote
+
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ToolStyle
+from agent_tui.providers.servers.answers import (
+    Listed,
+    Listing,
+    LlamaProps,
+    OllamaDetails,
+    OllamaListing,
+    OllamaModel,
+    StudioListing,
+    StudioListingV0,
+)
+from agent_tui.providers.servers.questions import ServerQuestions
+
+UNLOADED_WINDOW = 4_096
+"""What Ollama and LM Studio give a model that they have yet to load and that has no setting of its
+own, whatever it could take (docs.ollama.com, "context length"). Ollama cuts longer requests
+without a word, so more must not be assumed."""
+
+GUESSED_WINDOW = 32_000
+"""For a server that does not say."""
+
+_MAX_OUTPUT_SHARE = 4
+_MAX_MODELS = 500
+_MAX_ID_CHARS = 200
+_NOT_FOR_CHAT = re.compile(
+    r"embed|rerank|minilm|whisper|(?:^|[/_.:-])(?:tts|bge|gte|e5)(?:[/_.:-]|$)", re.I
+)
+_OWNERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "llamacpp": "llama.cpp",
+        "vllm": "vLLM",
+        "library": "Ollama",
+        "organization_owner": "LM Studio",
+    }
+)
+"""``owned_by`` in the listing that every kind of server has, and which kind writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """One model of a server; `window` in tokens, None where the server does not say.
+
+    `is_window_assumed`: it is what the server usually gives, not what it said.
+    """
+
+    id: str
+    window: int | None = None
+    is_window_assumed: bool = False
+    state: str = "ready"
+    size_bytes: int | None = None
+    sees_images: bool = False
+    thinks: bool = False
+    tool_style: ToolStyle = "native"
+    takes_schema: bool = False
+    takes_grammar: bool = False
+
+    def found_at(self, base_url: str, via: str, api_key_env: str = "") -> FoundModel:
+        """It as a choice; always spoken to by OpenAI's protocol, whatever its name holds."""
+        ref = ModelRef(f"openai/{self.id}", base_url, api_key_env)
+        window = self.window or GUESSED_WINDOW
+        info = ModelInfo(
+            name=ref.name,
+            window=window,
+            max_output=max(window // _MAX_OUTPUT_SHARE, 1),
+            sees_images=self.sees_images,
+            thinks=self.thinks,
+            source="server" if self.window and not self.is_window_assumed else "guess",
+            tool_style=self.tool_style,
+            writes_calls=True,
+            takes_schema=self.takes_schema,
+            takes_grammar=self.takes_grammar,
+        )
+        return FoundModel(ref, info, via, self.state, self.size_bytes)
+
+
+def read_models(server: ServerQuestions, kind: str) -> tuple[ServedModel, ...]:
+    """The chat models of a server of this kind; none if it is another or gives no answer."""
+    return _for_chat(_READERS[kind](server))
+
+
+def read_any(server: ServerQuestions) -> tuple[str | None, tuple[ServedModel, ...]]:
+    """The kind of an unknown server, as far as it shows, and its chat models.
+
+    One that neither shows its kind nor tells its windows is asked for what each kind knows.
+    """
+    listing = server.get(server.models_path, Listing)
+    if listing is None:
+        return None, ()
+    plain = tuple(ServedModel(m.id, m.window) for m in listing.data)
+    kind = next((_OWNERS[m.owned_by] for m in listing.data if m.owned_by in _OWNERS), None)
+    kinds = (kind,) if kind else ("llama.cpp", "LM Studio", "Ollama")
+    if not kind and all(m.window for m in plain):
+        return None, _for_chat(plain)
+    for guess in kinds:
+        better = {m.id: m for m in _READERS[guess](server)}
+        if any(m.id in better for m in plain):
+            return guess, _for_chat(better.values())
+    return kind, _for_chat(plain)
+
+
+def _for_chat(models: Iterable[ServedModel]) -> tuple[ServedModel, ...]:
+    """Those that can be talked to, and whose names can be shown and sent as they are."""
+    named = (m for m in models if m.id.isprintable() and 0 < len(m.id) <= _MAX_ID_CHARS)
+    return tuple(m for m in named if not _NOT_FOR_CHAT.search(m.id))[:_MAX_MODELS]
+
+
+def _vllm(server: ServerQuestions) -> Sequence[ServedModel]:
+    listing = server.get(server.models_path, Listing)
+    models = listing.data if listing else ()
+    return [ServedModel(m.id, m.window, takes_schema=True) for m in models if m.owned_by == "vllm"]
+
+
+def _llama_cpp(server: ServerQuestions) -> Sequence[ServedModel]:
+    props = server.get("/props", LlamaProps)
+    if props is None:
+        return ()
+    listing = server.get(server.models_path, Listing)
+    return [_llama_model(server, props, model) for model in (listing.data if listing else ())]
+
+
+def _llama_model(server: ServerQuestions, props: LlamaProps, model: Listed) -> ServedModel:
+    """One model; a server that holds several (a router) tells of each that is loaded."""
+    own: LlamaProps | None = props
+    if model.is_loaded is not None:
+        path = f"/props?model={quote(model.id, safe='')}&autoload=false"
+        own = server.get(path, LlamaProps) if model.is_loaded else None
+    return ServedModel(
+        model.id,
+        own.window if own else model.window,
+        state="not loaded" if model.is_loaded is False else "loaded",
+        sees_images=own is not None and own.modalities.vision,
+        tool_style="text" if own is not None and own.knows_tools is False else "native",
+        takes_schema=True,
+        takes_grammar=True,
+    )
+
+
+def _lm_studio(server: ServerQuestions) -> Sequence[ServedModel]:
+    if (listing := server.get("/api/v1/models", StudioListing)) is None:
+        return _lm_studio_v0(server)
+    return [
+        ServedModel(
+            model.key,
+            model.loaded_window or _unloaded_window(model.max_context_length),
+            is_window_assumed=not model.loaded_window,
+            state="loaded" if model.loaded_instances else "not loaded",
+            size_bytes=model.size_bytes,
+            sees_images=model.capabilities.vision,
+            tool_style="native" if model.capabilities.trained_for_tool_use else "text",
+            takes_schema=True,
+        )
+        for model in listing.models
+        if model.type == "llm"
+    ]
+
+
+def _lm_studio_v0(server: ServerQuestions) -> Sequence[ServedModel]:
+    """As before LM Studio 0.4."""
+    listing = server.get("/api/v0/models", StudioListingV0)
+    return [
+        ServedModel(
+            model.id,
+            model.loaded_context_length or _unloaded_window(model.max_context_length),
+            is_window_assumed=not model.loaded_context_length,
+            state={"not-loaded": "not loaded", "loaded": "loaded"}.get(model.state, "ready"),
+            sees_images=model.type == "vlm",
+            tool_style="text" if model.knows_tools is False else "native",
+            takes_schema=True,
+        )
+        for model in (listing.data if listing else ())
+        if model.type in ("llm", "vlm")
+    ]
+
+
+def _ollama(server: ServerQuestions) -> Sequence[ServedModel]:
+    listing = server.get("/api/tags", OllamaListing)
+    if listing is None:
+        return ()
+    running = server.get("/api/ps", OllamaListing)
+    loaded = {m.name: m for m in (running.models if running else ())}
+    models = [_ollama_model(server, m, loaded.get(m.name)) for m in listing.models[:_MAX_MODELS]]
+    return [model for model in models if model is not None]
+
+
+def _ollama_model(
+    server: ServerQuestions, model: OllamaModel, loaded: OllamaModel | None
+) -> ServedModel | None:
+    """One model; None for one that only makes embeddings."""
+    details = server.get("/api/show", OllamaDetails, body={"model": model.name})
+    details = details or OllamaDetails()
+    capabilities = details.capabilities or ()
+    if "embedding" in capabilities and "completion" not in capabilities:
+        return None
+    said = (loaded and loaded.context_length) or details.chosen_window
+    return ServedModel(
+        model.name,
+        said or _unloaded_window(details.trained_window),
+        is_window_assumed=not said,
+        state="loaded" if loaded else "not loaded",
+        size_bytes=model.size,
+        sees_images="vision" in capabilities,
+        thinks="thinking" in capabilities,
+        tool_style="native" if details.knows_tools else "text",
+        takes_schema=True,
+    )
+
+
+def _unloaded_window(trained_window: int | None) -> int:
+    return min(UNLOADED_WINDOW, trained_window or UNLOADED_WINDOW)
+
+
+_READERS: Final[Mapping[str, Callable[[ServerQuestions], Sequence[ServedModel]]]] = (
+    MappingProxyType(
+        {"Ollama": _ollama, "LM Studio": _lm_studio, "llama.cpp": _llama_cpp, "vLLM": _vllm}
+    )
+)

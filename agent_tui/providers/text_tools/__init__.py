@@ -1,0 +1,1 @@
+"""Tools for models that do not call them the way their server expects."""

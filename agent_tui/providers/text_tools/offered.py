@@ -1,0 +1,145 @@
+"""The tools a model was offered, and what it writes for a call of one of them."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import JsonValue
+
+from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.providers.text_tools.source import Source, UnreadableError
+from agent_tui.text import repair_json
+
+_NAMESPACE = re.compile(r"(?:functions|default_api|tools?|api)[.:]|(?::\d+)$", re.I)
+_NAME_KEYS = ("name", "tool", "function", "tool_name", "function_name", "action")
+_ARGUMENT_KEYS = (
+    "arguments",
+    "args",
+    "parameters",
+    "params",
+    "input",
+    "action_input",
+    "tool_input",
+    "tool_args",
+    "kwargs",
+)
+_WRAPPER_KEYS = ("tool_calls", "tool_call", "function_call", "function")
+_SIDE_KEYS = frozenset(
+    {"type", "id", "call_id", "tool_call_id", "index", "thought", "thoughts", "reasoning"}
+)
+_WRAPPER_SIDE_KEYS = _SIDE_KEYS | {"role", "content"}
+CALL_KEYS = (*_NAME_KEYS, *_ARGUMENT_KEYS, *_WRAPPER_KEYS, *sorted(_WRAPPER_SIDE_KEYS))
+"""What the first key of an object may be that is a call."""
+
+_TEXT_TYPES = ("string", None)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCall:
+    """A call as the model wrote it, by the offered tool's own name."""
+
+    name: str
+    arguments: JsonObject
+
+
+class OfferedTools:
+    """Looks up what a model wrote among the tools it was offered."""
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        self._by_name = {tool.name.casefold(): tool for tool in tools}
+
+    def named(self, written: str) -> ToolSpec | None:
+        """The tool called so, in any case and with or without ``functions.`` before it."""
+        name = _NAMESPACE.sub("", written.strip())
+        return self._by_name.get(name.casefold())
+
+    def calls(self, value: JsonValue, *, is_tagged: bool = False) -> tuple[WrittenCall, ...]:
+        """The calls that `value` is, and nothing else; none where it is anything else.
+
+        Args:
+            value: A JSON value the model wrote.
+            is_tagged: It stood between tags for calls, so that one without arguments counts.
+        """
+        if isinstance(value, list):
+            parts = [self.calls(item, is_tagged=is_tagged) for item in value]
+            return tuple(call for part in parts for call in part) if all(parts) else ()
+        if not isinstance(value, dict):
+            return ()
+        for key in _WRAPPER_KEYS:
+            inner = value.get(key)
+            if isinstance(inner, dict | list):
+                is_bare = set(value) <= {key, *_WRAPPER_SIDE_KEYS}
+                return self.calls(inner, is_tagged=is_tagged) if is_bare else ()
+        return self._single(value, is_tagged)
+
+    def call(self, written_name: str, arguments: JsonObject) -> tuple[WrittenCall, ...]:
+        """The call with these parts; none where no such tool was offered."""
+        tool = self.named(written_name)
+        if tool is None or _is_schema(arguments):
+            return ()
+        mended = repair_json(arguments)
+        return (WrittenCall(tool.name, cast(JsonObject, mended)),)
+
+    def _single(self, value: JsonObject, is_tagged: bool) -> tuple[WrittenCall, ...]:
+        name_key = next((key for key in _NAME_KEYS if key in value), None)
+        argument_key = next((key for key in _ARGUMENT_KEYS if key in value), None)
+        if name_key is None or (argument_key is None and not is_tagged):
+            return ()
+        if not set(value) <= {name_key, argument_key, *_SIDE_KEYS}:
+            return ()
+        name = value[name_key]
+        arguments = _as_arguments(value.get(argument_key) if argument_key else None)
+        if not isinstance(name, str) or arguments is None:
+            return ()
+        return self.call(name, arguments)
+
+
+def argument_names(tool: ToolSpec) -> tuple[str, ...]:
+    """The arguments of `tool` in order."""
+    return tuple(_properties(tool))
+
+
+def typed_argument(tool: ToolSpec, name: str, written: str) -> JsonValue:
+    """`written`, the bare text of an argument, as the tool's schema types it.
+
+    Text stays text; a number, a truth value, a list or an object is read where the schema wants
+    one, and kept as text where it is none (the tool then says what it expected).
+    """
+    expected = _properties(tool).get(name)
+    kind = expected.get("type") if isinstance(expected, dict) else None
+    if kind in _TEXT_TYPES:
+        return written
+    source = Source(written)
+    try:
+        value, end = source.value(source.skip_space(0))
+        return value if source.skip_space(end) == len(written) else written
+    except UnreadableError:
+        return written.strip().casefold() == "true" if _is_truth(kind, written) else written
+
+
+def _is_truth(kind: JsonValue, written: str) -> bool:
+    return kind == "boolean" and written.strip().casefold() in ("true", "false")
+
+
+def _properties(tool: ToolSpec) -> JsonObject:
+    properties = tool.parameters.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _as_arguments(value: JsonValue) -> JsonObject | None:
+    """`value` as arguments: an object, one as JSON text (decoded once), or nothing at all."""
+    if value is None or value == "":
+        return {}
+    if isinstance(value, str):
+        try:
+            value = cast(JsonValue, json.loads(value, strict=False))
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_schema(arguments: JsonObject) -> bool:
+    """Whether a tool's description is repeated instead of the tool called."""
+    return arguments.get("type") == "object" and isinstance(arguments.get("properties"), dict)

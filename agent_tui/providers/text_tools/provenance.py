@@ -1,0 +1,124 @@
+"""Whether a call was in what the model was sent: then it is a quotation and must not run."""
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from pydantic import JsonValue
+
+from agent_tui.providers.text_tools.offered import WrittenCall
+
+_LINE_MARK = re.compile(
+    r"^[ \t]*(?:\S{1,200}?[:-]\d+[:-]|\d+[ ]*[\t|:→-]|[+>|#*-]|//)+[ \t]?", re.M
+)
+"""What tools, diffs, mails and comments put before the lines they show."""
+_QUOTES = re.compile(r"""["'`“”‘’«»]+""")
+_NOISE = re.compile(r"[\s\\\u00ad\u200b-\u200f\u2060\ufeff]+")
+_NAME_PLACES = r"(?:[\"=.>:/]|(?<![a-z0-9_])){name}(?=[\"(<:{{>\[]|\.call\()"
+_NEAR_CHARS = 400
+
+
+class SentTexts:
+    """Everything a model was sent that it did not write itself.
+
+    The comparison leaves out what changes when a text is copied: white space, invisible
+    characters, the kind of quotes, escapes, line numbers, HTML entities, case. It finds a call
+    also where the copy has another form: the name near all of the arguments, in any order.
+    Rather one call too many is taken for a quotation: it stays visible, and nothing happens.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._given = tuple(texts)
+
+    def hold(self, call: WrittenCall, written: str) -> bool:
+        """Whether `call`, which the model wrote as `written`, is in one of the texts."""
+        name = call.name.casefold()
+        raw = _plain(written)
+        leaves = [_leaf_forms(name, *leaf) for leaf in _leaves("", call.arguments)]
+        return any(
+            _has_whole(text, raw) or (leaves and _has_parts(text, name, leaves))
+            for text in self._views
+        )
+
+    @cached_property
+    def _views(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(view for text in self._given for view in _views_of(text)))
+
+
+def _views_of(text: str) -> Iterator[str]:
+    """`text` as it may have been copied: as it is, and without the marks before its lines."""
+    if "&" in text:
+        text = html.unescape(text)
+    yield _plain(text)
+    yield _plain(_LINE_MARK.sub("", text))
+
+
+def _plain(text: str) -> str:
+    return _QUOTES.sub('"', _NOISE.sub("", text)).casefold()
+
+
+def _has_whole(text: str, raw: str) -> bool:
+    at = text.find(raw)
+    while at > 0 and raw[:1].isalnum() and (text[at - 1].isalnum() or text[at - 1] == "_"):
+        at = text.find(raw, at + 1)
+    return at >= 0
+
+
+def _has_parts(text: str, name: str, leaves: list[tuple[str, ...]]) -> bool:
+    """Whether every argument stands near one place where the tool is named."""
+    if not all(any(form in text for form in forms) for forms in leaves):
+        return False
+    size = sum(max(map(len, forms)) for forms in leaves) + _NEAR_CHARS
+    return any(
+        all(any(form in part for form in forms) for forms in leaves)
+        for part in _parts_near(text, name, size)
+    )
+
+
+def _parts_near(text: str, name: str, size: int) -> Iterator[str]:
+    """What stands within `size` characters of the tool's name; each character once or twice."""
+    parts: list[tuple[int, int]] = []
+    for place in re.finditer(_NAME_PLACES.format(name=re.escape(name)), text):
+        begin = max(place.start() - size, 0)
+        if parts and begin <= parts[-1][1]:
+            begin = parts.pop()[0]
+        parts.append((begin, place.end() + size))
+    return (text[begin:end] for begin, end in parts)
+
+
+def _leaves(key: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+    """Every argument that is no list or object, with the name it has; empty in a list."""
+    if isinstance(value, dict):
+        for inner_key, inner in value.items():
+            yield from _leaves(inner_key, inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves("", inner)
+    else:
+        yield key, value
+
+
+def _leaf_forms(tool: str, key: str, value: JsonValue) -> tuple[str, ...]:
+    """How an argument of `tool` may stand in a text, in the form of `_plain`."""
+    name = _plain(key)
+    spellings = {_plain(json.dumps(value)), _plain(json.dumps(value, ensure_ascii=False))}
+    if isinstance(value, str):
+        spellings.add(f'"{_plain(value)}"')
+        bare = {_plain(value)}
+    else:
+        bare = {_plain(str(value)), _plain(json.dumps(value))}
+        spellings |= bare
+    spellings = {_QUOTES.sub('"', spelling) for spelling in spellings}
+    forms: list[str] = []
+    for spelling in sorted(spellings):
+        if name:
+            forms += [f'"{name}":{spelling}', f"{name}={spelling}", f"{tool}({spelling}"]
+        else:
+            forms.append(spelling)
+    if name:
+        for spelling in sorted(bare):
+            forms += [f"{name}>{spelling}<", f'{name}">{spelling}<']
+            forms.append(f"{name}</arg_key><arg_value>{spelling}</arg_value>")
+    return tuple(forms)

@@ -1,0 +1,146 @@
+"""Finding the tool calls that a model wrote into the text of its reply."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from agent_tui.messages import ToolSpec
+from agent_tui.providers.text_tools.offered import OfferedTools, WrittenCall
+from agent_tui.providers.text_tools.provenance import SentTexts
+from agent_tui.providers.text_tools.quoting import explains_call
+from agent_tui.providers.text_tools.scan import Candidate, scan
+from agent_tui.providers.text_tools.source import Source
+
+MAX_CALLS = 16
+"""Most calls of one reply; a model that writes more is repeating itself."""
+MAX_ARGUMENT_CHARS = 1_000_000
+_MAX_LOOK_UPS = 2 * MAX_CALLS
+
+_INVENTED = re.compile(
+    r"""
+    ^ [ \t]* (?:
+        <\|?/?(?:tool_(?:response|result|output)s?|function_results?|observation|result)\b
+      | <[|｜]tool[▁_]outputs?
+      | <\|(?:im_start|start_header_id|user|observation|start)\|> | <start_of_turn>
+      | \[TOOL_RESULTS\]
+      | ```[ ]*(?:output|tool_output|console|result)\b
+      | [*_#>\[ ]* (?:(?:tool|command|function|terminal|expected|assuming)[ ])?
+        (?:output|results?|response|observation|tool[ _]response) [\]*_]* [ ]* : [*_]*
+    )
+    """,
+    re.X | re.I | re.M,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReply:
+    """A reply taken apart.
+
+    Attributes:
+        text: What stays visible; the whole reply, to the letter, where it holds no calls.
+        calls: What is to be run, in order.
+    """
+
+    text: str
+    calls: tuple[WrittenCall, ...] = ()
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The candidates that are calls, and where what the model made up after them begins."""
+
+    candidates: list[Candidate] = field(default_factory=list[Candidate])
+    end: int = 0
+
+
+def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> WrittenReply:
+    """The calls in `text`, and what is left of it.
+
+    A call counts where it is made and not shown: see `scan` for where it may stand, and
+    `SentTexts` for what was copied. Three rules look at the reply as a whole:
+
+    - After a call between tags, which models are trained to write, prose may follow and stays.
+      After one in a fence, in bare JSON or in Python only a few words may: a model that goes on
+      at length, or says what one could write, is explaining. Those few words are common
+      ("This lists the files.") and refusing them would leave small models without tools.
+    - What pretends to be the answer to a call ("Output:", ``<tool_response>``, the person's
+      next turn) is dropped with all that follows: calls in it rest on an invention, and kept as
+      text it would stand before the real result.
+    - The same call twice is a stutter and runs once; of more than `MAX_CALLS` the rest does not.
+
+    Args:
+        text: The whole visible text of a reply, thinking left out.
+        tools: What the model was offered.
+        sent: What it was sent.
+    """
+    offered = OfferedTools(tools)
+    candidates = _made(text, scan(Source(text), offered).candidates, sent)
+    kept = _without_inventions(text, candidates)
+    plain = [candidate for candidate in kept.candidates if not candidate.is_tagged]
+    if plain and explains_call(_prose_after(text, plain[0], kept)):
+        kept = _without_inventions(text, [c for c in kept.candidates if c.is_tagged])
+    if not kept.candidates:
+        return WrittenReply(text)
+    return _taken_apart(text, kept)
+
+
+def _made(text: str, candidates: Iterable[Candidate], sent: SentTexts) -> list[Candidate]:
+    """Those of `candidates` that the model did not copy.
+
+    Each look-up goes through everything that was sent, so there are only so many of them.
+    """
+    made: list[Candidate] = []
+    was_sent: dict[str, bool] = {}
+    for candidate in candidates:
+        written = text[candidate.start : candidate.end]
+        if len(candidate.calls) > MAX_CALLS or len(written) > MAX_ARGUMENT_CHARS:
+            continue
+        if written not in was_sent:
+            if len(was_sent) == _MAX_LOOK_UPS:
+                break
+            was_sent[written] = any(sent.hold(call, written) for call in candidate.calls)
+        if not was_sent[written]:
+            made.append(candidate)
+    return made
+
+
+def _without_inventions(text: str, candidates: list[Candidate]) -> _Kept:
+    """The candidates up to the first invented answer after one of them."""
+    kept = _Kept(end=len(text))
+    limits = [*(candidate.start for candidate in candidates[1:]), len(text)]
+    for candidate, limit in zip(candidates, limits, strict=False):
+        kept.candidates.append(candidate)
+        if invented := _INVENTED.search(text, candidate.end, limit):
+            kept.end = invented.start()
+            break
+    return kept
+
+
+def _prose_after(text: str, first: Candidate, kept: _Kept) -> str:
+    later = [c for c in kept.candidates if c.start >= first.end]
+    starts = [*(c.start for c in later), kept.end]
+    ends = [first.end, *(c.end for c in later)]
+    pieces = [text[end:start].strip() for end, start in zip(ends, starts, strict=True)]
+    return "\n".join(piece for piece in pieces if piece)
+
+
+def _taken_apart(text: str, kept: _Kept) -> WrittenReply:
+    calls: dict[str, WrittenCall] = {}
+    pieces: list[str] = []
+    at = 0
+    for candidate in kept.candidates:
+        if len(calls) + len(candidate.calls) > MAX_CALLS:
+            break
+        for call in candidate.calls:
+            calls.setdefault(_key(call), call)
+        piece = text[at : candidate.start]
+        pieces.append(piece.strip() if at else piece.rstrip())
+        at = candidate.end
+    pieces.append(text[at : kept.end].strip() if at else text)
+    left = "\n\n".join(piece for piece in pieces if piece)
+    return WrittenReply(left, tuple(calls.values()))
+
+
+def _key(call: WrittenCall) -> str:
+    return f"{call.name} {json.dumps(call.arguments, sort_keys=True)}"

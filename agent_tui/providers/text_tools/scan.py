@@ -1,0 +1,246 @@
+"""Walking through a reply: what in it may be a call, and what is only shown."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent_tui.providers.text_tools.forms import (
+    TAG_OPENER,
+    Written,
+    looks_like_call,
+    read_only_calls,
+    read_plain,
+    read_tagged,
+)
+from agent_tui.providers.text_tools.offered import OfferedTools, WrittenCall
+from agent_tui.providers.text_tools.quoting import (
+    CALL_FENCES,
+    MAX_WORDS_CHARS,
+    QUOTING_ELEMENTS,
+    THINKING_ELEMENTS,
+    introduces_quote,
+    is_quoted_line,
+)
+from agent_tui.providers.text_tools.source import CutOffError, Source, UnreadableError
+
+_EVENT = re.compile(
+    rf"""
+    (?P<fence>^[ ]{{0,3}}(?P<marks>`{{3,}}|~{{3,}})[ ]*(?P<info>[^`\n]*)$)
+  | (?P<ticks>`+)
+  | (?P<tag>{TAG_OPENER})
+  | </(?P<closing>{"|".join(sorted(THINKING_ELEMENTS))})>
+  | <(?P<element>[a-z][\w.:-]*+)(?:\s[^<>]*+)?(?<!/)>
+  | (?P<json>(?:^[ ]{{0,3}}|(?<=[:.!?][ ]))(?:\{{(?=\s*["'])|\[(?=\s*["'{{\[])))
+  | (?P<python>^[ ]{{0,3}}(?:\[\s{{0,80}})?(?:print\s?\(\s{{0,80}})?[a-z_][\w.]*+\()
+    """,
+    re.X | re.I | re.M,
+)
+_CLOSING_TAG = re.compile(r"</([a-z][\w.:-]*+)", re.I)
+_REST_OF_LINE = re.compile(r"[^\n]*")
+_MAX_INLINE_TICKS = 8
+_LINE_END_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What reads like calls of offered tools, and stands where a call may stand."""
+
+    start: int
+    end: int
+    calls: tuple[WrittenCall, ...]
+    is_tagged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The candidates of a text. Before `decided` more text would change nothing."""
+
+    candidates: tuple[Candidate, ...]
+    decided: int
+
+
+def scan(source: Source, tools: OfferedTools) -> Scan:
+    """Look through a text once, from left to right.
+
+    No call may begin in a fence that holds anything else, in inline code, in block quotes,
+    indented or numbered lines, diffs and comments, in elements that quote (``<file>``, or any
+    other that is closed), in thinking, in the arguments of another call, or after words that
+    introduce an example. Where something begins like a call and cannot be made out, nothing
+    that follows counts: it may be the inside of a text that was meant as an argument.
+    """
+    return _Scanner(source, tools).run()
+
+
+class _Scanner:
+    """The state of one walk: how far it came, and what was found."""
+
+    def __init__(self, source: Source, tools: OfferedTools) -> None:
+        self._source = source
+        self._text = source.text
+        self._tools = tools
+        self._found: list[Candidate] = []
+        self._at = 0
+        self._line_start = 0
+        self._last_end = 0
+        self._last_was_shown = False
+        self._last_closers: dict[str, int] | None = None
+        self._undecided = len(source.text)
+
+    def run(self) -> Scan:
+        try:
+            while event := self._source.find(_EVENT, self._at):
+                self._begin_line(event.start())
+                self._handle(event)
+        except CutOffError:
+            self._undecided = min(self._undecided, self._at)
+        except UnreadableError:
+            pass
+        starts = [candidate.start for candidate in self._found]
+        return Scan(tuple(self._found), min([*starts, self._undecided]))
+
+    def _handle(self, event: re.Match[str]) -> None:
+        kind = event.lastgroup
+        self._at = event.start()
+        if kind == "fence":
+            self._fence(event)
+        elif kind == "ticks":
+            self._inline_code(event)
+        elif kind == "closing":
+            self._found.clear()  # all before it was thought, though nothing had opened it
+            self._at = event.end()
+        elif kind == "element":
+            self._element(event)
+        elif kind == "tag":
+            self._try(event.start(), read_tagged, is_tagged=True, skip_to=event.end())
+        else:
+            begin = event.start() + len(event[0]) - len(event[0].lstrip(" "))
+            self._try(begin, self._read_line_call, is_tagged=False, skip_to=event.end())
+
+    def _begin_line(self, at: int) -> None:
+        newline = self._text.rfind("\n", self._line_start, at)
+        self._source.spend(at - max(newline, self._line_start))
+        if newline >= 0:
+            self._line_start = newline + 1
+
+    def _try(
+        self,
+        begin: int,
+        read: Callable[[Source, int, OfferedTools], Written | None],
+        *,
+        is_tagged: bool,
+        skip_to: int,
+    ) -> None:
+        written = read(self._source, begin, self._tools)
+        if written is None:
+            self._at = skip_to
+            return
+        self._at = max(written.end, begin + 1)
+        if written.calls:
+            self._weigh(Candidate(begin, written.end, written.calls, is_tagged))
+
+    def _weigh(self, candidate: Candidate) -> None:
+        """Keep `candidate` unless it is only shown."""
+        begin = max(self._last_end, candidate.start - 2 * MAX_WORDS_CHARS)
+        before = self._text[begin : candidate.start]
+        is_shown = self._is_shown(before, candidate)
+        self._last_end = candidate.end
+        self._last_was_shown = is_shown
+        if not is_shown:
+            self._found.append(candidate)
+            self._line_start = candidate.end
+
+    def _is_shown(self, before: str, candidate: Candidate) -> bool:
+        head = self._text[self._line_start : candidate.start]
+        if is_quoted_line(head[:_LINE_END_CHARS] + head[-_LINE_END_CHARS:]):
+            return True
+        if not before.strip():
+            return self._last_was_shown
+        return introduces_quote(before, is_tagged=candidate.is_tagged)
+
+    def _read_line_call(self, source: Source, at: int, tools: OfferedTools) -> Written | None:
+        """A call in JSON or Python with nothing else on its last line.
+
+        Raises:
+            UnreadableError: see `read_tagged`.
+        """
+        try:
+            written = read_plain(source, at, tools)
+        except UnreadableError:
+            if self._text.startswith(("{", "["), at) or looks_like_call(source, at, tools):
+                raise
+            return None
+        if written is None:
+            return None
+        parts = [written]
+        while (next_at := self._next_on_line(parts[-1].end)) is not None:
+            following = read_plain(source, next_at, tools)
+            if following is None:
+                break
+            parts.append(following)
+        end = parts[-1].end
+        rest = _REST_OF_LINE.match(source.text, end)
+        is_alone = rest is None or not rest[0].strip(" \t\r,;")
+        if not is_alone or not all(part.calls for part in parts):
+            return Written((), end)
+        return Written(tuple(call for part in parts for call in part.calls), end)
+
+    def _next_on_line(self, at: int) -> int | None:
+        """Where another value follows on the same line or right below."""
+        following = self._source.skip_space(at, commas=True)
+        is_value = self._text.startswith(("{", "["), following)
+        return following if is_value and "\n\n" not in self._text[at:following] else None
+
+    def _fence(self, event: re.Match[str]) -> None:
+        marks = event["marks"]
+        closing = re.compile(rf"^[ ]{{0,3}}{re.escape(marks[0])}{{{len(marks)},}}[ \t]*$", re.M)
+        begin = min(event.end() + 1, len(self._text))
+        end = self._source.find(closing, begin)
+        content = Source(self._text[begin : end.start() if end else len(self._text)])
+        info = event["info"].strip().casefold()
+        after = end.end() if end else len(self._text)
+        written = Written((), 0)
+        if info in CALL_FENCES:
+            try:
+                written = read_only_calls(content, 0, self._tools)
+            except UnreadableError as error:
+                is_open = end is None and isinstance(error, CutOffError)
+                if is_open or looks_like_call(content, content.skip_space(0), self._tools):
+                    raise
+        self._at = after
+        if written.calls:
+            self._weigh(Candidate(event.start(), after, written.calls, is_tagged=False))
+
+    def _inline_code(self, event: re.Match[str]) -> None:
+        """Pass by code in a line; backticks that are never closed are only backticks."""
+        count = len(event["ticks"])
+        self._at = event.end()
+        if count > _MAX_INLINE_TICKS:
+            return
+        closing = re.compile(
+            rf"(?P<end>(?<!`)`{{{count}}}(?!`))|\n[ \t]*\n|\n[ ]{{0,3}}(?:```|~~~)"
+        )
+        found = self._source.find(closing, event.end())
+        if found and found["end"]:
+            self._at = found.end()
+
+    def _element(self, event: re.Match[str]) -> None:
+        name = event["element"].casefold()
+        if name in THINKING_ELEMENTS:
+            closing = re.compile(rf"</{re.escape(name)}>", re.I)
+            end = self._source.find(closing, event.end())
+            self._at = end.end() if end else len(self._text)
+            return
+        # The last closing tag: what is quoted may hold one of its own.
+        last = self._closers().get(name, -1)
+        if last > event.end():
+            self._at = last
+        elif name in QUOTING_ELEMENTS:
+            self._at = len(self._text)
+        else:
+            self._at = event.end()
+
+    def _closers(self) -> dict[str, int]:
+        if self._last_closers is None:
+            found = _CLOSING_TAG.finditer(self._text)
+            self._last_closers = {match[1].casefold(): match.end() for match in found}
+        return self._last_closers

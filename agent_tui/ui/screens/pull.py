@@ -1,0 +1,222 @@
+"""Asks whether the built-in model shall be pulled, and shows how the pull goes."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar, Literal, TypeAlias, assert_never
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.timer import Timer
+from textual.types import CSSPathType
+from textual.widget import Widget
+from textual.widgets import Static
+from textual.worker import Worker
+
+from agent_tui.errors import AgentTuiError
+from agent_tui.local_models.model import Offer, PullProgress
+from agent_tui.providers.base import ModelRef
+from agent_tui.ui.options import LocalModels
+from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.screens.page import PageRow
+from agent_tui.ui.status_bar import short_path
+from agent_tui.ui.transfer import Pace, short_bytes, transfer_bar, transfer_text
+
+FRAMES_PER_S = 5
+QUIET_S = 0.5
+"""Enter begins nothing this soon after the screen came up or a letter was typed: what was meant
+for the prompt must not start a download."""
+
+_FACT_CELLS = 9
+
+_Stage: TypeAlias = Literal["asks", "pulls", "stops", "stopped", "failed", "cannot"]
+_KEYS: dict[_Stage, str] = {
+    "asks": "enter get it · esc back",
+    "pulls": "esc stop",
+    "stops": "",
+    "stopped": "enter go on · esc back",
+    "failed": "r or enter try again · esc back",
+    "cannot": "esc back",
+}
+_STOPPED = "Stopped. What came is kept: the next pull goes on from there."
+
+
+class PullBar(Widget):
+    """How far the pull is; empty before it begins."""
+
+    def __init__(self) -> None:
+        super().__init__(id="pull-bar")
+        self._progress: PullProgress | None = None
+
+    def show(self, progress: PullProgress) -> None:
+        """Show another state."""
+        if progress != self._progress:
+            self._progress = progress
+            self.refresh()
+
+    def render(self) -> Content:
+        """The bar at the present width."""
+        if self._progress is None:
+            return Content("")
+        return transfer_bar(self._progress, self.content_size.width)
+
+
+class PullScreen(ModalScreen[ModelRef]):
+    """Returns how the pulled model is used; None if the person left without it.
+
+    Args:
+        local: What is pulled, and how.
+        clock: Monotonic seconds, for the pace.
+    """
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "pull.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "pull", "Get it, go on"),
+        Binding("r", "retry", "Try again"),
+        Binding("escape", "back", "Stop, or back"),
+        Binding("up,k", "scroll(-1)", "Up", show=False),
+        Binding("down,j", "scroll(1)", "Down", show=False),
+    ]
+
+    def __init__(self, local: LocalModels, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._local = local
+        self._clock = clock
+        self._stage: _Stage = "cannot" if local.problem else "asks"
+        self._progress: PullProgress | None = None
+        self._pace = Pace()
+        self._quiet_since_s = clock()
+        self._pulling: Worker[None] | None = None
+        self._frames: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """What it is, what it takes, how far it is, a line of keys."""
+        offer = self._local.offer
+        with VerticalScroll(id="page", can_focus=False):
+            yield Static("A model on this machine: no key, no server", id="page-title")
+            yield Static(_headline(offer), id="pull-headline", markup=False)
+            with Vertical(id="pull-facts"):
+                for name, fact in _facts(offer, self._local.folder):
+                    yield PageRow(name, safe_text(fact, keep_newlines=False), _FACT_CELLS)
+            bar = PullBar()
+            bar.display = self._stage != "cannot"
+            yield bar
+            yield Static(id="pull-status", markup=False)
+            yield Static(id="page-keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Prepare the drawing of the progress; it stands still while nothing is pulled."""
+        self._frames = self.set_interval(1 / FRAMES_PER_S, self._draw_progress, pause=True)
+        self._enter(self._stage, self._local.problem)
+
+    def on_resize(self) -> None:
+        """Keep in sight how the pull goes."""
+        if self._stage != "asks":
+            self.call_after_refresh(self._keep_status_in_sight)
+
+    def on_key(self, event: events.Key) -> None:
+        """Notice that somebody writes."""
+        if event.is_printable:
+            self._quiet_since_s = self._clock()
+
+    def action_pull(self) -> None:
+        """Begin, or go on where a pull ended; does nothing while one runs."""
+        if self._stage == "asks" and self._clock() - self._quiet_since_s < QUIET_S:
+            return
+        if self._stage in ("asks", "stopped", "failed"):
+            self._pace = Pace()
+            self._progress = None
+            self._enter("pulls", "starting")
+            self._pulling = self.run_worker(self._pull(), exclusive=True)
+
+    def action_retry(self) -> None:
+        """Begin again after an error."""
+        if self._stage == "failed":
+            self.action_pull()
+
+    def action_back(self) -> None:
+        """Stop the pull, or leave."""
+        match self._stage:
+            case "pulls":
+                assert self._pulling is not None
+                self._enter("stops", "Stopping…")
+                self._pulling.cancel()
+            case "stops":
+                pass
+            case "asks" | "stopped" | "failed" | "cannot":
+                self.dismiss(None)
+            case _:
+                assert_never(self._stage)
+
+    def action_scroll(self, step: int) -> None:
+        """Scroll the page."""
+        self.query_one("#page").scroll_relative(y=step, animate=False)
+
+    async def _pull(self) -> None:
+        try:
+            model = await self._local.pull(self._note)
+        except AgentTuiError as error:
+            self._draw_progress()
+            self._enter("failed", f"✗ {error.message}\n{error.hint}".strip())
+        except asyncio.CancelledError:
+            if self._stage == "stops" and self.is_attached:  # else the program ends
+                self._draw_progress()
+                self._enter("stopped", _STOPPED)
+            raise
+        else:
+            self.dismiss(model)
+
+    def _note(self, progress: PullProgress) -> None:
+        """Keep what is drawn with the next frame; called in any thread."""
+        self._progress = progress
+
+    def _draw_progress(self) -> None:
+        if (progress := self._progress) is None:
+            return
+        self._pace.note(progress, self._clock())
+        self.query_one(PullBar).show(progress)
+        if self._stage == "pulls":
+            self._say(transfer_text(progress, self._pace.bytes_per_s))
+
+    def _enter(self, stage: _Stage, text: str) -> None:
+        self._stage = stage
+        if self._frames is not None:
+            if stage == "pulls":
+                self._frames.resume()
+            else:
+                self._frames.pause()
+        self.query_one("#pull-status").set_class(stage in ("failed", "cannot"), "-bad")
+        self.query_one("#page-keys", Static).update(_KEYS[stage])
+        self._say(text)
+        if stage != "asks":
+            self.call_after_refresh(self._keep_status_in_sight)
+
+    def _keep_status_in_sight(self) -> None:
+        self.query_one("#page").scroll_end(animate=False)
+
+    def _say(self, text: str) -> None:
+        self.query_one("#pull-status", Static).update(safe_text(text))
+
+
+def _headline(offer: Offer) -> Content:
+    return Content.assemble(
+        (safe_text(offer.title, keep_newlines=False), "bold"),
+        "\n",
+        (safe_text(offer.summary, keep_newlines=False), "$foreground-muted"),
+    )
+
+
+def _facts(offer: Offer, folder: Path) -> tuple[tuple[str, str], ...]:
+    return (
+        ("download", short_bytes(offer.download_bytes)),
+        ("on disk", short_bytes(offer.size_bytes)),
+        ("context", f"{offer.trained_window:,} tokens"),
+        ("licence", offer.licence),
+        ("source", f"{offer.requirement.replace('==', ' ')} from PyPI, checked by SHA-256"),
+        ("stored in", short_path(folder, Path.home())),
+    )

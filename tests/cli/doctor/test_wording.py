@@ -1,0 +1,38 @@
+from pathlib import Path
+
+import pytest
+
+from agent_tui.cli.doctor.wording import listed, shown_address, shown_path
+
+
+@pytest.mark.parametrize(
+    ("path", "home", "shown"),
+    [
+        ("/home/me/a/b", "/home/me", "~/a/b"),
+        ("/home/me", "/home/me", "~"),
+        ("/home/merry/a", "/home/me", "/home/merry/a"),
+        ("/a", "/", "/a"),
+        ("/a", "", "/a"),
+    ],
+)
+def test_the_home_folder_is_a_tilde(path, home, shown):
+    assert shown_path(Path(path), {"HOME": home}) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1"),
+        ("https://me:hunter2@example.org/v1?key=hunter2#hunter2", "https://example.org/v1"),
+        ("http://[::1]:80/v1", "http://[::1]:80/v1"),
+        ("http://host:port/v1", "an address that cannot be read"),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_secret(url, shown):
+    assert shown_address(url) == shown
+
+
+def test_a_long_list_ends_in_a_number():
+    assert listed(["a", "b", "c"], limit=2) == "a, b and 1 more"
+    assert listed(["a", "b"], limit=2) == "a, b"
+    assert listed([f"/models/{'x' * 50}/tiny.gguf"]) == f"...{'x' * 19}/tiny.gguf"

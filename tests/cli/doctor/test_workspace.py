@@ -1,0 +1,44 @@
+from agent_tui.cli.doctor import workspace
+from tests.cli.doctor.conftest import skip_if_rights_do_not_bind
+
+
+def test_a_removed_folder_is_bad(around, home):
+    (home / "work").rmdir()
+    (check,) = workspace.check_workspace(around())
+    assert check.state == "bad"
+    assert "--cwd" in check.advice
+
+
+def test_a_folder_without_git_says_what_git_is_good_for(around, find):
+    found = find(workspace.check_workspace(around()))
+    assert (found["folder"].state, found["folder"].found) == ("ok", "~/work")
+    assert found["repository"].state == "info"
+    assert "git init" in found["repository"].advice
+    assert found["AGENTS.md"].found == "none in force"
+
+
+def test_the_repository_and_the_instructions_in_force_are_named(around, find, home, config):
+    (home / ".git").mkdir()
+    (home / "config" / "AGENTS.md").write_text("all")
+    (home / "AGENTS.md").write_text("x" * 50_000)
+    (home / "work" / "CLAUDE.md").write_text("here")
+    checks = list(workspace.check_workspace(around()))
+    assert find(checks)["repository"].found == "~"
+    first, cut = [check for check in checks if check.name == "AGENTS.md"]
+    assert first.found == "~/config/AGENTS.md, ~/AGENTS.md, ~/work/CLAUDE.md"
+    assert (cut.state, cut.found) == ("warning", "~/AGENTS.md: only its beginning is used")
+
+
+def test_git_is_not_run_in_a_folder_nobody_trusts_yet(around, home, programs):
+    programs("git", f"touch {home}/was-run")
+    (home / "work" / ".git").mkdir()
+    list(workspace.check_workspace(around()))
+    assert not (home / "was-run").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_a_warning(around, find, home):
+    (home / "work").chmod(0o500)
+    skip_if_rights_do_not_bind(home / "work")
+    check = find(workspace.check_workspace(around()))["folder"]
+    (home / "work").chmod(0o700)
+    assert check.state == "warning"

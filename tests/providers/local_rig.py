@@ -1,0 +1,113 @@
+"""A local provider whose server processes are stand-ins, and a look at what they did."""
+
+import asyncio
+import json
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+
+from agent_tui.config import LocalSettings
+from agent_tui.local_models.library import ModelLibrary
+from agent_tui.local_models.model import LocalModel
+from agent_tui.messages import UserMessage
+from agent_tui.providers.base import ModelRef, ModelRequest, Provider
+from agent_tui.providers.local.provider import LocalProvider
+from tests.support import fake_llama_server
+
+KEY = "local-test-key-0123456789"
+FAKE_COMMAND = (sys.executable, "-P", fake_llama_server.__file__)
+PATIENCE_S = 60.0
+
+
+class Shelf(ModelLibrary):
+    """A library that holds what it was given."""
+
+    def __init__(self, *models: LocalModel) -> None:
+        super().__init__(Path("nowhere"))
+        self._models = {model.name: model for model in models}
+
+    def find(self, name: str) -> LocalModel | None:
+        return self._models.get(name)
+
+
+class FakeModel:
+    """A model file that says how its servers behave."""
+
+    def __init__(self, folder: Path, name: str, *loads: str) -> None:
+        path = folder / f"{name}.gguf"
+        path.write_text(json.dumps({"loads": loads or ("ready",)}), encoding="utf-8")
+        self.model = LocalModel(name=name, path=path, size_bytes=1, trained_window=8_192)
+
+    @property
+    def starts(self) -> list[dict[str, Any]]:
+        """Every server process that began to load, with its order and its environment."""
+        return self._noted("starts")
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """Every request, and every one whose client left."""
+        return self._noted("requests")
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that began to load."""
+        return [start["pid"] for start in self.starts]
+
+    def _noted(self, kind: str) -> list[dict[str, Any]]:
+        path = Path(f"{self.model.path}.{kind}")
+        if not path.exists():
+            return []
+        whole_lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        return [json.loads(line) for line in whole_lines]
+
+
+def local_provider(
+    host: Provider,
+    log_path: Path,
+    *models: FakeModel,
+    key: str = KEY,
+    settings: LocalSettings | None = None,
+    environ: dict[str, str] | None = None,
+) -> LocalProvider:
+    """A provider of `models` that starts stand-ins."""
+    return LocalProvider(
+        host,
+        Shelf(*(fake.model for fake in models)),
+        settings or LocalSettings(),
+        log_path,
+        key,
+        environ=environ or {"PATH": "/usr/bin:/bin"},
+        command=FAKE_COMMAND,
+    )
+
+
+def ask(name: str, text: str = "hello", *, system: str = "Be brief.") -> ModelRequest:
+    """A request to ``local/name``."""
+    return ModelRequest(ModelRef(f"local/{name}"), system, (UserMessage(content=text),))
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until `holds`."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+def is_gone(pid: int) -> bool:
+    """Whether no such process runs; a dead one nobody has waited for does not."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def is_refused(url: str) -> bool:
+    """Whether nothing listens where `url` points."""
+    address = urlsplit(url)
+    with socket.socket() as client:
+        return client.connect_ex((address.hostname, address.port)) != 0

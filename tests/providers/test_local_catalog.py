@@ -1,0 +1,203 @@
+"""Models of this machine in the catalog: by name, with their windows, and as the default."""
+
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from agent_tui.config import LocalSettings, ModelSettings, Settings
+from agent_tui.errors import ConfigError
+from agent_tui.local_models.library import ModelLibrary
+from agent_tui.local_models.model import DEFAULT_WINDOW, LocalModel
+from agent_tui.providers.base import ModelRef, ProviderError
+from agent_tui.providers.catalog import ModelCatalog
+from agent_tui.providers.table import ModelTable
+from tests.providers.test_catalog import entry
+
+TABLE = ModelTable({"claude-sonnet-5": entry("anthropic")})
+
+
+@dataclass(frozen=True)
+class Served:
+    """What the built-in server says."""
+
+    window: int
+    knows_tools: bool
+
+
+class Library(ModelLibrary):
+    """A library that holds what it is given, each model with a file of its own."""
+
+    def __init__(self, root: Path, *models: LocalModel) -> None:
+        super().__init__(root)
+        self._given = models
+
+    def models(self) -> tuple[LocalModel, ...]:
+        return self._given
+
+
+def local_model(folder: Path, name: str, age: int = 0, **more: object) -> LocalModel:
+    """A model whose file was written `age` seconds after the others'."""
+    path = folder / f"{name}.gguf"
+    path.touch()
+    os.utime(path, (1_000_000 + age, 1_000_000 + age))
+    known = LocalModel(name, path, size_bytes=98_362_432, trained_window=8_192)
+    return replace(known, **more)
+
+
+def catalog(
+    library: ModelLibrary | None,
+    settings: Settings | None = None,
+    served: Callable[[str], Awaitable[Served]] | None = None,
+    **environ: str,
+) -> ModelCatalog:
+    return ModelCatalog(
+        settings or Settings(),
+        environ,
+        table=TABLE,
+        server_ports={},
+        library=library,
+        served=served,
+    )
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    """One model that came first, and one with tools that came last."""
+    small = local_model(tmp_path, "smollm2")
+    coder = local_model(tmp_path, "coder", 9, trained_window=262_144, knows_tools=True)
+    return Library(tmp_path, coder, small)
+
+
+@pytest.mark.parametrize("name", ["local/smollm2", "smollm2", " smollm2 "])
+def test_a_model_of_this_machine_has_a_name_with_and_without_local(
+    library: Library, name: str
+) -> None:
+    assert catalog(library).resolve(name) == ModelRef("local/smollm2")
+    assert catalog(library, Settings(model=name.strip())).default_model() == ModelRef(
+        "local/smollm2"
+    )
+
+
+def test_a_model_that_is_not_there_is_refused_with_the_way_to_it(library: Library) -> None:
+    with pytest.raises(ConfigError, match="nope") as raised:
+        catalog(library).resolve("local/nope")
+    assert "local/smollm2" in raised.value.hint
+    assert "agent-tui models pull" in raised.value.hint
+    with pytest.raises(ConfigError, match="agent-tui models list"):
+        catalog(None).resolve("local/smollm2")
+
+
+def test_a_model_whose_file_is_gone_is_refused_and_not_offered(library: Library) -> None:
+    (library.root / "smollm2.gguf").unlink()
+    with pytest.raises(ConfigError, match=r"smollm2\.gguf"):
+        catalog(library).resolve("smollm2")
+    assert catalog(library).default_local() == ModelRef("local/coder")
+
+
+async def test_a_model_of_this_machine_is_found_first_with_size_and_state(
+    library: Library,
+) -> None:
+    found = await catalog(library, ANTHROPIC_API_KEY="x").found()
+    assert [(m.ref.name, m.via, m.state) for m in found] == [
+        ("local/coder", "this machine", "ready"),
+        ("local/smollm2", "this machine", "ready"),
+        ("anthropic/claude-sonnet-5", "ANTHROPIC_API_KEY", ""),
+    ]
+    assert found[0].size_bytes == 98_362_432
+
+
+def test_its_window_is_what_it_was_trained_for_up_to_what_memory_allows(
+    library: Library,
+) -> None:
+    small, coder = (catalog(library).info(ModelRef(f"local/{n}")) for n in ("smollm2", "coder"))
+    assert (small.window, small.max_output, small.source) == (8_192, 2_048, "table")
+    assert coder.window == DEFAULT_WINDOW
+    assert (small.tool_style, coder.tool_style) == ("text", "native")
+    for info in (small, coder):
+        assert (info.writes_calls, info.takes_schema, info.takes_grammar) == (True, True, True)
+    assert catalog(library).info(ModelRef("local/nope")).source == "guess"
+
+
+@pytest.mark.parametrize(("context", "window"), [(4_096, 4_096), (65_536, 65_536)])
+def test_the_setting_decides_the_window(library: Library, context: int, window: int) -> None:
+    settings = Settings(local=LocalSettings(context=context))
+    assert catalog(library, settings).info(ModelRef("local/coder")).window == window
+    assert catalog(library, settings).info(ModelRef("local/smollm2")).window <= 8_192
+    of_one = Settings(models={"local/coder": ModelSettings(window=5_000)})
+    assert catalog(library, of_one).info(ModelRef("local/coder")).window == 5_000
+
+
+async def test_what_its_server_says_is_believed_from_then_on(library: Library) -> None:
+    async def served(name: str) -> Served:
+        assert name == "smollm2"
+        return Served(2_048, knows_tools=True)
+
+    ref = ModelRef("local/smollm2")
+    learning = catalog(library, served=served)
+    known = await learning.learn(ref)
+    assert (known.window, known.source, known.tool_style) == (2_048, "server", "native")
+    assert learning.info(ref) == known
+
+
+async def test_a_server_that_does_not_start_shows_with_the_request(library: Library) -> None:
+    async def served(name: str) -> Served:
+        raise ProviderError("crashed", f"{name} cannot be loaded.")
+
+    ref = ModelRef("local/smollm2")
+    learning = catalog(library, served=served)
+    assert await learning.learn(ref) == learning.info(ref)
+
+
+def test_without_a_key_the_model_that_came_last_is_the_default(library: Library) -> None:
+    assert catalog(library).default_model() == ModelRef("local/coder")
+    assert catalog(library).default_local() == ModelRef("local/coder")
+    with_key = catalog(library, ANTHROPIC_API_KEY="x")
+    assert with_key.default_model() == ModelRef("anthropic/claude-sonnet-5")
+    assert with_key.default_local() == ModelRef("local/coder")
+
+
+@pytest.mark.parametrize("name", ["smollm2", "local/smollm2"])
+def test_the_model_of_the_settings_is_the_local_one(library: Library, name: str) -> None:
+    settings = Settings(local=LocalSettings(model=name))
+    assert catalog(library, settings).default_local() == ModelRef("local/smollm2")
+    absent = Settings(local=LocalSettings(model="nope"))
+    with pytest.raises(ConfigError, match="nope"):
+        catalog(library, absent).default_local()
+
+
+def test_with_nothing_on_this_machine_there_is_no_default(tmp_path: Path) -> None:
+    empty = catalog(ModelLibrary(tmp_path / "none"))
+    assert empty.default_model() is None
+    assert empty.default_local() is None
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_local_model_has_no_cheaper_one(library: Library) -> None:
+    assert catalog(library, ANTHROPIC_API_KEY="x").cheap_model(ModelRef("local/coder")) is None
+
+
+def test_with_a_base_url_the_model_of_the_settings_is_that_servers(library: Library) -> None:
+    settings = Settings(model="smollm2", base_url="http://127.0.0.1:9/v1")
+    assert catalog(library, settings).default_model() == ModelRef("smollm2", settings.base_url)
+    assert catalog(library, settings).resolve("local/coder") == ModelRef("local/coder")
+
+
+@pytest.mark.parametrize(
+    ("ref", "writes_calls"),
+    [
+        (ModelRef("anthropic/claude-sonnet-5"), False),
+        (ModelRef("claude-sonnet-5"), False),
+        (ModelRef("openai/gpt-5"), False),
+        (ModelRef("scripted/tour"), False),
+        (ModelRef("openai/gpt-5", "http://127.0.0.1:9/v1"), True),
+        (ModelRef("groq/llama-4"), True),
+        (ModelRef("who/knows"), True),
+    ],
+)
+def test_only_the_services_own_models_are_trusted_to_keep_to_the_protocol(
+    ref: ModelRef, writes_calls: bool
+) -> None:
+    assert catalog(None).info(ref).writes_calls is writes_calls

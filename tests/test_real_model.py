@@ -1,0 +1,173 @@
+"""The main job on a small real model: pulled, asked, streamed, compacted, gone on with.
+
+The model is weak, so nothing here looks at its wit.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import CompactionEntry
+from agent_tui.sessions.log import SessionLog
+from tests.support.screen import Screen, screen
+from tests.support.trajectories import trajectory
+
+pytestmark = pytest.mark.real_model
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, real_model_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders of the test's own; the pulled model is linked into them."""
+    for name in ("CONFIG", "DATA", "CACHE"):
+        monkeypatch.setenv(f"AGENT_TUI_{name}_DIR", str(tmp_path / name.lower()))
+    models = tmp_path / "data" / "models"
+    models.parent.mkdir()
+    shutil.copytree(real_model_data / "models", models, copy_function=os.link)
+    for name in list(os.environ):
+        if name.endswith("_API_KEY"):
+            monkeypatch.delenv(name)
+    (tmp_path / "workspace").mkdir()
+    monkeypatch.chdir(tmp_path / "workspace")
+
+
+def start(*argv: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "agent_tui", "--local", *argv],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(*argv: str) -> tuple[int, dict, str]:
+    process = start(*argv, "--output-format", "json")
+    out, err = process.communicate(timeout=170)
+    return process.returncode, json.loads(out) if out else {}, err
+
+
+def sessions(folder: Path) -> list[Path]:
+    return sorted((folder / "data" / "sessions").rglob("*.jsonl"))
+
+
+def children(pid: int) -> list[psutil.Process]:
+    return psutil.Process(pid).children(recursive=True)
+
+
+def ended(processes: list[psutil.Process]) -> bool:
+    return not psutil.wait_procs(processes, timeout=20)[1]
+
+
+def test_a_question_is_answered_in_the_shell_and_gone_on_with(tmp_path):
+    code, result, err = run("-p", "What is the capital of France? Answer in one sentence.")
+    assert code == 0, err
+    assert result["result"].strip()
+    assert result["tokens"]["output"] > 0
+    assert result["context"]["is_estimate"] is False
+
+    code, again, err = run("-c", "-p", "Say it once more.")
+    assert code == 0, err
+    assert again["result"].strip()
+    (file,) = sessions(tmp_path)
+    log = SessionLog.open(file, read_only=True)
+    assert (log.header.provider, log.header.model_id) == ("local", "smollm2")
+    assert len(build_context(log.path_entries()).messages) >= 4
+
+
+async def answered(here: Screen, text: str) -> None:
+    before = len(here.app.runtime.history())
+    await here.send(text)
+    await here.until(lambda: len(here.app.runtime.history()) > before + 1)
+    await here.until_idle()
+
+
+async def test_a_reply_streams_on_the_screen():
+    async with screen("--local") as here:
+        lengths: set[int] = set()
+
+        def is_answered() -> bool:
+            lengths.add(len(here.text))
+            return len(here.app.runtime.history()) > 1
+
+        await here.send("Tell me a short story about a ship.")
+        await here.until(is_answered)
+        await here.until_idle()
+        assert here.last_message.stop_reason in ("stop", "length")
+        assert here.last_message.text.strip() in here.text
+        assert len(lengths) > 5, "it came all at once"
+        assert here.app.runtime.model_info.source == "server"
+        assert "[ctx: " in here.app.ready.status.fields().usage.label
+
+
+def cut_to(source: Path, target: Path, tokens: int) -> Path:
+    """The first entries of a recorded session, about `tokens` long."""
+    size = 0
+    with source.open(encoding="utf-8") as lines, target.open("w", encoding="utf-8") as cut:
+        for line in lines:
+            size += len(line) // 4
+            if size > tokens:
+                break
+            cut.write(line)
+    return target
+
+
+async def test_a_recorded_session_is_compacted_and_gone_on_with(tmp_path, monkeypatch):
+    source = trajectory("pi/before-compaction.jsonl")
+    monkeypatch.setenv("AGENT_TUI_LOCAL__CONTEXT", "4096")
+    session = cut_to(source, tmp_path / "recorded.jsonl", 3_000)
+    untouched = session.read_bytes()
+    async with screen("--local", "-r", str(session)) as here:
+        await here.until(lambda: here.app.runtime.log.path == session)
+        before = here.app.runtime.log
+        await here.until(lambda: here.app.runtime.model_info.window == 4_096)
+        await here.send("/compact")
+        await here.until(lambda: here.app.runtime.log is not before)
+        await here.until_idle()
+        compacted = here.app.runtime.log
+        assert compacted.header.parent_session == str(session)
+        (entry,) = [e for e in compacted.path_entries() if isinstance(e, CompactionEntry)]
+        assert "## Goal" in entry.summary
+        child = compacted.path
+    assert session.read_bytes().startswith(untouched)
+
+    code, result, err = run("-c", "-p", "What do we do next?")
+    assert code == 0, err
+    assert result["result"].strip()
+    assert child is not None
+    log = SessionLog.open(child, read_only=True)
+    assert len(build_context(log.path_entries()).messages) >= 2
+
+
+@pytest.mark.parametrize("who", ["server", "program", "both"])
+def test_after_a_kill_no_process_is_left_and_the_session_is_whole(tmp_path, who):
+    process = start("-p", "Write a very long story.", "--output-format", "stream-json")
+    assert process.stdout is not None
+    for line in process.stdout:
+        if json.loads(line)["type"] == "TextDelta":
+            break
+    family = children(process.pid)
+    (server,) = [p for p in family if "agent_tui.providers.local.server" in p.cmdline()]
+    if who in ("server", "both"):
+        server.send_signal(signal.SIGKILL)
+    if who in ("program", "both"):
+        process.kill()
+    rest, _ = process.communicate(timeout=120)
+    assert ended(family)
+    if who == "server":
+        assert process.returncode == 1
+        assert "local model" in rest
+    (file,) = sessions(tmp_path)
+    log = SessionLog.open(file)
+    assert build_context(log.path_entries()).messages
+    log.close()
+    code, result, err = run("-c", "-p", "Are you there?")
+    assert code == 0, err
+    assert result["result"].strip()

@@ -1,0 +1,110 @@
+"""The model picker: what is nearest comes first, and each model says where it is."""
+
+from pathlib import Path
+
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.ui.screens.model_picker import ModelPicker, model_row
+from agent_tui.ui.screens.picker import PickerList
+from tests.support.fake_runtime import INFO, MODEL, FakeModels
+from tests.ui.app_support import Ui, running_app
+
+
+def served(name: str, port: int, state: str = "loaded", *, is_assumed: bool = False) -> FoundModel:
+    """A model of an Ollama at `port`."""
+    ref = ModelRef(f"openai/{name}", f"http://127.0.0.1:{port}/v1")
+    info = ModelInfo(ref.name, 32_768, 8_192, source="guess" if is_assumed else "server")
+    return FoundModel(ref, info, f"Ollama at 127.0.0.1:{port}", state)
+
+
+HERE = ModelRef("local/smollm2")
+HERE_INFO = ModelInfo(HERE.name, 8_192, 2_048, source="table")
+FIRST, SECOND = served("qwen3:8b", 11434), served("qwen3:8b", 11500, "not loaded", is_assumed=True)
+
+
+class ServedModels(FakeModels):
+    """One model on this machine, one at two servers, one with a key."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_looked = False
+
+    def resolve(self, name: str) -> ModelRef:
+        if name == "qwen3:8b" and self.has_looked:
+            return FIRST.ref
+        return super().resolve(name)
+
+    async def found(self) -> tuple[FoundModel, ...]:
+        self.has_looked = True
+        here = FoundModel(HERE, HERE_INFO, "this machine", "ready", 98_362_432)
+        return (here, FIRST, SECOND, FoundModel(MODEL, INFO, "ANTHROPIC_API_KEY"))
+
+
+def lines(ui: Ui) -> list[str]:
+    options = ui.app.screen.query_one("#picker-list", PickerList).options
+    return [str(option.prompt) for option in options]
+
+
+async def open_picker(ui: Ui) -> None:
+    await ui.send("/model")
+    await ui.until(lambda: isinstance(ui.app.screen, ModelPicker))
+    await ui.until(lambda: bool(lines(ui)))
+
+
+async def test_the_present_model_comes_first_then_what_is_nearest(tmp_path: Path):
+    async with running_app(tmp_path, models=ServedModels(), size=(80, 24)) as ui:
+        await open_picker(ui)
+        shown = lines(ui)
+        assert shown[0].startswith(f"● {MODEL.name} ")
+        assert [line.split()[0] for line in shown[1:]] == [HERE.name, "qwen3:8b", "qwen3:8b"]
+
+
+async def test_window_state_and_place_fit_a_small_terminal_and_prices_a_larger_one(tmp_path: Path):
+    for width, has_prices in ((80, False), (120, True)):
+        root = tmp_path / str(width)
+        root.mkdir()
+        async with running_app(root, models=ServedModels(), size=(width, 24)) as ui:
+            await open_picker(ui)
+            present, _, first, second = lines(ui)
+            assert ("3.00/15.00" in present) is has_prices
+            assert [*first.split()][-4:] == ["32.8k", "loaded", "Ollama", ":11434"]
+            assert [*second.split()][-5:] == ["~32.8k", "not", "loaded", "Ollama", ":11500"]
+
+
+async def test_a_name_at_two_servers_can_be_chosen_at_either(tmp_path: Path):
+    async with running_app(tmp_path, models=ServedModels()) as ui:
+        await open_picker(ui)
+        await ui.write("11500")
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert ui.runtime.model == SECOND.ref
+
+
+async def test_a_model_named_by_its_server_is_marked_as_the_present_one(tmp_path: Path):
+    async with running_app(tmp_path, models=ServedModels()) as ui:
+        ui.runtime.set_model(ModelRef("qwen3:8b", SECOND.ref.base_url))
+        await open_picker(ui)
+        assert [line for line in lines(ui) if line.startswith("●")] == lines(ui)[:1]
+        assert ":11500" in lines(ui)[0]
+
+
+async def test_a_name_that_only_a_running_server_knows_can_be_typed(tmp_path: Path):
+    models = ServedModels()
+    async with running_app(tmp_path, models=models) as ui:
+        await ui.send("/model qwen3:8b")
+        await ui.until(lambda: ui.runtime.model == FIRST.ref)
+        models.has_looked = False
+        await ui.send("/model nonsense")
+        await ui.until(lambda: models.has_looked)
+        await ui.settle()
+        assert ui.notices[-1].startswith("No model is called nonsense.")
+
+
+def test_what_servers_say_of_themselves_cannot_steer_the_terminal():
+    hostile = FoundModel(FIRST.ref, FIRST.info, "x\x1b]0;owned\x07", "\x1b[2J")
+    assert "\x1b" not in "".join(model_row(hostile, is_present=False).columns)
+
+
+def test_a_model_named_by_its_file_is_shown_without_the_folder():
+    row = model_row(served("/home/me/models/small.gguf", 8080), is_present=False)
+    assert row.title.strip() == "small.gguf"
+    assert "/home/me/models" in row.search
