@@ -20,12 +20,13 @@ from agent_tui.sessions.log import SessionLog
 from tests.support.screen import Screen, screen
 from tests.support.trajectories import trajectory
 
-pytestmark = pytest.mark.real_model
+pytestmark = [pytest.mark.real_model, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, real_model_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders of the test's own; the pulled model is linked into them."""
+    """Folders of the test's own, and a small window: the pulled model is linked into them."""
+    monkeypatch.setenv("AGENT_TUI_LOCAL__CONTEXT", "2048")
     for name in ("CONFIG", "DATA", "CACHE"):
         monkeypatch.setenv(f"AGENT_TUI_{name}_DIR", str(tmp_path / name.lower()))
     models = tmp_path / "data" / "models"
@@ -50,7 +51,7 @@ def start(*argv: str) -> subprocess.Popen[str]:
 
 def run(*argv: str) -> tuple[int, dict, str]:
     process = start(*argv, "--output-format", "json")
-    out, err = process.communicate(timeout=170)
+    out, err = process.communicate(timeout=600)
     return process.returncode, json.loads(out) if out else {}, err
 
 
@@ -159,7 +160,7 @@ def test_after_a_kill_no_process_is_left_and_the_session_is_whole(tmp_path, who)
         server.send_signal(signal.SIGKILL)
     if who in ("program", "both"):
         process.kill()
-    rest, _ = process.communicate(timeout=120)
+    rest, _ = process.communicate(timeout=600)
     assert ended(family)
     if who == "server":
         assert process.returncode == 1

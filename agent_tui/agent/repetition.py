@@ -1,4 +1,4 @@
-"""Noticing that a model makes the same call over and over: weak models do, and never stop."""
+"""Noticing that a model goes in circles: weak models do, and never stop."""
 
 import json
 from collections import deque
@@ -13,8 +13,11 @@ STUCK_AT: Final = 6
 """Calls with the same arguments and the same result. Waiting for something to change takes two
 or three; a model that has not seen the point after five never does."""
 
-_REMEMBERED = 16
-"""Calls looked back on, so that going round in a small circle is noticed too."""
+MOST_REFUSED = 10
+"""Replies in a row whose calls name no tool or cannot be read, however they differ."""
+
+_REMEMBERED = 30
+"""Calls looked back on, so that going round in a circle of up to five is noticed too."""
 
 _REMARK = (
     "\n\n(You have made this call {count} times with the same result. Do something else, or "
@@ -27,7 +30,13 @@ class Repetition:
 
     def __init__(self) -> None:
         self._seen: deque[str] = deque(maxlen=_REMEMBERED)
+        self._refused = 0
         self.is_stuck = False
+
+    def count_reply(self, *, is_refused: bool) -> None:
+        """A reply had calls; with `is_refused` none of them could be run as written."""
+        self._refused = self._refused + 1 if is_refused else 0
+        self.is_stuck = self.is_stuck or self._refused >= MOST_REFUSED
 
     def noticed(self, call: ToolCall, output: ToolOutput) -> ToolOutput:
         """`output`, with a remark to the model where it has come of the same call before."""
@@ -38,3 +47,37 @@ class Repetition:
         if count < REMARK_AT:
             return output
         return replace(output, for_model=output.for_model + _REMARK.format(count=count))
+
+
+_LOOP_PERIODS = range(8, 201)
+_LOOP_TIMES = 12
+_LOOP_CHARS = 400
+_LOOK_EVERY_CHARS = 200
+
+
+class LoopWatch:
+    """Notices that a reply has fallen into saying the same thing without end.
+
+    A passage of 8 to 200 characters, letters among them, at least twelve times in a row and
+    400 characters long: tables, rulers and rows of numbers have no letters or are shorter.
+    """
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._unseen = 0
+
+    def is_looping(self, text: str) -> bool:
+        """Whether the reply, with `text` as its newest piece, is in a loop."""
+        most = _LOOP_TIMES * _LOOP_PERIODS.stop
+        self._text = (self._text + text)[-most:]
+        self._unseen += len(text)
+        if self._unseen < _LOOK_EVERY_CHARS:
+            return False
+        self._unseen = 0
+        return any(self._repeats(period) for period in _LOOP_PERIODS)
+
+    def _repeats(self, period: int) -> bool:
+        passage = self._text[-period:]
+        times = max(_LOOP_TIMES, -(-_LOOP_CHARS // period))
+        is_words = any(letter.isalpha() for letter in passage)
+        return is_words and self._text.endswith(passage * times)

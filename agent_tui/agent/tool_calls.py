@@ -64,28 +64,32 @@ class ToolRunner:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the same call has been made in vain so often that going on is no use."""
+        """Whether calls have been made in vain so often that going on is no use."""
         return self._repetition.is_stuck
 
     def broken_calls(self, calls: Sequence[ToolCall], known: dict[str, str]) -> dict[str, str]:
-        """What is wrong with each call, by id: `known` faults and failed validation."""
-        broken = dict(known)
+        """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
+        names = {tool.name for tool in self._services.toolbox.specs}
+        broken: dict[str, str] = {}
         for call in calls:
-            if call.id not in broken:
-                try:
-                    self._services.toolbox.check(call.name, call.arguments)
-                except ToolError as error:
-                    broken[call.id] = str(error)
+            if call.name in names and call.id in known:
+                broken[call.id] = known[call.id]
+                continue
+            try:
+                self._services.toolbox.check(call.name, call.arguments)
+            except ToolError as error:
+                broken[call.id] = str(error)
         return broken
 
     def refuse_all(self, calls: Sequence[ToolCall], broken: dict[str, str]) -> None:
         """Answer every call with an error, because one of them cannot be run as written."""
+        self._repetition.count_reply(is_refused=True)
         limits = self._conversation.output_limits(len(calls))
         for call in calls:
             self._announce(call)
             why = broken.get(call.id)
             text = (
-                f"This call was not run: {why}."
+                f"This call was not run: {why.removesuffix('.')}."
                 if why
                 else "This call was not run, because another call of the same reply is broken. "
                 "Repeat it together with the mended one."
@@ -101,6 +105,7 @@ class ToolRunner:
 
         Cancelling leaves an error result for the running call and each one not begun.
         """
+        self._repetition.count_reply(is_refused=False)
         for position, call in enumerate(calls):
             try:
                 output = await self._run(call, len(calls))

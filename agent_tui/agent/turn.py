@@ -3,15 +3,19 @@
 import asyncio
 import random
 from contextlib import aclosing
+from dataclasses import replace
 from typing import NoReturn, Protocol
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.repetition import LoopWatch
 from agent_tui.agent.reply import Reply, ReplyBuilder
+from agent_tui.agent.stated_window import stated_window
 from agent_tui.agent.tool_calls import ToolRunner
 from agent_tui.errors import SessionError
 from agent_tui.events import (
     CompactionReason,
+    ModelChanged,
     Notice,
     QueueChanged,
     ReplyDiscarded,
@@ -37,11 +41,15 @@ from agent_tui.providers.base import (
 from agent_tui.providers.retry import MAX_RETRIES, Sleep, retry_delay_s
 from agent_tui.tokens import ContextUsage
 
+_SHORT_PARTS = 4
+"""A short reply may have this part of the usual limit: enough for a call or an answer."""
+
 _EMPTY = "The model sent an empty reply twice."
 _STUCK = (
-    "Stopped: the model keeps making the same call with the same result. Tell it what to do "
-    "instead, or choose another model with /model."
+    "Stopped: the model keeps making calls that lead nowhere. Tell it what to do instead, or "
+    "choose another model with /model."
 )
+_BABBLES = "Stopped: the model repeats the same words without end."
 _FILTERED = "The provider's content filter stopped this reply."
 
 
@@ -227,15 +235,24 @@ class Turn:
         return is_mended
 
     async def _reply_with_retries(self) -> Reply:
+        """The reply, asked for again where that may help.
+
+        What is refused as too large is sent again after a compaction, and where that is not
+        enough with less room for the reply: servers that count both refuse what would just fit.
+        """
         attempt = 1
-        was_overflow_mended = False
+        was_room_made = is_short = False
         while True:
             try:
-                return await self._reply()
+                return await self._reply(is_short=is_short)
             except ProviderError as error:
-                if error.kind == "context_overflow" and not was_overflow_mended:
-                    was_overflow_mended = await self._make_room_for_overflow()
-                    if was_overflow_mended:
+                if error.kind == "context_overflow" and self._learns_window(error):
+                    await self._make_room_if_due()
+                    continue
+                if error.kind == "context_overflow" and not is_short:
+                    is_short = was_room_made or not await self._make_room_for_overflow()
+                    was_room_made = True
+                    if not is_short or self._conversation.request().max_output_tokens:
                         continue
                 delay_s = retry_delay_s(error, attempt, random.random())
                 if delay_s is None:
@@ -244,18 +261,35 @@ class Turn:
                 await self._sleep(delay_s)
                 attempt += 1
 
-    async def _reply(self) -> Reply:
+    def _learns_window(self, error: ProviderError) -> bool:
+        """Whether the server names a smaller window than was known; it counts from now on."""
+        conversation = self._conversation
+        window, known = stated_window(str(error)), conversation.model_info
+        if not 0 < window < (known.window or window + 1):
+            return False
+        conversation.model_info = replace(known, window=window, source="server")
+        self._emit(ModelChanged(conversation.model.name, window))
+        return True
+
+    async def _reply(self, *, is_short: bool) -> Reply:
         """One request. An error after visible content ends the turn with that content kept."""
         conversation = self._conversation
         model = conversation.model
         builder = ReplyBuilder(model.provider, model.model_id, conversation.tool_call_ids)
         request = conversation.request()
+        if is_short and request.max_output_tokens:
+            cap = max(request.max_output_tokens // _SHORT_PARTS, 1)
+            request = replace(request, max_output_tokens=cap)
+        watch = LoopWatch()
         self._emit(ReplyStarted(model.name))
         try:
             async with aclosing(self._provider.stream(request)) as chunks:
                 async for chunk in chunks:
                     builder.add(chunk)
                     self._emit_delta(chunk, builder)
+                    if isinstance(chunk, TextChunk) and watch.is_looping(chunk.text):
+                        self._keep_partial(builder, "error", _BABBLES)
+                        raise _TurnEnded(TurnFinished("error", _BABBLES, can_continue=True))
             if not builder.is_finished:
                 raise ProviderError(
                     "interrupted", "The reply broke off before the model had finished."

@@ -1,6 +1,5 @@
 """The small model that ``--local`` offers to fetch, for the screen and for ``-p``."""
 
-import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,10 +8,9 @@ from agent_tui.cli.models_pull import fetch, fetching_environment
 from agent_tui.errors import UsageError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import OFFERS, Offer, PullProgress
+from agent_tui.local_models.runtime import can_run_models, install_command
 from agent_tui.local_models.sizes import size_text
 from agent_tui.providers.base import ModelRef
-
-INSTALL_COMMAND = 'python -m pip install "agent-tui[local]"'
 
 _NO_RUNTIME = "The program that runs models on this machine is not installed."
 
@@ -28,7 +26,7 @@ class BuiltInModel:
     @property
     def problem(self) -> str:
         """Why no model can run here, and the command that mends it; empty if one can."""
-        return "" if can_run_models() else f"{_NO_RUNTIME} Leave and run:\n{INSTALL_COMMAND}"
+        return "" if can_run_models() else f"{_NO_RUNTIME} Leave and run:\n{install_command()}"
 
     @property
     def folder(self) -> Path:
@@ -52,11 +50,6 @@ class BuiltInModel:
         return ModelRef(f"local/{model.name}")
 
 
-def can_run_models() -> bool:
-    """Whether the extra ``local`` is installed."""
-    return importlib.util.find_spec("xllamacpp") is not None
-
-
 def have_a_local_model(library: ModelLibrary) -> bool:
     """Offer to fetch the built-in model where there is none; false if the person declined.
 
@@ -65,7 +58,7 @@ def have_a_local_model(library: ModelLibrary) -> bool:
         ModelFileError: it could not be fetched.
     """
     if not can_run_models():
-        raise UsageError(_NO_RUNTIME, f"Run: {INSTALL_COMMAND}")
+        raise UsageError(_NO_RUNTIME, f"Run: {install_command()}")
     if any(model.is_there for model in library.models()):
         return True
     offer = OFFERS[0]

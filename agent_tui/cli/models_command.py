@@ -16,6 +16,7 @@ from agent_tui.cli.session_root import read_settings
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import OFFERS, LocalModel
+from agent_tui.local_models.runtime import can_run_models, install_command
 from agent_tui.local_models.sizes import size_text
 from agent_tui.text import strip_control_characters
 
@@ -82,6 +83,8 @@ def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
         write_json(overview.to_json())
     else:
         print_overview(overview, is_whole=bool(wanted or arguments.is_all))
+        if (overview.local or overview.offers) and not can_run_models():
+            print(f"\nTo talk to models on this machine: {install_command()}")
     for problem in shelf.problems:
         print(f"warning: {strip_control_characters(problem)}", file=sys.stderr)
     return 0
@@ -148,6 +151,8 @@ def _present(model: LocalModel, what: str, *, is_json: bool) -> int:
     ]
     if not model.has_chat_template:
         lines.append("It has no chat template: it may go on writing instead of answering.")
+    if not can_run_models():
+        lines.insert(1, f"Before you can talk to it: {install_command()}")
     write_text(strip_control_characters("\n".join(lines)) + "\n")
     return 0
 

@@ -104,12 +104,16 @@ def _reply_text(message: AssistantMessage, limits: TextLimits) -> str:
 
 
 def call_text(call: ToolCall, max_argument_chars: int) -> str:
-    """``name(key=value, ...)`` with each value shortened."""
-    arguments = ", ".join(
+    """``name key=value ...`` with each value shortened.
+
+    Not in brackets, as a call is written in code: a small model that takes the form over into
+    its summary would make its own next call look like a quotation.
+    """
+    arguments = " ".join(
         f"{shorten_middle(key, max_argument_chars)}={_value_text(value, max_argument_chars)}"
         for key, value in call.arguments.items()
     )
-    return f"{call.name}({shorten_middle(arguments, 6 * max_argument_chars)})"
+    return f"{call.name} {shorten_middle(arguments, 6 * max_argument_chars)}".rstrip()
 
 
 def _value_text(value: JsonValue, max_chars: int) -> str:

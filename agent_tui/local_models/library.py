@@ -77,6 +77,13 @@ class ModelLibrary:
         path = self._record(name)
         return decode_model(path, self.files_dir) if path.exists() else None
 
+    def came_at(self, name: str) -> float:
+        """When model `name` was last pulled or added, in seconds of the epoch; 0 if it is gone."""
+        try:
+            return self._record(name).stat().st_mtime
+        except OSError:
+            return 0.0
+
     def add(self, path: Path, name: str = "") -> LocalModel:
         """Make a GGUF file known, where it is; the same file again is the same model.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 DEFAULT_WINDOW = 16_384
 """Tokens a model on this machine gets when no setting says more: memory for the window is taken
-at once, and what a large one costs is not worth it on most machines."""
+at once, 20 KB to 200 KB for a token of it, which is not worth it on most machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,17 @@ class LocalModel:
     def is_there(self) -> bool:
         """Whether the file still exists."""
         return self.path.is_file()
+
+    @property
+    def way_back(self) -> str:
+        """What to do when the file is gone or damaged."""
+        forget = f"agent-tui models remove {self.name}"
+        offer = next((offer for offer in OFFERS if offer.sha256 == self.sha256), None)
+        source = offer.name if offer else self.source
+        if not (self.is_ours and source):
+            return f"Put it back, or forget it: {forget}"
+        named = "" if source == self.name else f" --name {self.name}"
+        return f"Get it again: agent-tui models pull {source}{named}. Or forget it: {forget}"
 
     def window(self, wanted: int = 0) -> int:
         """Tokens to run it with: `wanted` or the default, at most what it was trained for."""

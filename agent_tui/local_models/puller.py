@@ -175,9 +175,10 @@ class Puller:
         try:
             info = read_gguf(file)
             refuse_unusable(file, info)
-        except ModelFileError:
+        except ModelFileError as error:
             self._part.clear()
-            raise
+            what = error.message.replace(str(file), f"What came from {self._source()}")
+            raise ModelFileError(what, "It was thrown away. Look for another file.") from error
         model = LocalModel(
             name=self._job.name,
             path=file,

@@ -1,5 +1,6 @@
 """Bringing one file over HTTP into a part file, going on from what is there already."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -17,6 +18,8 @@ _MAX_FRUITLESS_TRIES: Final = 4
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _TRANSIENT: Final = (408, 425, 429)
 _SHA256_DIGITS: Final = 64
+_MARKUP: Final = re.compile(r"\[(?:[a-z]+|/[a-z]*)\]")
+"""Colours in pip's messages."""
 
 
 class ByteSource(Protocol):
@@ -103,8 +106,7 @@ class Transfer:
                     return self.part.facts().sha256
                 reason = "the connection broke off"
             except (_ConnectionBroke, *self.failures) as error:
-                lines = str(error).strip().splitlines() or [type(error).__name__]
-                reason = without_secrets(lines[0])
+                reason = without_secrets(_first_line(error))
             size = self.part.size()
             fruitless = 0 if size > furthest else fruitless + 1
             furthest = max(size, furthest)
@@ -218,6 +220,12 @@ class Transfer:
 
 class _ConnectionBroke(Exception):
     """Worth another try."""
+
+
+def _first_line(error: Exception) -> str:
+    """What `error` says; pip's newer ones say it as `message`, and as text only their name."""
+    text = _MARKUP.sub("", str(getattr(error, "message", "") or error)).strip()
+    return text.splitlines()[0].rstrip(".") if text else type(error).__name__
 
 
 def _validator(headers: Mapping[str, str]) -> str:

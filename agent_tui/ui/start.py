@@ -75,12 +75,12 @@ def _tell_problems(app: "AgentApp") -> None:
 
 
 async def warm_up(app: "AgentApp") -> None:
-    """Get the provider and the model ready; say that a model loads, and what went wrong."""
+    """Get the provider and the model ready; say what takes long, and what went wrong."""
     activity, model = app.ready.activity, app.runtime.model
     loading = None
     if model.provider == "local" and activity.state is None:
         now = app.ready.options.clock()
-        loading = ActivityState(f"Loading {model.model_id}", now, can_stop=False)
+        loading = ActivityState(f"Getting {model.model_id} ready", now, can_stop=False)
         activity.show(loading)
     try:
         await app.ready.options.warm()

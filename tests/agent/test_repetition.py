@@ -1,4 +1,12 @@
-from agent_tui.agent.repetition import REMARK_AT, STUCK_AT, Repetition
+import pytest
+
+from agent_tui.agent.repetition import (
+    MOST_REFUSED,
+    REMARK_AT,
+    STUCK_AT,
+    LoopWatch,
+    Repetition,
+)
 from agent_tui.events import ToolFinished, TurnFinished
 from agent_tui.providers.scripted import Reply, ScriptedProvider, call
 from agent_tui.tools.base import ToolOutput
@@ -15,10 +23,11 @@ def test_a_call_with_another_result_or_other_arguments_is_no_repetition():
     assert not repetition.is_stuck
 
 
-def test_going_round_in_a_circle_is_noticed_too():
+@pytest.mark.parametrize("names", ["ab", "abc", "abcd", "abcde"])
+def test_going_round_in_a_circle_is_noticed_too(names):
     repetition = Repetition()
     for _ in range(STUCK_AT):
-        for name in ("a.txt", "b.txt"):
+        for name in names:
             repetition.noticed(call("c", "read", path=name), ToolOutput(name))
     assert repetition.is_stuck
 
@@ -34,7 +43,25 @@ async def test_a_model_that_repeats_itself_is_told_and_then_stopped(stage):
     assert remarks == [number >= REMARK_AT for number in range(1, STUCK_AT + 1)]
     end = only(events, TurnFinished)
     assert (end.outcome, end.can_continue) == ("error", True)
-    assert "keeps making the same call" in end.error
+    assert "keeps making calls that lead nowhere" in end.error
+
+
+async def test_a_model_that_only_writes_calls_nobody_can_run_is_stopped(stage):
+    def made_up(request):
+        number = len(provider.requests)
+        return Reply(tool_calls=(call(f"c{number}", f"search{number}", query="x"),))
+
+    provider = ScriptedProvider(made_up)
+    events = await collect(stage.runtime(provider).submit("go"))
+    assert len(of_kind(events, ToolFinished)) == MOST_REFUSED
+    assert only(events, TurnFinished).outcome == "error"
+
+
+def test_a_call_that_can_be_run_ends_a_row_of_refused_ones():
+    repetition = Repetition()
+    for number in range(3 * MOST_REFUSED):
+        repetition.count_reply(is_refused=number % MOST_REFUSED != 0)
+    assert not repetition.is_stuck
 
 
 async def test_the_next_turn_begins_anew(stage):
@@ -45,3 +72,37 @@ async def test_the_next_turn_begins_anew(stage):
     events = await collect(runtime.submit("once more"))
     assert only(events, TurnFinished).outcome == "done"
     assert not any("same result" in e.message.text for e in of_kind(events, ToolFinished))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-" * 4_000,
+        "| 0 | 0 | 0 | 0 |\n" * 200,
+        "".join(f"line {number} of the listing\n" for number in range(300)),
+        "x = fold(a, b)\n" * 9,
+    ],
+)
+def test_rulers_tables_and_listings_are_no_loop(text):
+    watch = LoopWatch()
+    assert not any(watch.is_looping(text[i : i + 7]) for i in range(0, len(text), 7))
+
+
+@pytest.mark.parametrize(
+    "passage", ["You are here to help. ", "\n- the same file again, and again"]
+)
+def test_a_passage_without_end_is_a_loop_however_it_is_cut(passage):
+    text = "It begins well. " + passage * 100
+    for size in (1, 9, 500):
+        watch = LoopWatch()
+        assert any(watch.is_looping(text[i : i + size]) for i in range(0, len(text), size))
+
+
+async def test_a_reply_in_a_loop_is_stopped_and_kept(stage):
+    runtime = stage.runtime([Reply(text="Well. " + "I can help you with that. " * 500)])
+    end = only(await collect(runtime.submit("hi")), TurnFinished)
+    assert (end.outcome, end.can_continue) == ("error", True)
+    assert "repeats the same words" in end.error
+    kept = runtime.history()[-1].message.text
+    assert kept.startswith("Well. I can help")
+    assert len(kept) < 2_000

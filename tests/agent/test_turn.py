@@ -395,3 +395,15 @@ async def test_call_ids_repeated_by_a_server_are_made_unique(stage):
         for c in e.message.tool_calls
     ]
     assert len(ids) == len(set(ids)) == 2
+
+
+async def test_what_would_just_fit_is_sent_with_less_room_for_the_reply(stage):
+    def answer(request):
+        is_refused = 3_200 + request.max_output_tokens > 4_096
+        error = ProviderError("context_overflow", "The prompt is too long.")
+        return Reply(error=error) if is_refused else Reply(text="Hi.")
+
+    provider = ScriptedProvider(answer)
+    events = await collect(stage.runtime(provider, window=4_096).submit("hello"))
+    assert only(events, TurnFinished).outcome == "done"
+    assert [request.max_output_tokens for request in provider.requests] == [1_000, 250]

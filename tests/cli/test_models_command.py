@@ -234,3 +234,14 @@ def test_a_long_pull_is_told_in_hours_and_an_unknown_size_in_bytes() -> None:
     line.show(PullProgress("checking", 5_000_000, None))
     assert "2 h 46 min left" in stream.getvalue()
     assert "checking  5.0 MB" in stream.getvalue()
+
+
+def test_without_the_extra_the_command_for_it_is_told(
+    capsys: pytest.CaptureFixture[str], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    assert 'install "agent-tui[local]"' in printed(capsys, "add", str(file))
+    assert 'install "agent-tui[local]"' in printed(capsys, "list")
+    assert "install" not in printed(capsys, "list", "--json")
+    monkeypatch.setitem(sys.modules, "xllamacpp", sys)
+    assert "install" not in printed(capsys, "list")

@@ -40,7 +40,7 @@ def test_roles_calls_and_results_are_labelled():
     ]
     assert message_texts(messages) == [
         "[User]: look\n[image]",
-        '[Assistant]: I look.\n[Assistant calls]: read(path="a.py", limit=3)',
+        '[Assistant]: I look.\n[Assistant calls]: read path="a.py" limit=3',
         "[Tool error (read)]: x",
         "[User ran a command, exit 0]: $ ls\na.py",
     ]

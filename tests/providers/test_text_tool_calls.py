@@ -25,6 +25,7 @@ def test_reply_is_read_as_expected(case: dict[str, Any]) -> None:
         "calls", []
     )
     assert reply.text == case.get("left", "" if reply.calls else case["reply"])
+    assert (reply.refused.name if reply.refused else "") == case.get("refused", "")
 
 
 def test_names_are_unique_and_hostile_cases_many() -> None:

@@ -1,6 +1,6 @@
 """A program that stands in for the server process of a local model: same lines, same API.
 
-The "model file" of an order is JSON and says how to behave: ``{"loads": ["hold", "ready"]}``
+``<model file>.loads`` beside the file says how to behave: ``{"loads": ["hold", "ready"]}``
 names what each start does, the last one counting for all later ones.
 
 ``ready``    serves
@@ -105,7 +105,7 @@ def main() -> NoReturn:
     order = json.loads(sys.stdin.readline())
     starts = Path(order["path"] + ".starts")
     earlier = starts.read_text(encoding="utf-8").count("\n") if starts.exists() else 0
-    loads = json.loads(Path(order["path"]).read_text(encoding="utf-8"))["loads"]
+    loads = json.loads(Path(order["path"] + ".loads").read_text(encoding="utf-8"))["loads"]
     load = loads[min(earlier, len(loads) - 1)]
     environ = dict(os.environ)
     note(order["path"], "starts", {"pid": os.getpid(), "order": order, "environ": environ})

@@ -6,10 +6,24 @@ from pathlib import Path
 import pytest
 
 
+_SUFFIXES = (".jsonl", ".json", ".traj")
+
+
 def trajectory(name: str) -> Path:
     """A recorded session by its path in the folder; skips the test where it is missing."""
-    default = Path(__file__).parents[2].parent / "shared" / "trajectories"
-    path = Path(os.environ.get("AGENT_TUI_TRAJECTORIES") or default) / name
+    path = _folder() / name
     if not path.is_file():
         pytest.skip(f"{path} is not here")
     return path
+
+
+def trajectories() -> list[str]:
+    """The names of all recorded sessions; none where there is no folder."""
+    root = _folder()
+    files = (file for file in root.glob("*/*") if file.suffix in _SUFFIXES)
+    return sorted(str(file.relative_to(root)) for file in files)
+
+
+def _folder() -> Path:
+    default = Path(__file__).parents[2].parent / "shared" / "trajectories"
+    return Path(os.environ.get("AGENT_TUI_TRAJECTORIES") or default)

@@ -43,7 +43,7 @@ async def test_a_model_of_this_machine_is_said_to_load_until_it_is_there(tmp_pat
     runtime = with_model(tmp_path, PULLED)
     async with running_app(tmp_path, runtime=runtime, warm=warm, clock=clock) as ui:
         assert await later(ui, 0.0) == ""
-        assert (await later(ui, 2.0))[2:] == "Loading smollm2… · 2s"
+        assert (await later(ui, 2.0))[2:] == "Getting smollm2 ready… · 2s"
         warm.may_end.set()
         await ui.settle()
         assert ui.app.ready.activity.state is None

@@ -13,11 +13,11 @@ from agent_tui.cli.doctor.surroundings import Surroundings
 from agent_tui.cli.doctor.versions import is_musl, package_version
 from agent_tui.cli.doctor.wording import shown_path
 from agent_tui.local_models.model import OFFERS, LocalModel
+from agent_tui.local_models.runtime import install_command
 from agent_tui.local_models.sizes import size_text
 
 _SECTION = "local models"
 _SERVER_PACKAGE = "xllamacpp"
-_INSTALL = 'python -m pip install "agent-tui[local]"'
 _IMPORT_WITHIN_S = 2.5
 _MEMORY_BESIDE_BYTES = 300_000_000
 """The server itself and the memory of an 8,192-token window: a 98 MB model takes 380 MB in all."""
@@ -30,7 +30,7 @@ def check_server_package(around: Surroundings) -> Iterator[Check]:
     """
     version = package_version(_SERVER_PACKAGE)
     if not version:
-        advice = f"To talk to models on this machine: {_INSTALL}"
+        advice = f"To talk to models on this machine: {install_command()}"
         if is_musl():
             advice = "There is no wheel for musl: use a model server such as Ollama instead."
         yield Check(_SECTION, "extra local", "info", "not installed (it is optional)", advice)
@@ -46,7 +46,8 @@ def check_server_package(around: Surroundings) -> Iterator[Check]:
         why, state = f"ended with {_signal_name(-answer.exit_code)} when imported", "bad"
     else:
         why, state = f"cannot be imported: {answer.last_line}", "bad"
-    advice = f"Install it again: {_INSTALL} --force-reinstall. Other models work without it."
+    again = f"{install_command()} --force-reinstall"
+    advice = f"Install it again: {again}. Other models work without it."
     yield Check(_SECTION, "extra local", state, f"{_SERVER_PACKAGE} {version} {why}", advice)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Literal, Protocol, TypeAlias
 
 from agent_tui.config import LocalSettings
-from agent_tui.errors import AgentTuiError, ConfigError
+from agent_tui.errors import AgentTuiError, ConfigError, ModelFileError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import DEFAULT_WINDOW, LocalModel
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ToolStyle
@@ -65,7 +65,10 @@ class LocalCatalog:
             ConfigError: there is none, or its file is gone.
         """
         name = name.removeprefix(f"{LOCAL}/")
-        model = self._find(name)
+        try:
+            model = self._library.find(name) if self._library else None
+        except ModelFileError as error:
+            raise ConfigError(error.message, error.hint) from error
         if model is None:
             names = ", ".join(f"{LOCAL}/{m.name}" for m in self._models())
             there = f"There are: {names}. " if names else ""
@@ -76,7 +79,7 @@ class LocalCatalog:
         if not model.is_there:
             raise ConfigError(
                 f"The file of {LOCAL}/{name} is gone: {model.path}.",
-                f"Put it back, or get the model anew: agent-tui models pull {name}",
+                model.way_back,
             )
         return ModelRef(f"{LOCAL}/{name}")
 
@@ -88,7 +91,7 @@ class LocalCatalog:
         """
         if self._settings.model:
             return self.resolve(self._settings.model)
-        newest = max(self._there(), key=_changed_at, default=None)
+        newest = max(self._there(), key=self._came_at, default=None)
         return ModelRef(f"{LOCAL}/{newest.name}") if newest else None
 
     def info(self, ref: ModelRef) -> ModelInfo:
@@ -120,6 +123,9 @@ class LocalCatalog:
             for ref in (ModelRef(f"{LOCAL}/{model.name}"),)
         )
 
+    def _came_at(self, model: LocalModel) -> tuple[float, str]:
+        return self._library.came_at(model.name) if self._library else 0.0, model.name
+
     def _find(self, name: str) -> LocalModel | None:
         return next((model for model in self._models() if model.name == name), None)
 
@@ -147,10 +153,3 @@ def _info(
         takes_schema=True,
         takes_grammar=True,
     )
-
-
-def _changed_at(model: LocalModel) -> tuple[float, str]:
-    try:
-        return model.path.stat().st_mtime, model.name
-    except OSError:  # gone in this moment
-        return 0.0, model.name

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from agent_tui.local_models.model import LocalModel
+from agent_tui.local_models.runtime import install_command
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.local.process import LoadFailure
-
-INSTALL_HINT = 'Install it: python -m pip install "agent-tui[local]"'
 
 _MEMORY_WORDS = ("insufficient memory", "failed to allocate", "failed to create context")
 
@@ -18,7 +17,7 @@ def no_such_model(name: str, model: LocalModel | None) -> ProviderError:
         hint = "See which there are with agent-tui models list, or get one with models pull."
     else:
         message = f"The file of local/{name} is gone: {model.path}."
-        hint = f"Get it again with agent-tui models pull or add, or agent-tui models remove {name}."
+        hint = model.way_back
     return ProviderError("not_found", message, hint)
 
 
@@ -28,7 +27,7 @@ def load_error(model: LocalModel, failure: LoadFailure, log_path: Path) -> Provi
     match failure.reason:
         case "missing":
             message = f"{name} needs xllamacpp, which cannot be imported: {detail}."
-            return ProviderError("not_found", message, INSTALL_HINT)
+            return ProviderError("not_found", message, f"Install it: {install_command()}")
         case "killed":
             message = f"The server of {name} was ended while it loaded ({detail}), twice."
             hint = f"Too little memory? {_smaller()} See {log_path}."

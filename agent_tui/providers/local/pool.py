@@ -10,15 +10,14 @@ from pathlib import Path
 
 from agent_tui.config import LocalSettings
 from agent_tui.errors import ModelFileError
+from agent_tui.local_models.gguf import read_gguf
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import LocalModel
+from agent_tui.local_models.usable import refuse_unusable
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.local.faults import load_error, no_such_model
 from agent_tui.providers.local.process import LoadError, LocalServerProcess, note_in_log
 from agent_tui.providers.local.protocol import LoadOrder, ServedLocal
-
-DEFAULT_WINDOW = 16_384
-"""Largest window that is taken unasked: a token of it costs 20 KB to 200 KB of memory."""
 
 
 @dataclass(eq=False, slots=True)
@@ -149,7 +148,10 @@ class LocalServers:
         try:
             process = await asyncio.shield(server.launching)
         except LoadError as error:
-            raise load_error(server.model, error.failure, self._log_path) from error
+            model, failure = server.model, error.failure
+            if failure.reason in ("refused", "broke"):
+                await asyncio.to_thread(_refuse_damaged, model)
+            raise load_error(model, failure, self._log_path) from error
         except OSError as error:
             message = f"The server of local/{server.model.name} cannot be started: {error}."
             raise ProviderError("bad_request", message) from error
@@ -179,14 +181,26 @@ class LocalServers:
         return await self._start(model)
 
     async def _start(self, model: LocalModel) -> LocalServerProcess:
-        asked = self._settings.context or DEFAULT_WINDOW
         order = LoadOrder(
             path=str(model.path),
             alias=model.name,
             key=self._api_key,
-            context=min(asked, model.trained_window or asked),
+            context=model.window(self._settings.context),
             threads=self._settings.threads,
             gpu_layers=self._settings.gpu_layers,
             parent_pid=os.getpid(),
         )
         return await LocalServerProcess.launch(self._command, order, self._log_path, self._environ)
+
+
+def _refuse_damaged(model: LocalModel) -> None:
+    """Do nothing where the file of `model`, which llama.cpp did not load, looks as it should.
+
+    Raises:
+        ProviderError: it is cut or no model any more, in clearer words than llama.cpp has.
+    """
+    try:
+        refuse_unusable(model.path, read_gguf(model.path))
+    except ModelFileError as error:
+        message = f"local/{model.name} cannot be loaded: {error.message}"
+        raise ProviderError("bad_request", message, model.way_back) from error

@@ -18,22 +18,28 @@ from agent_tui.providers.text_tools.source import CutOffError, Source, Unreadabl
 _SEPARATOR = r"<[|｜]tool[▁_]sep[|｜]>"
 TAG_OPENER = rf"""
     <(?:tool_calls?|function_calls?|toolcalls?|functioncall|minimax:tool_call)>
-  | <(?:function|invoke)(?=[=\s])                       # Qwen3-Coder, Llama, MiniMax
+  | <tools>                                             # Qwen2.5-Coder
+  | <(?:function|invoke)(?=[=\s(])                      # Qwen3-Coder, Llama, MiniMax
   | <\|python_tag\|>                                    # Llama 3
+  | <\|START_ACTION\|>                                  # Command-R
+  | ^functools(?=\[)                                    # Phi-4-mini
   | \[TOOL_CALLS\]                                      # Mistral
   | <[|｜]tool[▁_]calls?(?:[▁_](?:section[▁_])?(?:begin|start))?[|｜]>
                                                         # DeepSeek, Kimi, Phi, MiniCPM, LFM
   | <\|(?:start|channel)\|>                             # GPT-OSS
   | {_SEPARATOR}
 """
-"""What begins a call between tags; for verbose, case-insensitive patterns."""
+"""What begins a call between tags; for verbose, case-insensitive patterns of many lines."""
 
 CALL_OBJECT = rf"""[\[{{](?:\s{{0,80}}[\[{{]){{0,3}}\s{{0,80}}["'](?:{"|".join(CALL_KEYS)})["']"""
 """How JSON begins that may be a call."""
 
+CALL_PLACE = r"(?:^[ ]{0,3}|(?<=[:.!?][ ])|(?<=[:.!?]\*\*[ ]))"
+"""Where such JSON may begin: a line, or behind a sentence or a label."""
+
 _CALL_OBJECT = re.compile(CALL_OBJECT)
 _ARGUMENT = re.compile(r"""[^(\n]*\(\s*(?:\w+\s*=\s*)?["'\[{]""")
-_OPENER = re.compile(TAG_OPENER, re.X | re.I)
+_OPENER = re.compile(TAG_OPENER, re.X | re.I | re.M)
 _HARMONY = re.compile(
     r"""
     (?:<\|(?:start|channel)\|>[\w\s]{0,40}?){1,2} \s to=(?P<name>[\w.:-]{1,80}) [\w\s]{0,40}
@@ -41,22 +47,32 @@ _HARMONY = re.compile(
     """,
     re.X | re.I,
 )
+END_OF_TURN = r"""
+    (?: <\|(?:call|end|im_end|eom_id|eot_id|end_of_text|endoftext)\|>
+      | <[|｜]end▁of▁sentence[|｜]> | </s> | <end_of_turn> )
+"""
+"""What models end their turn with, where the server leaves it in the text."""
+
 _CLOSERS = re.compile(
-    r"""
+    rf"""
     (?: \s*
-      (?: [}\]]{1,2} (?=\s*<[/|｜])                      # brackets counted wrongly
-        | </(?:tool_calls?|function_calls?|toolcalls?|functioncall|minimax:tool_call
+      (?: [}}\]]{{1,2}} (?=\s*<[/|｜])                      # brackets counted wrongly
+        | </(?:tool_calls?|function_calls?|toolcalls?|functioncall|minimax:tool_call|tools
               |function|invoke)>
+        | <(?:tool_call|function)>(?=\s*\Z)              # the slash forgotten
         | <[|｜]/?tool[▁_]calls?(?:[▁_]section)?(?:[▁_]end)[|｜]> | <\|/tool_calls?\|>
-        | \[/TOOL_CALLS\]
-        | <\|(?:call|end|im_end|eom_id|eot_id|end_of_text|endoftext)\|> | </s> | <end_of_turn>
+        | \[/TOOL_CALLS\] | <\|END_ACTION\|> | {END_OF_TURN}
       )
     )*+
     """,
     re.X | re.I,
 )
 _FUNCTION = re.compile(
-    r"""<(?P<kind>function|invoke)(?:=|\s+name=)\s*["']?(?P<name>[\w.:-]{1,80})["']?\s*>""", re.I
+    r"""
+    <(?P<kind>function|invoke)(?:=|\s+name=|\()\s*["']?(?P<name>[\w.:-]{1,80})["']?\s*
+    (?: > | [,)>]{0,2}\s*(?=\{) )                        # some forget how the tag ends
+    """,
+    re.X | re.I,
 )
 _PARAMETER = re.compile(
     r"""<parameter(?:=|\s+name=)\s*["']?(?P<name>[\w.-]{1,80})["']?[^<>\n]{0,40}>""", re.I
@@ -65,6 +81,7 @@ _PARAMETER_END = re.compile(r"</parameter>", re.I)
 _NAMED_JSON = re.compile(
     rf"""
     (?:function\s*{_SEPARATOR})? (?P<name>[\w.:-]{{1,80}})
+    \s* (?:\[CALL_ID\]\s*\w{{1,40}})?
     \s* (?:{_SEPARATOR} | <\|tool_call_argument_begin\|> | \[ARGS\])? \s*
     (?P<fence>```(?:json)?\s*)? (?=\{{)
     """,
@@ -115,6 +132,11 @@ def read_tagged(source: Source, at: int, tools: OfferedTools) -> Written | None:
         item = following
         calls += following.calls
     return _closed(source, tuple(calls), item.end)
+
+
+def begins_tagged(text: str, at: int) -> bool:
+    """Whether a tag made for calls begins at `at`."""
+    return _OPENER.match(text, at) is not None
 
 
 def read_only_calls(source: Source, at: int, tools: OfferedTools) -> Written:

@@ -13,8 +13,8 @@ from agent_tui.providers.text_tools.source import Source, UnreadableError
 from agent_tui.text import repair_json
 
 _NAMESPACE = re.compile(r"(?:functions|default_api|tools?|api)[.:]|(?::\d+)$", re.I)
-_NAME_KEYS = ("name", "tool", "function", "tool_name", "function_name", "action")
-_ARGUMENT_KEYS = (
+NAME_KEYS = ("name", "tool", "function", "tool_name", "function_name", "action")
+ARGUMENT_KEYS = (
     "arguments",
     "args",
     "parameters",
@@ -30,7 +30,7 @@ _SIDE_KEYS = frozenset(
     {"type", "id", "call_id", "tool_call_id", "index", "thought", "thoughts", "reasoning"}
 )
 _WRAPPER_SIDE_KEYS = _SIDE_KEYS | {"role", "content"}
-CALL_KEYS = (*_NAME_KEYS, *_ARGUMENT_KEYS, *_WRAPPER_KEYS, *sorted(_WRAPPER_SIDE_KEYS))
+CALL_KEYS = (*NAME_KEYS, *ARGUMENT_KEYS, *_WRAPPER_KEYS, *sorted(_WRAPPER_SIDE_KEYS))
 """What the first key of an object may be that is a call."""
 
 _TEXT_TYPES = ("string", None)
@@ -83,8 +83,8 @@ class OfferedTools:
         return (WrittenCall(tool.name, cast(JsonObject, mended)),)
 
     def _single(self, value: JsonObject, is_tagged: bool) -> tuple[WrittenCall, ...]:
-        name_key = next((key for key in _NAME_KEYS if key in value), None)
-        argument_key = next((key for key in _ARGUMENT_KEYS if key in value), None)
+        name_key = next((key for key in NAME_KEYS if key in value), None)
+        argument_key = next((key for key in ARGUMENT_KEYS if key in value), None)
         if name_key is None or (argument_key is None and not is_tagged):
             return ()
         if not set(value) <= {name_key, argument_key, *_SIDE_KEYS}:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agent_tui.messages import ToolSpec
-from agent_tui.providers.text_tools.forms import CALL_OBJECT, TAG_OPENER
+from agent_tui.providers.text_tools.forms import CALL_OBJECT, CALL_PLACE, TAG_OPENER
 from agent_tui.providers.text_tools.quoting import CALL_FENCES
 
 LOOK_BACK_CHARS = 4
@@ -12,7 +12,6 @@ LOOK_BACK_CHARS = 4
 
 _NAMESPACES = ("", "functions.", "default_api.", "tool.", "tools.", "api.")
 _LINE = r"(?:^[ ]{0,3})"
-_PLACE = r"(?:^[ ]{0,3}|(?<=[:.!?][ ]))"
 _MARKS = r"(?:`{3,}|~{3,})"
 _SPACE_IN_LINE = r"[^\S\n]*"
 _MAX_PARTIAL_TAG_CHARS = 60
@@ -31,19 +30,19 @@ class Openers:
         self._whole = re.compile(
             rf"""
               {TAG_OPENER}
-            | {_PLACE}{CALL_OBJECT}
+            | {CALL_PLACE}{CALL_OBJECT}
             | {_LINE}{python}
             | {_LINE}{begun_fence}(?:{CALL_OBJECT}|{python}|{TAG_OPENER})
             """,
             re.X | re.I | re.M,
         )
         partial_object = r"""[\[{](?:\s{0,80}[\[{]){0,3}\s{0,80}(?:["']\w{0,20})?"""
-        partial_callee = _any_beginning([*names, "print("])
+        partial_callee = _any_beginning([*names, "print(", "functools"])
         partial_python = rf"{before_callee}{partial_callee}(?:\.call?|\.ca?)?"
         partial_tag = r"(?:<[|｜]?[\w▁:]{0,40}[|｜]?|\[[a-z_]{0,11})"
         self._partial = re.compile(
             rf"""
-            (?: {_PLACE}{partial_object}
+            (?: {CALL_PLACE}{partial_object}
               | {_LINE}(?:{partial_python})?
               | {_LINE}(?:`+|~+)[^`\n]*
               | {_LINE}{begun_fence}(?:{partial_object}|{partial_python}|{partial_tag})?

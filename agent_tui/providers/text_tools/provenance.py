@@ -16,8 +16,19 @@ _LINE_MARK = re.compile(
 """What tools, diffs, mails and comments put before the lines they show."""
 _QUOTES = re.compile(r"""["'`“”‘’«»]+""")
 _NOISE = re.compile(r"[\s\\\u00ad\u200b-\u200f\u2060\ufeff]+")
-_NAME_PLACES = r"(?:[\"=.>:/]|(?<![a-z0-9_])){name}(?=[\"(<:{{>\[]|\.call\()"
+_BEFORE_CALLEE = re.compile(r"(?<=\w)\s+(?=[A-Za-z_][\w.]*+\()")
+"""White space that tells ``run read(`` from ``spread(``."""
+
+_CODE_POINT = re.compile(r"\\+u00([2-7][0-9a-f])", re.I)
+_NAME_PLACES = (
+    r"(?:[\"=>:/]|(?<![a-z0-9_])(?:functions|default_api|tools?|api)[.:]|(?<![a-z0-9_.])){name}"
+    r"(?=[\"(<:{{>\[]|\.call\(|action_?input)"
+)
+"""Where a text of `_plain` names a tool as calls do; ``parser.read(`` is a program's method."""
+
 _NEAR_CHARS = 400
+_LEAST_CUT_CHARS = 10
+"""A text argument of this length counts as quoted also where the quoted one goes on."""
 
 
 class SentTexts:
@@ -25,7 +36,8 @@ class SentTexts:
 
     The comparison leaves out what changes when a text is copied: white space, invisible
     characters, the kind of quotes, escapes, line numbers, HTML entities, case. It finds a call
-    also where the copy has another form: the name near all of the arguments, in any order.
+    also where the copy has another form: the name near all of the arguments, in any order. Of
+    calls with text in their arguments only that is compared, not a changed limit or timeout.
     Rather one call too many is taken for a quotation: it stays visible, and nothing happens.
     """
 
@@ -36,7 +48,9 @@ class SentTexts:
         """Whether `call`, which the model wrote as `written`, is in one of the texts."""
         name = call.name.casefold()
         raw = _plain(written)
-        leaves = [_leaf_forms(name, *leaf) for leaf in _leaves("", call.arguments)]
+        arguments = list(_leaves("", call.arguments))
+        texts = [(key, value) for key, value in arguments if isinstance(value, str) and value]
+        leaves = [_leaf_forms(name, *leaf) for leaf in texts or arguments]
         return any(
             _has_whole(text, raw) or (leaves and _has_parts(text, name, leaves))
             for text in self._views
@@ -51,12 +65,15 @@ def _views_of(text: str) -> Iterator[str]:
     """`text` as it may have been copied: as it is, and without the marks before its lines."""
     if "&" in text:
         text = html.unescape(text)
+    if "\\u00" in text:
+        text = _CODE_POINT.sub(lambda code: chr(int(code[1], 16)), text)
     yield _plain(text)
     yield _plain(_LINE_MARK.sub("", text))
 
 
 def _plain(text: str) -> str:
-    return _QUOTES.sub('"', _NOISE.sub("", text)).casefold()
+    parted = _BEFORE_CALLEE.sub(";", text)
+    return _QUOTES.sub('"', _NOISE.sub("", parted)).casefold()
 
 
 def _has_whole(text: str, raw: str) -> bool:
@@ -113,8 +130,11 @@ def _leaf_forms(tool: str, key: str, value: JsonValue) -> tuple[str, ...]:
     spellings = {_QUOTES.sub('"', spelling) for spelling in spellings}
     forms: list[str] = []
     for spelling in sorted(spellings):
+        if len(spelling) >= _LEAST_CUT_CHARS + 2:
+            spelling = spelling.removesuffix('"')
         if name:
-            forms += [f'"{name}":{spelling}', f"{name}={spelling}", f"{tool}({spelling}"]
+            forms += [f'"{name}":{spelling}', f"{name}:{spelling}"]
+            forms += [f"{name}={spelling}", f"{tool}({spelling}"]
         else:
             forms.append(spelling)
     if name:

@@ -69,6 +69,24 @@ _INTENT = re.compile(
     r"|i\s+(?:need|want|have)\s+to|i\s+should|we\s+(?:need|should)|now\s+i|calling|running)\b",
     re.I,
 )
+_BEGINS_STEP = re.compile(
+    r"""
+    \W* (?:(?:step\s+)?\d+[.):]\s*)? (?:(?:first|next|then|now|ok(?:ay)?|sure)[,!.]?\s+)*
+    (?:read|check|list|run|search|find|look|open|view|get|us|call|execut|inspect|examin)
+    (?:e|n?ing)?\b (?![^\n]*\b(?:says?|said|contains?|states?|wrote)\b)
+    """,
+    re.X | re.I,
+)
+"""What a model does next, as a heading of its own: "1. Read the file:"."""
+
+_NAMES_TOOL = re.compile(
+    r"""
+    \b(?: us(?:e|ing) | call(?:ing)? | run(?:ning)? | execut(?:e|ing) | invok(?:e|ing) )
+    \s+ (?:the\s+)? [`'"*]* [\w.]+ [`'"*]* \s+ (?:tool|function|command)\b
+    """,
+    re.X | re.I,
+)
+_PURPOSE = re.compile(r"\W*(?:in\s+order\s+)?to\s[^\n]*?(?=\b(?:i|we|i'll|let)\b)", re.I)
 _RETELLING = re.compile(
     r"\b(?:show\s+(?:you|what|how|the)|quot|paste|print|repeat|cite|tell|explain|share|copy"
     r"|summari[sz]e|reproduce|here\s+is|here'?s)",
@@ -106,13 +124,24 @@ def introduces_quote(words: str, *, is_tagged: bool) -> bool:
     """
     line = words.rstrip()[-MAX_WORDS_CHARS:].rpartition("\n")[2]
     sentence = _SENTENCE_END.split(line)[-1]
-    announces = _INTENT.search(sentence) is not None and _RETELLING.search(sentence) is None
+    announces = _announces_call(sentence)
     if is_tagged:
         is_shown = _EXAMPLE.search(sentence) or _INTRODUCES_FILE.search(sentence)
         return is_shown is not None and not announces
     if _EXAMPLE.search(line) is not None:
         return True
     return _SHOWN.search(sentence) is not None and not announces
+
+
+def _announces_call(sentence: str) -> bool:
+    """Whether `sentence` says what the model does now rather than what it retells."""
+    if purpose := _PURPOSE.match(sentence):
+        sentence = sentence[purpose.end() :]
+    if _BEGINS_STEP.match(sentence):
+        return True
+    tool, retelling = _NAMES_TOOL.search(sentence), _RETELLING.search(sentence)
+    says_how = tool is not None and retelling is not None and tool.start() < retelling.start()
+    return _INTENT.search(sentence) is not None and (retelling is None or says_how)
 
 
 def explains_call(prose: str) -> bool:

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from agent_tui.messages import ToolSpec
-from agent_tui.providers.text_tools.offered import OfferedTools, WrittenCall
+from agent_tui.providers.text_tools.forms import begins_tagged
+from agent_tui.providers.text_tools.offered import (
+    ARGUMENT_KEYS,
+    NAME_KEYS,
+    OfferedTools,
+    WrittenCall,
+)
 from agent_tui.providers.text_tools.provenance import SentTexts
 from agent_tui.providers.text_tools.quoting import explains_call
 from agent_tui.providers.text_tools.scan import Candidate, scan
@@ -33,6 +39,33 @@ _INVENTED = re.compile(
 )
 
 
+_MEANT = re.compile(
+    rf"""
+    ["'](?:{"|".join(NAME_KEYS)})["'] \s*:\s* ["'](?P<json>[\w.:-]{{1,80}})["'] \s*,\s*
+        ["'](?:{"|".join(ARGUMENT_KEYS)})["'] \s*:
+  | <(?:function|invoke)(?:=|\s+name=) \s*["']?(?P<element>[\w.:-]{{1,80}})["']?\s*>
+        \s*(?:<parameter|\{{)
+    """,
+    re.X | re.I,
+)
+"""What shows that a call was meant, and of which tool."""
+
+_MAX_HEAD_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCall:
+    """A call that was meant and cannot be run; the model is told rather than left waiting.
+
+    Attributes:
+        name: The tool as it was named, whether or not it was offered.
+        written: The call as it stands in the reply, from its JSON on: no arguments of any tool.
+    """
+
+    name: str
+    written: str
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenReply:
     """A reply taken apart.
@@ -40,10 +73,13 @@ class WrittenReply:
     Attributes:
         text: What stays visible; the whole reply, to the letter, where it holds no calls.
         calls: What is to be run, in order.
+        refused: Where there is nothing to run, the first call that was broken or named a tool
+            that is not offered. It stays visible too.
     """
 
     text: str
     calls: tuple[WrittenCall, ...] = ()
+    refused: RefusedCall | None = None
 
 
 @dataclass(slots=True)
@@ -75,13 +111,14 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
         sent: What it was sent.
     """
     offered = OfferedTools(tools)
-    candidates = _made(text, scan(Source(text), offered).candidates, sent)
+    found = scan(Source(text), offered)
+    candidates = _made(text, found.candidates, sent)
     kept = _without_inventions(text, candidates)
     plain = [candidate for candidate in kept.candidates if not candidate.is_tagged]
     if plain and explains_call(_prose_after(text, plain[0], kept)):
         kept = _without_inventions(text, [c for c in kept.candidates if c.is_tagged])
     if not kept.candidates:
-        return WrittenReply(text)
+        return WrittenReply(text, refused=_refused(text, found.refused_at, offered, sent))
     return _taken_apart(text, kept)
 
 
@@ -103,6 +140,24 @@ def _made(text: str, candidates: Iterable[Candidate], sent: SentTexts) -> list[C
         if not was_sent[written]:
             made.append(candidate)
     return made
+
+
+def _refused(
+    text: str, at: int | None, offered: OfferedTools, sent: SentTexts
+) -> RefusedCall | None:
+    """The call at `at` if it is one: without tags only of an offered tool, and not copied."""
+    meant = None if at is None else _MEANT.search(text, at, at + _MAX_HEAD_CHARS)
+    if at is None or meant is None:
+        return None
+    name, written = meant["json"] or meant["element"], text[at:]
+    _, bracket, rest = written.partition("{")
+    tool = offered.named(name)
+    if tool is None and not begins_tagged(text, at):
+        return None
+    named = tool.name if tool else name
+    if sent.hold(WrittenCall(named, {}), written):
+        return None
+    return RefusedCall(named, bracket + rest if bracket else written)
 
 
 def _without_inventions(text: str, candidates: list[Candidate]) -> _Kept:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent_tui.providers.text_tools.forms import (
+    CALL_PLACE,
+    END_OF_TURN,
     TAG_OPENER,
     Written,
     looks_like_call,
@@ -30,7 +32,7 @@ _EVENT = re.compile(
   | (?P<tag>{TAG_OPENER})
   | </(?P<closing>{"|".join(sorted(THINKING_ELEMENTS))})>
   | <(?P<element>[a-z][\w.:-]*+)(?:\s[^<>]*+)?(?<!/)>
-  | (?P<json>(?:^[ ]{{0,3}}|(?<=[:.!?][ ]))(?:\{{(?=\s*["'])|\[(?=\s*["'{{\[])))
+  | (?P<json>{CALL_PLACE}(?:\{{(?=\s*["'])|\[(?=\s*["'{{\[])))
   | (?P<python>^[ ]{{0,3}}(?:\[\s{{0,80}})?(?:print\s?\(\s{{0,80}})?[a-z_][\w.]*+\()
     """,
     re.X | re.I | re.M,
@@ -53,10 +55,18 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The candidates of a text. Before `decided` more text would change nothing."""
+    """The candidates of a text, and what was meant as one.
+
+    Attributes:
+        candidates: In the order they stand.
+        decided: Before this place more text would change nothing.
+        refused_at: Where what begins like a call and is not only shown cannot be made out, or
+            names no tool that was offered; the first such place.
+    """
 
     candidates: tuple[Candidate, ...]
     decided: int
+    refused_at: int | None = None
 
 
 def scan(source: Source, tools: OfferedTools) -> Scan:
@@ -85,6 +95,7 @@ class _Scanner:
         self._last_was_shown = False
         self._last_closers: dict[str, int] | None = None
         self._undecided = len(source.text)
+        self._refused_at: int | None = None
 
     def run(self) -> Scan:
         try:
@@ -93,10 +104,11 @@ class _Scanner:
                 self._handle(event)
         except CutOffError:
             self._undecided = min(self._undecided, self._at)
+            self._refuse(Candidate(self._at, len(self._text), (), is_tagged=True))
         except UnreadableError:
-            pass
+            self._refuse(Candidate(self._at, len(self._text), (), is_tagged=True))
         starts = [candidate.start for candidate in self._found]
-        return Scan(tuple(self._found), min([*starts, self._undecided]))
+        return Scan(tuple(self._found), min([*starts, self._undecided]), self._refused_at)
 
     def _handle(self, event: re.Match[str]) -> None:
         kind = event.lastgroup
@@ -107,6 +119,7 @@ class _Scanner:
             self._inline_code(event)
         elif kind == "closing":
             self._found.clear()  # all before it was thought, though nothing had opened it
+            self._refused_at = None
             self._at = event.end()
         elif kind == "element":
             self._element(event)
@@ -137,12 +150,20 @@ class _Scanner:
         self._at = max(written.end, begin + 1)
         if written.calls:
             self._weigh(Candidate(begin, written.end, written.calls, is_tagged))
+        elif is_tagged:
+            self._refuse(Candidate(begin, written.end, (), is_tagged))
+
+    def _refuse(self, meant: Candidate) -> None:
+        if self._refused_at is None and not self._is_shown(self._words_before(meant), meant):
+            self._refused_at = meant.start
+
+    def _words_before(self, candidate: Candidate) -> str:
+        begin = max(self._last_end, candidate.start - 2 * MAX_WORDS_CHARS)
+        return self._text[begin : candidate.start]
 
     def _weigh(self, candidate: Candidate) -> None:
         """Keep `candidate` unless it is only shown."""
-        begin = max(self._last_end, candidate.start - 2 * MAX_WORDS_CHARS)
-        before = self._text[begin : candidate.start]
-        is_shown = self._is_shown(before, candidate)
+        is_shown = self._is_shown(self._words_before(candidate), candidate)
         self._last_end = candidate.end
         self._last_was_shown = is_shown
         if not is_shown:
@@ -151,7 +172,9 @@ class _Scanner:
 
     def _is_shown(self, before: str, candidate: Candidate) -> bool:
         head = self._text[self._line_start : candidate.start]
-        if is_quoted_line(head[:_LINE_END_CHARS] + head[-_LINE_END_CHARS:]):
+        if len(head) > 2 * _LINE_END_CHARS:
+            head = head[:_LINE_END_CHARS] + head[-_LINE_END_CHARS:]
+        if is_quoted_line(head):
             return True
         if not before.strip():
             return self._last_was_shown
@@ -192,7 +215,10 @@ class _Scanner:
 
     def _fence(self, event: re.Match[str]) -> None:
         marks = event["marks"]
-        closing = re.compile(rf"^[ ]{{0,3}}{re.escape(marks[0])}{{{len(marks)},}}[ \t]*$", re.M)
+        closing = re.compile(
+            rf"^[ ]{{0,3}}{re.escape(marks[0])}{{{len(marks)},}}[ \t]*{END_OF_TURN}?$",
+            re.M | re.X,
+        )
         begin = min(event.end() + 1, len(self._text))
         end = self._source.find(closing, begin)
         content = Source(self._text[begin : end.start() if end else len(self._text)])

@@ -16,7 +16,7 @@ from agent_tui.providers.base import (
 from agent_tui.providers.text_tools.offered import OfferedTools, WrittenCall
 from agent_tui.providers.text_tools.openers import LOOK_BACK_CHARS, Openers
 from agent_tui.providers.text_tools.provenance import SentTexts
-from agent_tui.providers.text_tools.reader import read_calls
+from agent_tui.providers.text_tools.reader import RefusedCall, read_calls
 from agent_tui.providers.text_tools.scan import scan
 from agent_tui.providers.text_tools.source import Source
 
@@ -35,7 +35,8 @@ class Rest:
     """The end of a reply: text not shown yet, and the calls that were in the whole of it."""
 
     text: str
-    calls: tuple[WrittenCall, ...]
+    calls: tuple[WrittenCall, ...] = ()
+    refused: RefusedCall | None = None
 
 
 class CallFilter:
@@ -74,14 +75,14 @@ class CallFilter:
     def finish(self) -> Rest:
         """The reply is complete."""
         if self._has_given_up:
-            return Rest("", ())
+            return Rest("")
         self._has_given_up = True
         whole = "".join(self._pieces)
         reply = read_calls(whole, self._tools, self._sent)
         shown = whole[: self._shown_chars]
         if reply.calls and reply.text.startswith(shown):
             return Rest(reply.text[len(shown) :], reply.calls)
-        return Rest(whole[len(shown) :], ())
+        return Rest(whole[len(shown) :], refused=reply.refused)
 
     def give_up(self) -> str:
         """What is held back, as text; all that follows passes as it is."""
@@ -143,7 +144,9 @@ async def filter_calls(
     """`chunks`, with the tool calls in their text made calls.
 
     Where the server reports calls itself the text is left alone. A reply that was cut by its
-    length ends like any other when there are calls: one is only read when it is complete.
+    length ends like any other when there are calls: one is only read when it is complete. One
+    that was meant and cannot be read goes on as it was written: no JSON, so that it is answered
+    with an error that the model can mend, as a broken call in the request format would be.
 
     Raises:
         ProviderError: as `chunks` does; what was held back is sent before.
@@ -160,10 +163,12 @@ async def filter_calls(
                         yield TextChunk(rest)
                     yield chunk
                 case FinishChunk(reason):
-                    rest = Rest(held.give_up(), ()) if reason == "contentFilter" else held.finish()
+                    rest = Rest(held.give_up()) if reason == "contentFilter" else held.finish()
                     for piece in _pieces(rest):
                         yield piece
-                    yield FinishChunk("toolUse") if rest.calls else chunk
+                    is_cut = rest.refused is not None and reason == "length"
+                    has_calls = rest.calls or rest.refused
+                    yield FinishChunk("toolUse") if has_calls and not is_cut else chunk
                 case _:
                     yield chunk
     except ProviderError:
@@ -176,7 +181,9 @@ async def filter_calls(
 
 def _pieces(rest: Rest) -> list[Chunk]:
     pieces: list[Chunk] = [TextChunk(rest.text)] if rest.text else []
-    for index, call in enumerate(rest.calls):
-        call_id = f"call_{secrets.token_hex(12)}"
-        pieces.append(ToolCallChunk(index, call_id, call.name, json.dumps(call.arguments)))
+    calls = [(call.name, json.dumps(call.arguments)) for call in rest.calls]
+    if rest.refused:
+        calls.append((rest.refused.name, rest.refused.written))
+    for index, (name, arguments) in enumerate(calls):
+        pieces.append(ToolCallChunk(index, f"call_{secrets.token_hex(12)}", name, arguments))
     return pieces

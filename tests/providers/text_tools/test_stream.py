@@ -1,6 +1,7 @@
 """Filtering a reply while it comes."""
 
 from collections.abc import AsyncIterator
+from typing import Literal
 
 import pytest
 from hypothesis import example, given, settings
@@ -52,6 +53,8 @@ BITS = (
         "{\n",
         '{"na',
     ),
+    *("<tools>", "</tools>", "functools[", "**", "<function(ls)", "<function=ls", "<function>"),
+    *("<|START_ACTION|>", "<|END_ACTION|>", "[CALL_ID]a1[ARGS]", "<end_of_turn>", "</s>"),
     *('"name": "ls", ', '"arguments": {"path": "."}', "```tool_code\n", "ls", "(", ")", "print("),
 )
 texts = st.one_of(st.text(), st.lists(st.sampled_from(BITS), max_size=14).map("".join))
@@ -169,10 +172,15 @@ async def test_a_complete_call_runs_though_the_babble_after_it_was_cut_off() -> 
     assert got[-1] == FinishChunk("toolUse")
 
 
-async def test_a_call_that_was_cut_off_stays_text() -> None:
+@pytest.mark.parametrize(("reason", "end"), [("length", "length"), ("stop", "toolUse")])
+async def test_a_call_that_is_broken_stays_text_and_is_reported(
+    reason: Literal["stop", "length"], end: Literal["toolUse", "length"]
+) -> None:
     begun = '<tool_call>{"name": "write", "arguments": {"path": "a", "content": "x'
-    got = await passed(TextChunk(begun), FinishChunk("length"))
-    assert got == [TextChunk(begun), FinishChunk("length")]
+    text, call, finish = await passed(TextChunk(begun), FinishChunk(reason))
+    assert (text, finish) == (TextChunk(begun), FinishChunk(end))
+    assert isinstance(call, ToolCallChunk)
+    assert (call.name, call.arguments_json) == ("write", begun.removeprefix("<tool_call>"))
 
 
 async def test_a_filtered_reply_has_no_calls() -> None:

@@ -69,3 +69,34 @@ async def test_a_written_call_with_wrong_arguments_is_answered(stage: Stage) -> 
     events = await collect(stage.runtime(writing(script)).submit("Read."))
     assert only(events, ToolFinished).message.is_error
     assert only(events, TurnFinished).outcome == "done"
+
+
+async def test_a_broken_call_is_answered_so_that_the_model_can_mend_it(stage: Stage) -> None:
+    broken = '<tool_call>{"name": "bash", "arguments": {"command": "echo "hi""}}</tool_call>'
+    mended = broken.replace('"echo "hi""', "\"echo 'hi'\"")
+    script = ScriptedProvider([Reply(broken), Reply(mended), Reply("Done.")])
+    runtime = stage.runtime(writing(script))
+    events = await collect(runtime.submit("Say hi."))
+    first, second = (event.message for event in of_kind(events, ToolFinished))
+    assert first.is_error
+    assert "not valid JSON" in first.text
+    assert second.text.startswith("hi\n")
+    assert of_kind(events, ReplyFinished)[0].message.text == broken
+    assert only(events, TurnFinished).outcome == "done"
+
+
+async def test_a_written_call_of_an_unknown_tool_is_answered(stage: Stage) -> None:
+    unknown = READ.replace('"read"', '"reed"')
+    script = ScriptedProvider([Reply(unknown), Reply("Oh.")])
+    events = await collect(stage.runtime(writing(script)).submit("Read."))
+    assert "There is no tool 'reed'. Did you mean read?" in only(events, ToolFinished).message.text
+    assert only(events, TurnFinished).outcome == "done"
+
+
+async def test_a_tool_left_out_to_fit_the_window_does_not_run(stage: Stage) -> None:
+    write = '<tool_call>{"name": "todo", "arguments": {"items": []}}</tool_call>'
+    script = ScriptedProvider([Reply(write), Reply("Oh.")])
+    runtime = stage.runtime(writing(script), window=1_600)
+    assert "todo" not in [tool.name for tool in runtime.conversation.tools]
+    events = await collect(runtime.submit("Plan."))
+    assert only(events, ToolFinished).message.is_error
