@@ -237,22 +237,24 @@ class Turn:
     async def _reply_with_retries(self) -> Reply:
         """The reply, asked for again where that may help.
 
-        What is refused as too large is sent again after a compaction, and where that is not
-        enough with less room for the reply: servers that count both refuse what would just fit.
+        What is refused as too large is sent once more: after a compaction, or where there is
+        nothing to compact with less room for the reply, as servers that count both refuse what
+        would just fit.
         """
         attempt = 1
-        was_room_made = is_short = False
+        was_overflow = is_short = False
         while True:
             try:
                 return await self._reply(is_short=is_short)
             except ProviderError as error:
-                if error.kind == "context_overflow" and self._learns_window(error):
-                    await self._make_room_if_due()
-                    continue
-                if error.kind == "context_overflow" and not is_short:
-                    is_short = was_room_made or not await self._make_room_for_overflow()
-                    was_room_made = True
-                    if not is_short or self._conversation.request().max_output_tokens:
+                if error.kind == "context_overflow" and not was_overflow:
+                    was_overflow = True
+                    has_learned = self._learns_window(error)
+                    is_mended = await self._make_room_for_overflow()
+                    is_short = not is_mended and bool(
+                        self._conversation.request().max_output_tokens
+                    )
+                    if is_mended or is_short or has_learned:
                         continue
                 delay_s = retry_delay_s(error, attempt, random.random())
                 if delay_s is None:
@@ -280,14 +282,14 @@ class Turn:
         if is_short and request.max_output_tokens:
             cap = max(request.max_output_tokens // _SHORT_PARTS, 1)
             request = replace(request, max_output_tokens=cap)
-        watch = LoopWatch()
+        is_weak, watch = conversation.model_info.writes_calls, LoopWatch()
         self._emit(ReplyStarted(model.name))
         try:
             async with aclosing(self._provider.stream(request)) as chunks:
                 async for chunk in chunks:
                     builder.add(chunk)
                     self._emit_delta(chunk, builder)
-                    if isinstance(chunk, TextChunk) and watch.is_looping(chunk.text):
+                    if is_weak and isinstance(chunk, TextChunk) and watch.is_looping(chunk.text):
                         self._keep_partial(builder, "error", _BABBLES)
                         raise _TurnEnded(TurnFinished("error", _BABBLES, can_continue=True))
             if not builder.is_finished:

@@ -242,7 +242,7 @@ def _linked_sha256(headers: Mapping[str, str]) -> str:
 
 
 def _length(headers: Mapping[str, str]) -> int | None:
-    text = headers.get("Content-Length", "")
+    text = str(headers.get("Content-Length", ""))  # a number in pip's answer for a local file
     return int(text) if text.isascii() and text.isdecimal() else None
 
 

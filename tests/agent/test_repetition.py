@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from agent_tui.agent.repetition import (
@@ -100,6 +102,8 @@ def test_a_passage_without_end_is_a_loop_however_it_is_cut(passage):
 
 async def test_a_reply_in_a_loop_is_stopped_and_kept(stage):
     runtime = stage.runtime([Reply(text="Well. " + "I can help you with that. " * 500)])
+    conversation = runtime.conversation
+    conversation.model_info = replace(conversation.model_info, writes_calls=True)
     end = only(await collect(runtime.submit("hi")), TurnFinished)
     assert (end.outcome, end.can_continue) == ("error", True)
     assert "repeats the same words" in end.error

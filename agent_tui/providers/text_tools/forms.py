@@ -63,7 +63,7 @@ _CLOSERS = re.compile(
         | <[|｜]/?tool[▁_]calls?(?:[▁_]section)?(?:[▁_]end)[|｜]> | <\|/tool_calls?\|>
         | \[/TOOL_CALLS\] | <\|END_ACTION\|> | {END_OF_TURN}
       )
-    )*+
+    )*
     """,
     re.X | re.I,
 )

@@ -19,10 +19,11 @@ _SPACE = re.compile(r"\s*+")
 _COMMA_SPACE = re.compile(r"[\s,;]*+")
 _NUMBER = re.compile(r"[+-]?\d++(?:\.\d*+)?(?:[eE][+-]?\d++)?")
 _WORD = re.compile(r"[A-Za-z_]\w*+")
+# Not possessive around alternatives: Python before 3.11.5 gets that wrong.
 _STRING_ENDS: Final = {
-    quote: re.compile(rf"(?s:(?:[^\\{quote[0]}]++|\\.|{quote[0]}(?!{quote[1:]}))*+){quote}")
+    quote: re.compile(rf"(?s:(?:[^\\{quote[0]}]++|\\.|{quote[0]}(?!{quote[1:]}))*){quote}")
     if len(quote) == 3
-    else re.compile(rf"(?s:(?:[^\\{quote}]++|\\.)*+){quote}")
+    else re.compile(rf"(?s:(?:[^\\{quote}]++|\\.)*){quote}")
     for quote in ('"""', "'''", '"', "'")
 }
 _ESCAPE = re.compile(
