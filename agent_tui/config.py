@@ -32,9 +32,11 @@ class CompactionSettings(_Section):
     auto: bool = True
     warn_at: float = Field(default=0.70, gt=0, lt=1)
     trigger_at: float = Field(default=0.80, gt=0, lt=1)
+    target: float = Field(default=0.40, gt=0, lt=1)
     protected_messages: int = Field(default=12, ge=1)
     keep_recent_tokens: int = Field(default=0, ge=0)
     max_summary_tokens: int = Field(default=4_000, ge=200)
+    max_output_tokens: int = Field(default=2_000, ge=600)
     template: Literal["structured", "seven-section"] = "structured"
     summary_role: Literal["user", "system"] = "user"
 

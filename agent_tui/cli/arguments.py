@@ -21,6 +21,7 @@ subcommands:
   models list|pull|add|remove|path   models at hand, and those on this machine
   sessions list|show|export          earlier conversations
   context FILE                       what the model would see of a session file
+  compact FILE                       a session file made smaller, as a session of its own
   doctor                             what works here, and what to do about the rest
   (agent-tui SUBCOMMAND --help tells more)
 

@@ -74,9 +74,16 @@ def _run_doctor(argv: Sequence[str]) -> int:
     return run_command(argv)
 
 
+def _run_compact(argv: Sequence[str]) -> int:
+    from agent_tui.cli.compact_command import run_command
+
+    return run_command(argv)
+
+
 _SUBCOMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "sessions": _run_sessions,
     "context": _run_context,
+    "compact": _run_compact,
     "models": _run_models,
     "doctor": _run_doctor,
 }

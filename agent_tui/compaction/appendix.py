@@ -1,18 +1,20 @@
 """What code adds to every summary and takes off again before the next one: facts, not prose."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from agent_tui.compaction.ledger_files import FileOperations, capped_lists
+from agent_tui.compaction.names import index_lines
 from agent_tui.compaction.pinned import bounded_pins
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.transcript_text import escape_tags
-from agent_tui.sessions.entries import Ledger
+from agent_tui.sessions.entries import Ledger, NamedIn
 
 MAX_FILE_CHARS = 6_000
 MAX_PIN_CHARS = 8_000
 MAX_ERROR_CHARS = 3_000
 MAX_REQUEST_CHARS = 6_000
+MAX_INDEX_CHARS = 36_000
 _LEAST_CHARS = 600
 
 _TAGS = (
@@ -21,8 +23,11 @@ _TAGS = (
     "open-errors",
     "read-files",
     "modified-files",
+    "names-by-file",
 )
 _BLOCK = re.compile(rf"\n*<({'|'.join(_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
+
+_INDEX = re.compile(r"\n*<names-by-file>\n.*?\n?</names-by-file>", re.DOTALL)
 
 
 def appendix(ledger: Ledger, *, request: str, window: int) -> str:
@@ -55,6 +60,20 @@ def appendix(ledger: Ledger, *, request: str, window: int) -> str:
     return "\n\n".join(_block(tag, lines) for tag, lines in blocks if lines)
 
 
+def index_block(
+    groups: Sequence[NamedIn], *, room_chars: int, known: Set[str] = frozenset()
+) -> str:
+    """The last block of a summary: which names occurred in which file; may be empty.
+
+    Args:
+        groups: The ledger's names.
+        room_chars: Bound, of the lines in the block. Five to six characters are a token.
+        known: Identifiers that the context holds anyway; they need no place here.
+    """
+    lines = index_lines(groups, max_chars=min(room_chars, MAX_INDEX_CHARS), known=known)
+    return _block("names-by-file", lines) if lines else ""
+
+
 class _Room:
     """Characters that are left for blocks."""
 
@@ -72,6 +91,11 @@ class _Room:
 def strip_appendix(summary: str) -> str:
     """The prose of a summary alone: what the next summary continues."""
     return _BLOCK.sub("", summary).strip()
+
+
+def without_index(summary: str) -> str:
+    """`summary` for a person: the index of names serves the model alone."""
+    return _INDEX.sub("", summary)
 
 
 def _block(tag: str, lines: Sequence[str]) -> str:

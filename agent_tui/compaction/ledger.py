@@ -1,9 +1,15 @@
 """Facts taken from a session by code, so that no summary has to be trusted with them."""
 
-import re
 from collections.abc import Iterable, Sequence
 
 from agent_tui.compaction.ledger_files import FileTracker, touched_files
+from agent_tui.compaction.names import NameTracker
+from agent_tui.compaction.outcomes import (
+    decision_in,
+    error_text,
+    looks_like_error,
+    subject_of_call,
+)
 from agent_tui.compaction.pinned import bounded_pins, pinned_sentences
 from agent_tui.compaction.plan import newest_compaction
 from agent_tui.compaction.shorten import one_line, shorten_middle
@@ -27,34 +33,6 @@ MAX_DECISIONS = 20
 
 ERROR_MARK = " => "
 """Between the command and the error it gave, in one line of the ledger."""
-
-_SHELLS = frozenset({"bash", "shell", "run", "execute", "terminal", "run_command"})
-_ERROR_LINE = re.compile(
-    r"\b(error|exception|failed|failure|fatal|panic|denied|not found|no such|cannot|could not)\b"
-    r"|\w(?:Error|Exception)\b",
-    re.IGNORECASE,
-)
-_NO_ERROR = re.compile(
-    r"^\W*(?:operation |command |request |tool )?(?:was )?(?:aborted|cancell?ed"
-    r"|interrupted|denied by|the person)",
-    re.IGNORECASE,
-)
-_SAYS_NOTHING = re.compile(
-    r"^\(?(?:no output|(?:command |process )?exited with (?:code|status) \d+)\)?$", re.IGNORECASE
-)
-_LONGEST_ERROR_LINE = 400
-"""Longer lines are generated or minified text that happens to hold the word."""
-
-_CONFIRMED = re.compile(
-    r"^\W*(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|go ahead|go with|do it|let['’]?s|sounds good"
-    r"|perfect|correct|approved|option \w+)\b",
-    re.IGNORECASE,
-)
-
-_CHOSE = re.compile(r"^\W*(?:yes|agreed|go with|let['’]?s|option \w+)\b|\bgo with\b", re.IGNORECASE)
-_QUESTION = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+\?(?=\s|$)")
-_LONGEST_CONSENT = 60
-"""A longer message that begins with "ok" is a new request rather than an answer."""
 
 
 def build_ledger(
@@ -97,6 +75,21 @@ def known_so_far(path: Sequence[Entry], carryover: Carryover | None) -> Ledger |
     )
 
 
+def unrecorded_entries(path: Sequence[Entry]) -> Sequence[Entry]:
+    """What of `path` the newest compaction's ledger may not know: all from its first kept entry.
+
+    A ledger can be older than the compaction that carries it, when that was prepared ahead of
+    time, but never older than the first entry it kept. Without one it is all of `path`.
+    """
+    newest = newest_compaction(path)
+    if newest is None or newest.details.ledger is None:
+        return path
+    ids = [entry.id for entry in path]
+    at = ids.index(newest.id)
+    first = newest.first_kept_entry_id
+    return path[ids.index(first) if first in ids[:at] else at :]
+
+
 class _Recent:
     """Distinct texts, the one seen last on top."""
 
@@ -129,6 +122,7 @@ class _Collector:
             error_command(line): line for line in reversed(previous.errors)
         }
         self._open_todos = previous.open_todos
+        self._names = NameTracker(previous.names)
         self._calls: dict[str, ToolCall] = {}
         self._last_reply = ""
 
@@ -137,6 +131,8 @@ class _Collector:
         self._files.add_modified(modified)
 
     def add(self, message: Message) -> None:
+        is_result = isinstance(message, ToolResultMessage)
+        self._names.add(message, self._calls.get(message.tool_call_id) if is_result else None)
         match message:
             case UserMessage():
                 self._add_user(message.text)
@@ -156,24 +152,24 @@ class _Collector:
         self._user_messages.put(shorten_middle(text.strip(), MAX_USER_MESSAGE_CHARS))
         for sentence in pinned_sentences(text):
             self._pinned.put(sentence)
-        self._decisions.put(_decision(text, self._last_reply))
+        self._decisions.put(decision_in(text, self._last_reply))
 
     def _add_result(self, result: ToolResultMessage, call: ToolCall | None) -> None:
         self._files.add(touched_files(result, call))
         details = result.tool_details
         if details.todos is not None and not result.is_error:
             self._open_todos = tuple(_todo_line(t) for t in details.todos if _is_open(t))
-        subject = _subject(result.tool_name, call)
+        subject = subject_of_call(result.tool_name, call)
         if subject.startswith("$ "):
             self._commands.put(subject.removeprefix("$ "))
         failed = result.is_error or (
-            details.exit_code not in (None, 0) and bool(_ERROR_LINE.search(result.text))
+            details.exit_code not in (None, 0) and looks_like_error(result.text)
         )
         self._add_outcome(subject, result.text, failed)
 
     def _add_outcome(self, subject: str, output: str, failed: bool) -> None:
         """An error stays open until the same command succeeds."""
-        message = _error_text(output) if failed else ""
+        message = error_text(output) if failed else ""
         if failed and not message:
             return
         self._errors.pop(subject, None)
@@ -192,6 +188,7 @@ class _Collector:
             commands=self._commands.newest_first()[:MAX_COMMANDS],
             open_todos=self._open_todos[:MAX_TODOS],
             decisions=self._decisions.newest_first()[:MAX_DECISIONS],
+            names=self._names.names,
         )
 
 
@@ -208,38 +205,6 @@ def _within(texts: Sequence[str], max_chars: int) -> tuple[str, ...]:
             break
         taken.append(text)
     return tuple(taken)
-
-
-def _subject(tool_name: str, call: ToolCall | None) -> str:
-    """What was tried, in one line: ``$ pytest -q`` or ``edit src/a.py``."""
-    arguments = call.arguments if call is not None else {}
-    command = arguments.get("command")
-    if tool_name.lower() in _SHELLS and isinstance(command, str):
-        return "$ " + one_line(command, 200)
-    target = next((v for v in arguments.values() if isinstance(v, str) and v), "")
-    return f"{tool_name} {one_line(target, 120)}".strip()
-
-
-def _error_text(output: str) -> str:
-    """The lines that say what went wrong: the last three that look like an error, or the end."""
-    lines = [line.strip() for line in output[-20_000:].split("\n")]
-    lines = [line for line in lines if line and not _SAYS_NOTHING.match(line)]
-    if not lines or _NO_ERROR.match(lines[0]) or _NO_ERROR.match(lines[-1]):
-        return ""
-    short = [line for line in lines if len(line) <= _LONGEST_ERROR_LINE] or lines
-    telling = [line for line in short if _ERROR_LINE.search(line)] or short[-1:]
-    return one_line(" | ".join(dict.fromkeys(telling[-3:])), 300)
-
-
-def _decision(text: str, last_reply: str) -> str:
-    """What the person agreed to: their words, and the question they answer when it is short."""
-    said = one_line(text, 200)
-    if not _CONFIRMED.match(said) or said.endswith("?"):
-        return ""
-    if len(said) > _LONGEST_CONSENT:
-        return said if _CHOSE.search(said) else ""
-    questions = _QUESTION.findall(last_reply[-4_000:])
-    return f"{said} (asked: {one_line(questions[-1], 200)})" if questions else ""
 
 
 def _is_open(todo: Todo) -> bool:

@@ -1,21 +1,45 @@
 """Which files the successful calls of a conversation read and changed."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_tui.compaction.shell_files import patched_files, shell_files
 from agent_tui.messages import FileTouches, ToolCall, ToolResultMessage
 
 MAX_FILES = 5_000
 """A bound on what is carried; what the model is shown is capped in characters."""
 
-_READERS = frozenset({"read", "read_file", "view", "open_file", "cat"})
-_WRITERS = frozenset({"write", "write_file", "create", "create_file"})
-_EDITORS = frozenset(
-    {"edit", "edit_file", "multiedit", "multi_edit", "str_replace", "str_replace_editor"}
+SHELLS = frozenset(
+    {"bash", "shell", "run", "execute", "terminal", "run_command", "execute_bash", "exec_command"}
 )
-_PATH_ARGUMENTS = ("path", "file_path", "filePath", "filename", "file")
+"""Names of the tools that run a command, here and in other programs."""
+
+_READERS = frozenset({"read", "read_file", "view", "open", "open_file", "cat", "read_many_files"})
+_WRITERS = frozenset({"write", "write_file", "write_to_file", "create", "create_file"})
+_EDITORS = frozenset(
+    {"edit", "edit_file", "multiedit", "multi_edit", "str_replace", "insert", "replace"}
+    | {"notebookedit", "notebook_edit", "replace_in_file", "apply_diff", "search_replace"}
+)
+_COMMAND_EDITORS = frozenset(
+    {"str_replace_editor", "str_replace_based_edit_tool", "file_editor", "edit_anthropic"}
+)
+"""One tool for all: its argument ``command`` says which."""
+
+_PATCHERS = frozenset({"apply_patch", "patch"})
+_PATH_ARGUMENTS = ("path", "file_path", "filePath", "filename", "file", "notebook_path", "paths")
+_OPEN_FILE = re.compile(r"^\[File: (\S[^\n]*?) \(\d+ lines total\)\]", re.MULTILINE)
+"""How an editor that keeps one file open says which one it changed."""
+
+_SAYS_FAILED = re.compile(
+    r"\s*(?:<tool_use_error>|error\b|traceback \(|no replacement was performed|invalid `"
+    r"|your (?:proposed )?edit (?:command )?(?:has introduced|was not|failed|could not)"
+    r"|(?:file|text|path|string) (?:to \w+ )?(?:does not exist|not found))",
+    re.IGNORECASE,
+)
+"""The first words of a refusal, from programs that do not mark failed results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +72,61 @@ def normalise_path(path: str, folders: Sequence[str]) -> str:
 
 
 def touched_files(result: ToolResultMessage, call: ToolCall | None) -> FileTouches:
-    """The files a call touched: what the tool said, else what a foreign call's name tells.
+    """The files a call touched: what the tool said, else what its name and arguments tell.
 
-    A failed call touched nothing.
+    A failed call touched nothing. A tool for commands knows no files; the command tells them.
     """
     if result.is_error:
         return FileTouches()
     if isinstance(result.details, dict) and "files" in result.details:
-        return result.tool_details.files
+        reported = result.tool_details.files
+        if result.tool_name.lower() not in SHELLS:
+            return reported
+        told = told_files(call)
+        return FileTouches(
+            read=(*told.read, *reported.read),
+            written=(*told.written, *reported.written),
+            edited=(*told.edited, *reported.edited),
+        )
+    if call is None or (call.name.lower() not in SHELLS and _SAYS_FAILED.match(result.text)):
+        return FileTouches()
+    told = told_files(call)
+    if told == FileTouches() and call.name.lower() in _EDITORS:
+        return FileTouches(edited=tuple(_OPEN_FILE.findall(result.text)[-1:]))
+    return told
+
+
+def told_files(call: ToolCall | None) -> FileTouches:
+    """The files a call is about if it succeeds, told from its name and arguments."""
     if call is None:
         return FileTouches()
-    path = next(
-        (value for key in _PATH_ARGUMENTS if isinstance(value := call.arguments.get(key), str)), ""
-    )
     name = call.name.lower()
-    if not path:
-        return FileTouches()
+    command = call.arguments.get("command")
+    if name in SHELLS:
+        return shell_files(command) if isinstance(command, str) else FileTouches()
+    if name in _PATCHERS:
+        texts = (value for value in call.arguments.values() if isinstance(value, str))
+        return FileTouches(edited=tuple(path for text in texts for path in patched_files(text)))
+    if name in _COMMAND_EDITORS:
+        name = command if isinstance(command, str) else "edit"
+    paths = _paths(call)
     return FileTouches(
-        read=(path,) if name in _READERS else (),
-        written=(path,) if name in _WRITERS else (),
-        edited=(path,) if name in _EDITORS else (),
+        read=paths if name in _READERS else (),
+        written=paths if name in _WRITERS else (),
+        edited=paths if name in _EDITORS else (),
     )
+
+
+def _paths(call: ToolCall) -> tuple[str, ...]:
+    for key in _PATH_ARGUMENTS:
+        match call.arguments.get(key):
+            case str() as path if path:
+                return (path,)
+            case list() as paths:
+                return tuple(path for path in paths if isinstance(path, str))
+            case _:
+                continue
+    return ()
 
 
 class FileTracker:

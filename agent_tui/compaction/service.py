@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from agent_tui.compaction.appendix import appendix, strip_appendix
+from agent_tui.compaction.appendix import appendix, index_block, strip_appendix
 from agent_tui.compaction.fallback import Record
-from agent_tui.compaction.ledger import build_ledger, known_so_far
+from agent_tui.compaction.ledger import build_ledger, known_so_far, unrecorded_entries
+from agent_tui.compaction.names import names_of
 from agent_tui.compaction.plan import CompactionPlan, plan_compaction
 from agent_tui.compaction.prose import Prose, finished_prose
 from agent_tui.compaction.result import CompactionResult, child_entries
@@ -28,7 +29,7 @@ from agent_tui.messages import AssistantMessage, Message, UserMessage
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
 from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.context import wrap_summary
-from agent_tui.sessions.entries import Carryover, Entry
+from agent_tui.sessions.entries import Carryover, Entry, MessageEntry
 from agent_tui.tokens import TokenCounter
 
 __all__ = [
@@ -72,6 +73,7 @@ class CompactionRequest:
         tokens_before: Tokens in use, as measured.
         overhead_tokens: System prompt and tool schemas, as the counter estimates them.
         focus: What the person asked to pay attention to.
+        target_tokens: What the result should come down to; 0 for what suits the window.
     """
 
     path: tuple[Entry, ...]
@@ -82,6 +84,12 @@ class CompactionRequest:
     tokens_before: int
     overhead_tokens: int = 0
     focus: str = ""
+    target_tokens: int = 0
+
+    @property
+    def sizing_window(self) -> int:
+        """The window to size by what stays and what is written: smaller for a low target."""
+        return min(self.window, self.target_tokens * 5 // 2 or self.window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,30 +157,39 @@ class CompactionService:
         return self._finish(request, prepared, prose)
 
     def _prepare(self, request: CompactionRequest) -> _Prepared:
+        window = request.sizing_window
         plan = plan_compaction(
             request.path,
             previous=request.previous,
             counter=self._counter,
             settings=self._settings,
-            window=request.window,
+            window=window,
         )
         ledger = build_ledger(
-            request.path,
+            unrecorded_entries(request.path),
             folders=(str(request.cwd), str(request.cwd.resolve())),
             previous=known_so_far(request.path, request.previous),
         )
-        extra = appendix(ledger, request=plan.request, window=request.window)
         replaced = plan.summarised_tokens
         if plan.previous_summary:
             replaced += self._summary_tokens(plan.previous_summary)
-        extra_tokens = self._summary_tokens(f"\n\n{extra}")
-        room = replaced - extra_tokens - 1
+        facts = appendix(ledger, request=plan.request, window=window)
+        unused = max(self._settings.keep_recent(window) - plan.kept_tokens, 0)
+        written = self._written_tokens(request.path)
+        index = index_block(
+            ledger.names,
+            room_chars=min(window + 4 * unused, written // 2, 2 * replaced),
+            known=names_of(item.message for item in plan.kept),
+        )
+        extra = "\n\n".join(block for block in (facts, index) if block)
+        facts_tokens = self._summary_tokens(f"\n\n{facts}")
+        room = replaced - self._summary_tokens(f"\n\n{extra}") - 1
         if room < _LEAST_SUMMARY_TOKENS:
             raise CompactionError(
                 "Nothing to compact: the conversation is already smaller than a summary of it."
             )
-        cap = min(self._settings.max_summary_tokens, max(request.window // 6, 200))
-        cap = max(cap - extra_tokens, cap // 2)
+        cap = min(self._settings.max_summary_tokens, max(window // 6, 200))
+        cap = max(cap - facts_tokens, cap // 2)
         previous_prose = strip_appendix(plan.previous_summary)
         messages = tuple(item.message for item in plan.summarised)
         return _Prepared(
@@ -259,6 +276,10 @@ class CompactionService:
             note=prose.note,
             focus=request.focus,
         )
+
+    def _written_tokens(self, path: Sequence[Entry]) -> int:
+        """All messages on `path` as they were written, in the context or not."""
+        return self._counter.count_messages(e.message for e in path if isinstance(e, MessageEntry))
 
     def _summary_tokens(self, summary: str) -> int:
         return self._counter.count_message(UserMessage(content=wrap_summary(summary)))

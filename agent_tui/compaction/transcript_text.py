@@ -30,6 +30,7 @@ OWN_TAGS = (
     "current-request",
     "read-files",
     "modified-files",
+    "names-by-file",
 )
 """Tags that mean something in our prompts and summaries, so no quoted text may hold them."""
 

@@ -87,17 +87,22 @@ def build_context(
     summary = compaction.summary if compaction else carryover.summary if carryover else ""
     if summary_role == "user" and (compaction or summary.strip()):
         drafts.append(_summary_message(summary, compaction))
-    edits = {entry.target_id: entry for entry in path if isinstance(entry, ContextEditEntry)}
+    edits = context_edits(path)
     for entry in kept:
         message = _to_message(entry)
         edit = edits.get(entry.id)
         if message is not None and edit is not None:
-            message = _edited(message, edit)
+            message = edited_message(message, edit)
         if message is not None:
             drafts.append(ContextMessage(entry.id, message))
     provider, model_id = newest_model(path)
     level = newest_thinking_level(path)
     return Context(settle(drafts), compaction, provider, model_id, level, summary)
+
+
+def context_edits(path: Sequence[Entry]) -> dict[str, ContextEditEntry]:
+    """The edit in force of each message that has one, by the message's entry id."""
+    return {entry.target_id: entry for entry in path if isinstance(entry, ContextEditEntry)}
 
 
 def wrap_summary(summary: str) -> str:
@@ -155,7 +160,7 @@ def _to_message(entry: Entry) -> Message | None:
             assert_never(entry)
 
 
-def _edited(message: Message, edit: ContextEditEntry) -> Message | None:
+def edited_message(message: Message, edit: ContextEditEntry) -> Message | None:
     """`message` with the content `edit` gives it; None where it is omitted.
 
     A reply keeps its calls unless the edit brings calls of its own, a result is never omitted

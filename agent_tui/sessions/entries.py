@@ -56,6 +56,13 @@ def new_entry_id(taken: "frozenset[str] | set[str] | dict[str, object]") -> str:
     return candidate
 
 
+class NamedIn(Stored):
+    """Names that occurred in one file, each with its weight; ``path`` is empty for elsewhere."""
+
+    path: str = ""
+    names: dict[str, float] = Field(default_factory=dict)
+
+
 class Ledger(Stored):
     """Facts taken from the log by code; every list newest first and bounded."""
 
@@ -67,6 +74,7 @@ class Ledger(Stored):
     commands: tuple[str, ...] = ()
     open_todos: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
+    names: tuple[NamedIn, ...] = ()
 
 
 class Carryover(Stored):

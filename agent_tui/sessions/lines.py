@@ -169,10 +169,11 @@ def _to_value(data: JsonObject, notes: list[str]) -> ReadLine:
     kept_index = data.get("firstKeptEntryIndex")
     shaped = _as_present_format(data)
     entry: Entry | None = None
-    if shaped.get("type") in _KNOWN_TYPES:
+    kind = shaped.get("type")
+    if isinstance(kind, str) and kind in _KNOWN_TYPES:
         entry = _validate_mended(_KNOWN_ENTRY.validate_python, shaped, notes)
         if entry is None:
-            notes.append(f"not a usable {shaped['type']}; kept, but not shown to the model")
+            notes.append(f"not a usable {kind}; kept, but not shown to the model")
     if entry is None:
         entry = _read_unknown(shaped, notes)
     return ReadLine(

@@ -58,11 +58,11 @@ def settle(messages: Sequence[ContextMessage]) -> tuple[ContextMessage, ...]:
     results are made up (as errors), results without a call go, so do messages with nothing in
     them. The first message is the user's. Lone surrogates are replaced.
     """
-    repaired = [_repaired(item) for item in messages]
-    slots_of = _pair(repaired)
+    sound = [repaired(item) for item in messages]
+    slots_of = _pair(sound)
     settled: list[ContextMessage] = []
     used_ids: set[str] = set()
-    for position, item in enumerate(repaired):
+    for position, item in enumerate(sound):
         match item.message:
             case ToolResultMessage():
                 continue
@@ -140,7 +140,8 @@ def _result(slot: _Slot, call_id: str, reply: AssistantMessage) -> ContextMessag
     return ContextMessage(slot.result.entry_id, message.model_copy(update=changes))
 
 
-def _repaired(item: ContextMessage) -> ContextMessage:
+def repaired(item: ContextMessage) -> ContextMessage:
+    """`item` with lone surrogates replaced; the same object when there are none."""
     message = item.message
     changes: dict[str, object] = {}
     match message:
@@ -182,8 +183,8 @@ def _repaired_part(part: PartT) -> PartT:
                 changes["thinking"] = thinking
         case ToolCall():
             arguments: JsonObject = part.arguments
-            if (repaired := repair_json(arguments)) is not arguments:
-                changes["arguments"] = repaired
+            if (mended := repair_json(arguments)) is not arguments:
+                changes["arguments"] = mended
         case _:
             pass
     return part.model_copy(update=changes) if changes else part

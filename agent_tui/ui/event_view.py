@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from agent_tui.agent.mentions import without_attachments
+from agent_tui.compaction.appendix import without_index
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -265,7 +266,7 @@ class EventView:
         if event.is_fallback:
             notes.insert(0, "made without a model")
         block = SummaryBlock(
-            event.summary, event.tokens_before, event.tokens_after, " · ".join(notes)
+            without_index(event.summary), event.tokens_before, event.tokens_after, " · ".join(notes)
         )
         self._parts.chat.append(block)
 

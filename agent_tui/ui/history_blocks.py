@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui.agent.mentions import without_attachments
+from agent_tui.compaction.appendix import without_index
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -58,7 +59,8 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
             case MessageEntry():
                 _add_message(entry.id, entry.message, blocks, calls)
             case CompactionEntry():
-                blocks.append(SummaryBlock(entry.summary, entry.tokens_before, entry.tokens_after))
+                summary = without_index(entry.summary)
+                blocks.append(SummaryBlock(summary, entry.tokens_before, entry.tokens_after))
             case BranchSummaryEntry():
                 blocks.append(SummaryBlock(entry.summary, 0, 0, "a branch that was left"))
             case CustomMessageEntry() if entry.display and entry.text:

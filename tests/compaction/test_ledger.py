@@ -2,7 +2,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent_tui.compaction.ledger import build_ledger, error_command, known_so_far
+from agent_tui.compaction.ledger import (
+    build_ledger,
+    error_command,
+    known_so_far,
+    unrecorded_entries,
+)
 from agent_tui.messages import FileTouches, Todo, ToolCall
 from agent_tui.sessions.entries import Carryover, CompactionDetails, Entry, Ledger
 from tests.support.talk import Talk
@@ -204,3 +209,24 @@ def test_building_it_again_over_what_it_was_built_from_changes_nothing():
     talk.tool("bash", {"command": "make"}, "error: no rule", is_error=True)
     once = ledger(talk.path)
     assert ledger(talk.path, once) == once
+
+
+def test_after_a_compaction_only_what_its_ledger_may_not_know_is_read_again():
+    talk = Talk()
+    talk.user("always use tabs")
+    kept = talk.user("never push")
+    recorded = ledger(talk.path)
+    details = CompactionDetails(ledger=recorded)
+    newest = talk.compaction("s", first_kept=kept.id, details=details)
+    later = talk.user("don't touch the lock file")
+    rest = unrecorded_entries(talk.path)
+    assert rest == (kept, newest, later)
+    whole, continued = ledger(talk.path), ledger(rest, known_so_far(talk.path, None))
+    assert continued.model_copy(update={"names": whole.names}) == whole
+
+
+def test_a_compaction_without_a_ledger_has_everything_read():
+    talk = Talk()
+    talk.user("never push")
+    talk.compaction("s")
+    assert unrecorded_entries(talk.path) == talk.path

@@ -1,6 +1,7 @@
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -458,7 +459,7 @@ async def test_a_real_session_compacts_without_a_model(counter: TokenCounter, sh
     )
     result = await compact(None, counter, asked)
     context = build_context(child_entries(result))
-    assert counter.count_messages(m.message for m in context.messages) < 32_000
+    assert counter.count_messages(m.message for m in context.messages) < 40_000
     assert result.tokens_after < 150_000
     messages = [e for e in part if isinstance(e, MessageEntry)]
     assert len(result.kept_entries) < len(messages)
@@ -471,3 +472,27 @@ def test_importing_the_service_loads_no_screen_no_litellm_and_no_tokenizer():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+async def test_a_low_target_makes_a_smaller_result_of_the_same_window(counter: TokenCounter):
+    talk = work(Talk(), turns=60)
+    asked = request(talk.path, window=200_000)
+    sizes: list[int] = []
+    for target_tokens in (0, 2_000):
+        result = await compact(None, counter, replace(asked, target_tokens=target_tokens))
+        context = build_context(child_entries(result))
+        sizes.append(counter.count_messages(item.message for item in context.messages))
+    assert sizes[1] < 2_500 < sizes[0]
+
+
+async def test_names_that_left_the_context_are_in_the_index(counter: TokenCounter):
+    talk = Talk()
+    call = ToolCall(id="x", name="read", arguments={"path": "src/odd.py"})
+    talk.user("look at it")
+    talk.reply("", call)
+    talk.result(call, "class OddParser:\n    def parse_oddly(self): ...\n" + "x = 1\n" * 50)
+    result = await compact(None, counter, request(work(talk, turns=30).path))
+    assert "<names-by-file>" in result.summary
+    assert "OddParser" in result.summary
+    assert "parse_oddly" in result.summary
+    assert "OddParser" not in strip_appendix(result.summary)

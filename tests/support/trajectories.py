@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-
 _SUFFIXES = (".jsonl", ".json", ".traj")
 
 

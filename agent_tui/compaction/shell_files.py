@@ -1,0 +1,136 @@
+"""Which files a plain shell command reads and writes, told from its text."""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
+
+from agent_tui.messages import FileTouches
+
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1(?P<rest>[^\n]*)\n.*?^\s*\2\s*$", re.DOTALL | re.M)
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.M)
+_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+_PUNCTUATION = ";&|()<>\n"
+_ENDS = re.compile(r"[;&|()\n]+")
+_INTO = frozenset({">", ">>", ">|", "&>", "&>>"})
+_NO_FILE = re.compile(r"^(?:/dev/|&?\d*$|-)|[*?{}$`\[\]|;\n=,'\"()!<>]|^(?:s|y)([/#]).*\1")
+_READERS = frozenset({"cat", "head", "tail", "less", "more", "nl", "bat", "sed", "awk"})
+_SCRIPTED = frozenset({"sed", "awk"})
+_WRITERS = frozenset({"tee", "touch", "truncate"})
+_MOVERS = frozenset({"mv", "cp"})
+_TAKES_COUNT = frozenset({"-n", "-c", "--lines", "--bytes"})
+_TAKES_SCRIPT = frozenset({"-e", "--expression", "-f"})
+_PREFIXES = frozenset({"sudo", "time", "env", "command", "nohup", "then", "do", "else"})
+_MAX_COMMAND_CHARS = 200_000
+
+
+def shell_files(command: str) -> FileTouches:
+    """The files `command` reads, writes whole or edits, as far as that is plain to see.
+
+    Redirections, here-documents, ``tee``, ``touch``, ``cat`` and its like, ``sed -i``, ``mv``,
+    ``cp``, ``git mv`` and patch envelopes are understood, and ``cd`` to a plain folder. What
+    variables, globs and other programs name is left out.
+    """
+    command = command[:_MAX_COMMAND_CHARS]
+    read: dict[str, None] = {}
+    written: dict[str, None] = {}
+    edited = dict.fromkeys(patched_files(command))
+    folder = ""
+    for words in _simple_commands(command):
+        words, targets = _without_redirections(words)
+        _put(written, targets, folder)
+        name, arguments = _program(words)
+        if name == "cd" and len(arguments) == 1:
+            folder = _joined(folder, arguments[0]) if _is_file(arguments[0]) else folder
+        elif name == "sed" and any(re.match(r"-[a-zA-Z]*i|--in-place", a) for a in arguments):
+            _put(edited, _operands(arguments, skip_script=True), folder)
+        elif name in _READERS:
+            _put(read, _operands(arguments, skip_script=name in _SCRIPTED), folder)
+        elif name in _WRITERS:
+            _put(written, _operands(arguments), folder)
+        elif name in _MOVERS:
+            operands = _operands(arguments)
+            _put(written, operands[-1:] if len(operands) == 2 else (), folder)
+    return FileTouches(read=tuple(read), written=tuple(written), edited=tuple(edited))
+
+
+def patched_files(text: str) -> tuple[str, ...]:
+    """Files that a patch in the ``*** Update File: path`` form changes."""
+    found = (added or moved for added, moved in _PATCHED.findall(text))
+    return tuple(dict.fromkeys(path.strip() for path in found))
+
+
+def _simple_commands(command: str) -> Iterator[list[str]]:
+    """Words of each simple command; quoted words keep no trace of their quotes."""
+    flat = _HEREDOC.sub(lambda found: found["rest"] + "\n", command)
+    lexer = shlex.shlex(
+        _COMMENT.sub("", flat.replace("\\\n", " ")), posix=True, punctuation_chars=_PUNCTUATION
+    )
+    lexer.whitespace = " \t\r"
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    words: list[str] = []
+    try:
+        for word in lexer:
+            if _ENDS.fullmatch(word):
+                yield words
+                words = []
+            else:
+                words.append(word)
+    except ValueError:  # a quote that nothing closes: the command is cut or no plain one
+        pass
+    yield words
+
+
+def _without_redirections(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words that are left, and the files that output goes to."""
+    left: list[str] = []
+    targets: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in _INTO:
+            targets.append(next(rest, ""))
+            if left and left[-1].isdigit():
+                left.pop()
+        elif word == "<":
+            next(rest, "")
+        else:
+            left.append(word)
+    return left, targets
+
+
+def _program(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The program's name and its arguments; ``git mv`` counts as ``mv``."""
+    at = 0
+    while at < len(words) and (words[at] in _PREFIXES or re.match(r"\w+=", words[at])):
+        at += 1
+    if words[at : at + 1] == ["git"] and words[at + 1 : at + 2] == ["mv"]:
+        at += 1
+    name = PurePosixPath(words[at]).name if at < len(words) else ""
+    return name, words[at + 1 :]
+
+
+def _operands(arguments: Sequence[str], *, skip_script: bool = False) -> list[str]:
+    """What is no option, no value of one and no script of ``sed`` or ``awk``."""
+    takes_value = _TAKES_SCRIPT if skip_script else _TAKES_COUNT
+    operands: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in takes_value:
+            next(rest, "")
+        elif not argument.startswith("-"):
+            operands.append(argument)
+    has_script = not _TAKES_SCRIPT.isdisjoint(arguments)
+    return operands[1:] if skip_script and not has_script else operands
+
+
+def _put(known: dict[str, None], paths: Iterable[str], folder: str) -> None:
+    known.update((_joined(folder, path), None) for path in paths if _is_file(path))
+
+
+def _joined(folder: str, path: str) -> str:
+    return str(PurePosixPath(folder) / path) if folder and not path.startswith("~") else path
+
+
+def _is_file(path: str) -> bool:
+    return bool(path) and not _NO_FILE.search(path)

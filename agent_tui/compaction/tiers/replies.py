@@ -1,0 +1,142 @@
+"""Shortening old replies: the arguments of their calls, in their form, and the text beside."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from agent_tui.compaction.tiers.cut import cut_middle
+from agent_tui.messages import (
+    AssistantMessage,
+    JsonObject,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
+from agent_tui.tokens import TokenCounter
+
+REMARK_TOKENS = 24
+"""What the line costs that says how much was left out."""
+
+_LONGEST_LIST = 40
+_LIST_END = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TextLimits:
+    """Texts over `max_tokens` keep `end_tokens` at each end."""
+
+    max_tokens: int
+    end_tokens: int
+
+    def saving(self, tokens: float) -> float:
+        """Tokens that go from a text of that size, about."""
+        if tokens <= self.max_tokens:
+            return 0
+        return max(tokens - 2 * self.end_tokens - REMARK_TOKENS, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyLimits:
+    """How much of a reply that made calls stays: of each text in their arguments, and of a note.
+
+    What the arguments wrote is in the file, from which it can be read again. A note is what the
+    model says to itself on the way to a call; a reply without calls is an answer, and stays.
+    """
+
+    argument: TextLimits
+    note: TextLimits
+
+
+def without_thinking(message: AssistantMessage) -> tuple[TextContent | ToolCall, ...]:
+    """The text and the calls of a reply, in their order."""
+    return tuple(part for part in message.content if not isinstance(part, ThinkingContent))
+
+
+def expected_tokens(message: AssistantMessage, tokens: int, limits: ReplyLimits) -> int:
+    """What `shorter_reply` would leave of a reply that has `tokens` without its thinking.
+
+    A guess from the lengths of the texts alone.
+    """
+    notes = [len(part.text) for part in message.content if isinstance(part, TextContent)]
+    calls = [part for part in message.content if isinstance(part, ToolCall)]
+    written = [chars for call in calls for chars in _lengths(call.arguments)]
+    listed = written
+    if len(written) > _LONGEST_LIST:
+        listed = [chars for call in calls for chars in _lengths(_ends_of_lists(call.arguments))]
+    tokens_a_char = tokens / max(sum(notes) + sum(written), 1)
+    saving = (sum(written) - sum(listed)) * tokens_a_char
+    saving += sum(limits.note.saving(chars * tokens_a_char) for chars in notes)
+    saving += sum(limits.argument.saving(chars * tokens_a_char) for chars in listed)
+    return tokens - int(saving)
+
+
+def shorter_reply(
+    message: AssistantMessage, limits: ReplyLimits, entry_id: str, counter: TokenCounter
+) -> tuple[TextContent | ToolCall, ...]:
+    """A reply that made calls, without its thinking and with its long texts cut.
+
+    The arguments stay what the tools' schemas ask for: texts stay texts, objects keep their
+    keys; of a very long list the first and the last items stay.
+    """
+
+    def cut_text(text: str, to: TextLimits) -> str:
+        if len(text) <= to.max_tokens or (tokens := counter.count_text(text)) <= to.max_tokens:
+            return text
+        ends = to.end_tokens
+        return cut_middle(text, tokens=tokens, end_tokens=ends, entry_id=entry_id, counter=counter)
+
+    def cut_value(value: JsonValue) -> JsonValue:
+        match value:
+            case str():
+                return cut_text(value, limits.argument)
+            case list():
+                return [cut_value(item) for item in value]
+            case dict():
+                return {key: cut_value(item) for key, item in value.items()}
+            case _:
+                return value
+
+    def cut_part(part: TextContent | ToolCall) -> TextContent | ToolCall:
+        if isinstance(part, TextContent):
+            text = cut_text(part.text, limits.note)
+            return part if text is part.text else part.model_copy(update={"text": text})
+        listed = _ends_of_lists(part.arguments)
+        arguments: JsonObject = {key: cut_value(value) for key, value in listed.items()}
+        if arguments == part.arguments:
+            return part
+        return part.model_copy(update={"arguments": arguments})
+
+    return tuple(cut_part(part) for part in without_thinking(message))
+
+
+def _ends_of_lists(arguments: JsonObject) -> JsonObject:
+    """`arguments` with the first and the last items of every very long list in them."""
+
+    def ends(value: JsonValue) -> JsonValue:
+        match value:
+            case list() if len(value) > _LONGEST_LIST:
+                return [ends(item) for item in (*value[:_LIST_END], *value[-_LIST_END:])]
+            case list():
+                return [ends(item) for item in value]
+            case dict():
+                return {key: ends(item) for key, item in value.items()}
+            case _:
+                return value
+
+    return {key: ends(value) for key, value in arguments.items()}
+
+
+def _lengths(value: JsonValue) -> Iterator[int]:
+    """Characters of every text and number in `value`."""
+    match value:
+        case str():
+            yield len(value)
+        case list():
+            for item in value:
+                yield from _lengths(item)
+        case dict():
+            for item in value.values():
+                yield from _lengths(item)
+        case _:
+            yield len(str(value))

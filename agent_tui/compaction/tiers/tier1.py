@@ -1,0 +1,123 @@
+"""Tier 1, shorten: long outputs, arguments of calls and pasted texts keep their two ends."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from agent_tui.compaction.pinned import pinned_sentences
+from agent_tui.compaction.tiers.cut import cut_middle
+from agent_tui.compaction.tiers.model import Content, Proposal, Tier, Unit
+from agent_tui.compaction.tiers.replies import (
+    REMARK_TOKENS,
+    ReplyLimits,
+    TextLimits,
+    expected_tokens,
+    shorter_reply,
+)
+from agent_tui.messages import (
+    AssistantMessage,
+    ImageContent,
+    TextContent,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.tokens import IMAGE_TOKENS, TokenCounter
+
+_OUTPUT_END_TOKENS = 250
+_REPLY = ReplyLimits(
+    argument=TextLimits(max_tokens=150, end_tokens=40),
+    note=TextLimits(max_tokens=500, end_tokens=150),
+)
+
+_PASTE_FACTOR = 4
+_PASTE_END_TOKENS = 1_000
+
+
+def propose_shorter(
+    units: Sequence[Unit], *, max_output_tokens: int, counter: TokenCounter
+) -> Iterator[Proposal]:
+    """Every edit of tier 1, protected messages left out.
+
+    Outputs over `max_output_tokens` keep 250 tokens at each end, every long text in the arguments
+    of a call 40, a long note beside a call 150. What the person wrote is theirs, but a message
+    over four times the limit is mostly a pasted log that no window has room for twice: it keeps
+    1,000 tokens at each end, where people put their own words, and every sentence that states a
+    rule.
+    """
+    for unit in units:
+        if unit.is_protected:
+            continue
+        if unit.output is not None:
+            yield from propose_shorter_output(unit, max_output_tokens, counter)
+        elif isinstance(unit.message, AssistantMessage):
+            yield from propose_shorter_reply(unit, unit.message, 1, _REPLY, counter)
+        elif isinstance(unit.message, UserMessage):
+            images = images_of(unit)
+            text_tokens = unit.written_tokens - IMAGE_TOKENS * len(images)
+            if text_tokens > _PASTE_FACTOR * max_output_tokens:
+                expected = unit.written_tokens - text_tokens + 2 * _PASTE_END_TOKENS + REMARK_TOKENS
+                make = partial(_shorter_paste, unit, unit.message.text, images, counter)
+                yield Proposal(unit, 1, expected, make)
+
+
+def propose_shorter_output(
+    unit: Unit, max_output_tokens: int, counter: TokenCounter
+) -> Iterator[Proposal]:
+    """The edit that shortens one output, if it is long. Its images stay."""
+    if unit.output is None:
+        return
+    images = images_of(unit)
+    image_tokens = IMAGE_TOKENS * len(images)
+    if unit.written_tokens - image_tokens > max_output_tokens:
+        expected = image_tokens + 2 * _OUTPUT_END_TOKENS + REMARK_TOKENS
+        make = partial(_shorter_text, unit, unit.output.text, images, counter)
+        yield Proposal(unit, 1, expected, make)
+
+
+def propose_shorter_reply(
+    unit: Unit, message: AssistantMessage, tier: Tier, limits: ReplyLimits, counter: TokenCounter
+) -> Iterator[Proposal]:
+    """The edit that shortens a reply with calls and strips its thinking."""
+    tokens = unit.written_tokens - unit.thinking_tokens
+    if tokens > limits.argument.max_tokens and message.tool_calls:
+        expected = expected_tokens(message, tokens, limits)
+        make = partial(shorter_reply, message, limits, unit.entry_id, counter)
+        yield Proposal(unit, tier, expected, make)
+
+
+def images_of(unit: Unit) -> tuple[ImageContent, ...]:
+    """The images of a message."""
+    match unit.message:
+        case UserMessage() as message:
+            return message.images
+        case ToolResultMessage(content=parts):
+            return tuple(part for part in parts if isinstance(part, ImageContent))
+        case _:
+            return ()
+
+
+def _shorter_text(
+    unit: Unit, text: str, images: tuple[ImageContent, ...], counter: TokenCounter
+) -> Content:
+    cut = cut_middle(
+        text,
+        tokens=counter.count_text(text),
+        end_tokens=_OUTPUT_END_TOKENS,
+        entry_id=unit.entry_id,
+        counter=counter,
+    )
+    return (TextContent(text=cut), *images) if images else cut
+
+
+def _shorter_paste(
+    unit: Unit, text: str, images: tuple[ImageContent, ...], counter: TokenCounter
+) -> Content:
+    cut = cut_middle(
+        text,
+        tokens=counter.count_text(text),
+        end_tokens=_PASTE_END_TOKENS,
+        entry_id=unit.entry_id,
+        counter=counter,
+    )
+    if lost := [sentence for sentence in pinned_sentences(text) if sentence not in cut]:
+        cut = "\n\n".join([cut, "Also said in the part left out:", *lost])
+    return (TextContent(text=cut), *images) if images else cut

@@ -1,0 +1,117 @@
+"""Reading a session into the messages that the tiers may change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from agent_tui.compaction.tiers.model import UNEDITED, Unit
+from agent_tui.compaction.tiers.outputs import read_outputs
+from agent_tui.compaction.tiers.protection import protected_positions
+from agent_tui.config import CompactionSettings
+from agent_tui.messages import AssistantMessage, Message, ThinkingContent, UserMessage
+from agent_tui.sessions.context import build_context, context_edits, edited_message
+from agent_tui.sessions.entries import (
+    Carryover,
+    ContextEditEntry,
+    CustomMessageEntry,
+    Entry,
+    MessageEntry,
+)
+from agent_tui.sessions.settle import ContextMessage, repaired
+from agent_tui.tokens import TokenCounter
+
+_Written: TypeAlias = MessageEntry | CustomMessageEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The messages of a context that can be changed, oldest first, and the size of all of it."""
+
+    items: tuple[Unit, ...]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    now: int
+    written: int
+    settled: int
+
+
+def read_units(
+    path: Sequence[Entry],
+    *,
+    carryover: Carryover | None,
+    counter: TokenCounter,
+    settings: CompactionSettings,
+    window: int,
+) -> Units:
+    """The context of `path` as units; summaries and made-up messages are only counted."""
+    context = build_context(path, summary_role=settings.summary_role, carryover=carryover)
+    edits = context_edits(path)
+    written = {e.id: e for e in path if isinstance(e, MessageEntry | CustomMessageEntry)}
+    found: list[tuple[_Written, Message, _Sizes]] = []
+    total = 0
+    for item in context.messages:
+        tokens = counter.count_message(item.message)
+        total += tokens
+        entry = written.get(item.entry_id)
+        message = _as_written(entry)
+        if entry is not None and message is not None and type(message) is type(item.message):
+            sizes = _Sizes(tokens, tokens, 0)
+            if message is not item.message:
+                message = repaired(ContextMessage(entry.id, message)).message
+                sizes = _sizes_of_changed(message, tokens, edits.get(entry.id), counter)
+            found.append((entry, message, sizes))
+    messages = [message for _, message, _ in found]
+    outputs = read_outputs(messages)
+    is_said = [
+        isinstance(entry, MessageEntry) and isinstance(message, UserMessage) and output is None
+        for (entry, message, _), output in zip(found, outputs, strict=True)
+    ]
+    protected = protected_positions(
+        messages, [sizes.written for _, _, sizes in found], is_said, settings, window
+    )
+    units = tuple(
+        Unit(
+            entry_id=entry.id,
+            position=position,
+            message=message,
+            written_tokens=sizes.written,
+            thinking_tokens=_thinking_tokens(message, counter),
+            tokens=sizes.now,
+            settled_tokens=sizes.settled,
+            edited_tier=edits[entry.id].tier if entry.id in edits else UNEDITED,
+            is_protected=position in protected,
+            is_display_only=isinstance(entry, CustomMessageEntry) and entry.display,
+            output=outputs[position],
+        )
+        for position, (entry, message, sizes) in enumerate(found)
+    )
+    return Units(units, total)
+
+
+def _sizes_of_changed(
+    message: Message, tokens: int, edit: ContextEditEntry | None, counter: TokenCounter
+) -> _Sizes:
+    """Of a message that the context holds in another form: edited, settled or both."""
+    present = edited_message(message, edit) if edit is not None else message
+    settled = tokens - (counter.count_message(present) if present is not None else 0)
+    return _Sizes(tokens, counter.count_message(message) + settled, settled)
+
+
+def _as_written(entry: _Written | None) -> Message | None:
+    match entry:
+        case MessageEntry():
+            return entry.message
+        case CustomMessageEntry():
+            return UserMessage(content=entry.content, timestamp=0)
+        case None:
+            return None
+
+
+def _thinking_tokens(message: Message, counter: TokenCounter) -> int:
+    if not isinstance(message, AssistantMessage):
+        return 0
+    thoughts = [part.thinking for part in message.content if isinstance(part, ThinkingContent)]
+    return sum(map(counter.count_text, thoughts))

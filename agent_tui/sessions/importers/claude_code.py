@@ -1,0 +1,225 @@
+"""Sessions of Claude Code (``~/.claude/projects/*/*.jsonl``)."""
+
+import re
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from agent_tui.errors import SessionError
+from agent_tui.messages import (
+    AssistantContent,
+    ImageContent,
+    JsonObject,
+    StopReason,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    Usage,
+    UserContent,
+)
+from agent_tui.sessions.entries import CompactionEntry
+from agent_tui.sessions.importers.claude_lines import ClaudeLine, ClaudeTree
+from agent_tui.sessions.importers.claude_results import claude_details
+from agent_tui.sessions.importers.conversation import Conversation, ForeignSession
+from agent_tui.sessions.importers.fields import (
+    as_count,
+    as_list,
+    as_object,
+    as_timestamp,
+    text_at,
+)
+from agent_tui.sessions.importers.input import json_lines
+
+_PROVIDER = "anthropic"
+_STOP_REASONS: dict[str, StopReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "toolUse",
+    "max_tokens": "length",
+}
+_SYNTHETIC = "<synthetic>"
+"""The model named in replies that the program itself made up."""
+
+_SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+"""Base64; a signature that was blanked out would be refused by the provider."""
+
+_OF_THE_PROGRAM = re.compile(
+    r"<(?:local-command-(?:stdout|stderr|caveat)|task-notification|bash-(?:stdout|stderr)"
+    r"|system-reminder|user-memory-input)>|\[Request interrupted by user"
+)
+_SUMMARY_OPENING = re.compile(r"This session is being continued from a previous .*\n+")
+
+
+def read_claude_code(path: Path) -> ForeignSession:
+    """The main conversation of `path`; subagents and abandoned branches are left out.
+
+    Raises:
+        SessionError: The file cannot be read, or holds no message.
+    """
+    reader = _Reader(path)
+    return reader.read()
+
+
+class _Reader:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._conversation = Conversation()
+        self._calls: dict[str, ToolCall] = {}
+        self._entry_of: dict[str, str] = {}
+        self._boundary: ClaudeLine | None = None
+
+    def read(self) -> ForeignSession:
+        conversation = self._conversation
+        tree = ClaudeTree(json_lines(self._path, conversation.warnings), conversation.warnings)
+        session_id = ""
+        for line in tree.main_path():
+            session_id = session_id or text_at(line.data, "sessionId")
+            self._take(line)
+            self._entry_of[line.uuid] = conversation.last_id
+        if not conversation.last_id:
+            raise SessionError(f"{self._path}: holds no message of a Claude Code session.")
+        self._give_up_boundary()
+        if tree.title:
+            conversation.name(tree.title)
+        return conversation.finish(session_id or self._path.stem)
+
+    def _take(self, line: ClaudeLine) -> None:
+        self._conversation.at(as_timestamp(line.data.get("timestamp")))
+        self._conversation.in_folder(text_at(line.data, "cwd"))
+        if line.is_boundary:
+            self._give_up_boundary()
+            self._boundary = line
+        elif line.is_reply:
+            self._take_reply(line)
+        elif line.queued is not None:
+            self._take_said(line, _blocks(line.queued))
+        elif line.data.get("isCompactSummary") is True:
+            self._take_summary(line)
+        else:
+            self._take_said(line, self._take_results(line))
+
+    def _take_reply(self, line: ClaudeLine) -> None:
+        message = line.message
+        model = text_at(message, "model")
+        if model != _SYNTHETIC:
+            self._conversation.by_model(_PROVIDER, model)
+        parts = [part for block in line.blocks if (part := self._reply_part(line, block))]
+        for call in (part for part in parts if isinstance(part, ToolCall)):
+            self._calls[call.id] = call
+        failed = line.data.get("isApiErrorMessage") is True
+        self._conversation.reply(
+            parts,
+            key=text_at(message, "id") or line.uuid,
+            usage=_usage(as_object(message.get("usage"))),
+            stop_reason="error" if failed else _STOP_REASONS.get(text_at(message, "stop_reason")),
+            error="".join(p.text for p in parts if isinstance(p, TextContent)) if failed else None,
+        )
+
+    def _reply_part(self, line: ClaudeLine, block: JsonObject) -> AssistantContent | None:
+        match block.get("type"):
+            case "text":
+                return TextContent(text=text_at(block, "text"))
+            case "thinking":
+                signature = text_at(block, "signature")
+                usable = signature if _SIGNATURE.fullmatch(signature) else None
+                return ThinkingContent(thinking=text_at(block, "thinking"), signature=usable)
+            case "redacted_thinking":
+                data = text_at(block, "data")
+                return ThinkingContent(thinking="", signature=data, redacted=True)
+            case "tool_use":
+                return ToolCall(
+                    id=text_at(block, "id") or f"call_line_{line.number}",
+                    name=text_at(block, "name") or "unknown",
+                    arguments=as_object(block.get("input")),
+                )
+            case kind:
+                self._warn(line, f"a part of unknown kind {str(kind)[:40]!r}; left out")
+                return None
+
+    def _take_results(self, line: ClaudeLine) -> list[JsonObject]:
+        """Take the results of calls from the line; returns its other parts."""
+        noted = as_object(line.data.get("toolUseResult"))
+        others: list[JsonObject] = []
+        for block in line.blocks:
+            if block.get("type") != "tool_result":
+                others.append(block)
+                continue
+            call = self._calls.get(text_at(block, "tool_use_id"))
+            content = self._said_parts(line, _blocks(block.get("content")))
+            if call is None or call.id not in self._conversation.open_calls:
+                self._warn(line, "a result whose call is not there, or was answered; left out")
+                continue
+            is_error = block.get("is_error") is True
+            text = "\n".join(part.text for part in content if isinstance(part, TextContent))
+            details = claude_details(call.name, call.arguments, noted, text, is_error=is_error)
+            self._conversation.result(call.id, content, is_error=is_error, details=details)
+        return others
+
+    def _take_said(self, line: ClaudeLine, blocks: list[JsonObject]) -> None:
+        content = self._said_parts(line, blocks)
+        if not content:
+            return
+        first = content[0].text if isinstance(content[0], TextContent) else ""
+        if line.data.get("isMeta") is True:
+            self._conversation.note("meta", content)
+        elif _OF_THE_PROGRAM.match(first.lstrip()):
+            self._conversation.note("notice", content, display=True)
+        else:
+            self._conversation.user(content)
+
+    def _said_parts(self, line: ClaudeLine, blocks: list[JsonObject]) -> list[UserContent]:
+        content: list[UserContent] = []
+        for block in blocks:
+            source = as_object(block.get("source"))
+            match block.get("type"), source.get("type"):
+                case "text", _:
+                    content.append(TextContent(text=text_at(block, "text")))
+                case "image", "base64":
+                    media_type = text_at(source, "media_type") or "image/png"
+                    content.append(ImageContent(data=text_at(source, "data"), mime_type=media_type))
+                case kind, _:
+                    self._warn(line, f"a part of unknown kind {str(kind)[:40]!r}; left out")
+        return content
+
+    def _take_summary(self, line: ClaudeLine) -> None:
+        boundary, self._boundary = self._boundary, None
+        facts = as_object(boundary.data.get("compactMetadata")) if boundary else {}
+        kept = text_at(as_object(facts.get("preservedSegment")), "headUuid")
+        text = "\n".join(text_at(block, "text") for block in line.blocks)
+        self._conversation.compaction(
+            CompactionEntry(
+                summary=_SUMMARY_OPENING.sub("", text, count=1),
+                first_kept_entry_id=self._entry_of.get(kept, ""),
+                tokens_before=as_count(facts.get("preTokens")),
+                reason="manual" if facts.get("trigger") == "manual" else "threshold",
+            )
+        )
+
+    def _give_up_boundary(self) -> None:
+        if self._boundary is not None:
+            self._warn(self._boundary, "a compaction without its summary; left out")
+            self._boundary = None
+
+    def _warn(self, line: ClaudeLine, problem: str) -> None:
+        self._conversation.warnings.add(f"line {line.number}: {problem}")
+
+
+def _blocks(content: JsonValue) -> list[JsonObject]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return [block for block in as_list(content) if isinstance(block, dict)]
+
+
+def _usage(counted: JsonObject) -> Usage | None:
+    if not counted:
+        return None
+    fresh, written = as_count(counted.get("input_tokens")), as_count(counted.get("output_tokens"))
+    read = as_count(counted.get("cache_read_input_tokens"))
+    stored = as_count(counted.get("cache_creation_input_tokens"))
+    return Usage(
+        input=fresh,
+        output=written,
+        cache_read=read,
+        cache_write=stored,
+        total_tokens=fresh + written + read + stored,
+    )

@@ -1,0 +1,62 @@
+"""Taking single values out of JSON that another program wrote; nothing here fails."""
+
+from datetime import UTC, datetime
+
+from pydantic import JsonValue
+
+from agent_tui.messages import JsonObject
+
+
+def as_object(value: JsonValue) -> JsonObject:
+    """`value` if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: JsonValue) -> list[JsonValue]:
+    """`value` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: JsonValue) -> str:
+    """`value` if it is a text, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def as_count(value: JsonValue) -> int:
+    """`value` if it is a whole number of at least 0, else 0."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def as_exit_code(value: JsonValue) -> int | None:
+    """`value` if it is a whole number of at least 0; None for -1 too, "not known" in places."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def text_at(data: JsonObject, *keys: str) -> str:
+    """The first text that is not empty under one of `keys`."""
+    return next((text for key in keys if (text := as_text(data.get(key)))), "")
+
+
+def as_timestamp(value: JsonValue) -> str:
+    """ISO 8601 for a time that is a text or a number of seconds since 1970; else empty."""
+    match value:
+        case str():
+            try:
+                datetime.fromisoformat(value)
+            except ValueError:
+                return ""
+            return value
+        case bool():
+            return ""
+        case int() | float():
+            return _iso_of_seconds(value)
+        case _:
+            return ""
+
+
+def _iso_of_seconds(seconds: float) -> str:
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

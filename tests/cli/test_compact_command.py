@@ -1,0 +1,354 @@
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_tui.cli.compact_command import run_command
+from agent_tui.errors import AgentTuiError, CompactionError, SessionError, UsageError
+from agent_tui.providers.keys import secret_variables
+from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import CompactionEntry, Entry, Header
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.store import SessionStore
+from agent_tui.tokens import TokenCounter
+from tests.support.context_checks import assert_settled
+from tests.support.openai_server import OpenAiServer, Reply
+from tests.support.runtime import GOOD_SUMMARY
+from tests.support.talk import Talk
+from tests.support.trajectories import trajectories, trajectory
+
+KEYS = {
+    "path",
+    "tokens_before",
+    "tokens_after",
+    "tiers",
+    "summary",
+    "read_files",
+    "modified_files",
+    "pinned",
+    "fallback",
+    "seconds",
+}
+GOAL = "Look closely at step 0 to step 11 and leave lock0.txt, lock1.txt and the others alone."
+SUMMARY = GOOD_SUMMARY.replace("Make the greeting polite.", GOAL).replace("greet.py", "lock3.txt")
+TOO_SHORT = "claude-code/spotter-short.jsonl"
+COUNTER = TokenCounter()
+
+
+@pytest.fixture(autouse=True)
+def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of our sessions; not there yet."""
+    for name in ("config", "data", "cache"):
+        monkeypatch.setenv(f"AGENT_TUI_{name.upper()}_DIR", str(tmp_path / name))
+    monkeypatch.delenv("AGENT_TUI_SESSION_DIR", raising=False)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return tmp_path / "data" / "sessions"
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    """A session of ours with enough in it, outside the folder of our sessions."""
+    store = SessionStore(tmp_path / "elsewhere", "none")
+    with store.create(Header(id="a1b2c3", cwd="/project", provider="p", model_id="m")) as log:
+        log.append_many(work())
+        assert log.path is not None
+        return log.path
+
+
+def work() -> tuple[Entry, ...]:
+    talk = Talk()
+    for number in range(12):
+        talk.user(f"Step {number}. Never touch lock{number}.txt. " + "Please look closely. " * 30)
+        talk.reply("I looked at it and found nothing new. " * 60)
+    return talk.path
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
+    assert run_command([*argv, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    """Every file below `folder` with what it holds."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def tokens_of(log: SessionLog) -> int:
+    context = build_context(log.path_entries(), carryover=log.header.compaction)
+    assert_settled(context.messages)
+    return COUNTER.count_messages(item.message for item in context.messages)
+
+
+@pytest.mark.parametrize("name", [name for name in trajectories() if name != TOO_SHORT])
+def test_every_recorded_session_gets_a_smaller_child_and_stays_as_it_was(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    file = trajectory(name)
+    before = snapshot(file.parent)
+    given = as_json(capsys, str(file), "--model", "none")
+    assert snapshot(file.parent) == before
+    assert set(given) == KEYS
+    assert list(given["tiers"]) == ["0", "1", "2", "3"]
+    assert given["tokens_before"] - sum(given["tiers"].values()) == given["tokens_after"]
+    assert 0 < given["tokens_after"] < given["tokens_before"]
+    assert given["fallback"] is True
+    with SessionLog.open(Path(given["path"])) as child:
+        assert child.warnings == ()
+        assert tokens_of(child) == given["tokens_after"]
+        assert child.header.parent_session == str(file)
+        carried = child.header.compaction
+        assert carried is not None
+        assert carried.summary == given["summary"]
+        assert list(carried.modified_files) == given["modified_files"]
+        assert list(carried.read_files) == given["read_files"]
+
+
+def test_a_dry_run_writes_nothing_and_says_the_same(
+    capsys: pytest.CaptureFixture[str], session: Path, tmp_path: Path
+) -> None:
+    before = snapshot(tmp_path)
+    dry = as_json(capsys, str(session), "--model", "none", "--dry-run")
+    assert snapshot(tmp_path) == before
+    assert dry.pop("path") is None
+    wet = as_json(capsys, str(session), "--model", "none")
+    assert Path(wet.pop("path")).is_file()
+    assert {**dry, "seconds": 0} == {**wet, "seconds": 0}
+    assert "Never touch lock0.txt." in dry["pinned"]
+
+
+def test_the_child_stands_beside_our_sessions_and_goes_on(
+    capsys: pytest.CaptureFixture[str], session: Path, sessions: Path
+) -> None:
+    path = Path(as_json(capsys, str(session), "--model", "none")["path"])
+    assert path.parent.parent == sessions
+    with SessionLog.open(path) as child:
+        first = child.entries[0]
+        assert isinstance(first, CompactionEntry)
+        assert (child.header.cwd, child.header.provider, child.header.model_id) == (
+            "/project",
+            "p",
+            "m",
+        )
+        assert first.tokens_after < first.tokens_before
+    found = SessionStore(sessions).list()
+    assert [one.path for one in found] == [path]
+
+
+def test_the_folder_for_the_child_can_be_named(
+    capsys: pytest.CaptureFixture[str], session: Path, sessions: Path, tmp_path: Path
+) -> None:
+    argv = [str(session), "--model", "none", "--session-dir", str(tmp_path / "there")]
+    path = Path(as_json(capsys, *argv)["path"])
+    assert path.is_relative_to(tmp_path / "there")
+    assert not sessions.exists()
+
+
+def test_without_json_the_path_alone_goes_to_standard_output(
+    capsys: pytest.CaptureFixture[str], session: Path
+) -> None:
+    assert run_command([str(session), "--model", "none"]) == 0
+    out, told = capsys.readouterr()
+    assert Path(out.rstrip("\n")).is_file()
+    assert "tokens (-" in told
+    assert "tier 3  summary" in told
+    assert run_command([str(session), "--model", "none", "--dry-run"]) == 0
+    assert capsys.readouterr().out.startswith("## Goal")
+
+
+def test_a_session_is_found_by_its_id_too(
+    capsys: pytest.CaptureFixture[str], session: Path, tmp_path: Path
+) -> None:
+    argv = ["a1b2", "--model", "none", "--dry-run", "--session-dir", str(tmp_path / "elsewhere")]
+    by_id = as_json(capsys, *argv)
+    assert by_id["tokens_before"] == as_json(capsys, str(session), *argv[1:])["tokens_before"]
+
+
+def test_a_session_another_process_writes_is_compacted_as_it_stands(
+    capsys: pytest.CaptureFixture[str], session: Path
+) -> None:
+    hold = (
+        "import sys; from pathlib import Path; from agent_tui.sessions.log import SessionLog\n"
+        "log = SessionLog.open(Path(sys.argv[1])); print('open', flush=True); sys.stdin.read()"
+    )
+    argv = [sys.executable, "-c", hold, str(session)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"open\n"
+        before = snapshot(session.parent)
+        assert Path(as_json(capsys, str(session), "--model", "none")["path"]).is_file()
+        assert snapshot(session.parent) == before
+        other.communicate()
+
+
+def test_a_smaller_window_frees_more_before_the_summary(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    argv = [str(trajectory("pi/before-compaction.jsonl")), "--model", "none", "--dry-run"]
+    wide = as_json(capsys, *argv, "--window", "1000000")
+    narrow = as_json(capsys, *argv, "--window", "100000", "--target", "0.2")
+    assert [wide["tiers"][tier] for tier in "12"] == [0, 0]
+    assert narrow["tiers"]["1"] > 0
+    assert narrow["tiers"]["2"] > 0
+    assert narrow["tokens_after"] < wide["tokens_after"]
+
+
+def test_the_format_can_be_named_where_it_cannot_be_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    talk = [{"role": "user", "content": "Go on. " * 200}]
+    talk += [{"role": role, "content": "x y z " * 400} for role in ("assistant", "user") * 4]
+    file = tmp_path / "run"
+    file.write_text(json.dumps({"messages": talk}))
+    given = as_json(capsys, str(file), "--model", "none", "--from", "mini-swe-agent")
+    assert given["tokens_after"] < given["tokens_before"]
+    with pytest.raises(SessionError, match="holds no message of a Claude Code session"):
+        run_command([str(file), "--model", "none", "--from", "claude"])
+
+
+def test_a_damaged_session_is_compacted_and_the_damage_told(
+    capsys: pytest.CaptureFixture[str], session: Path
+) -> None:
+    lines = session.read_bytes().split(b"\n")
+    session.write_bytes(b"\n".join([*lines[:6], b"{torn", *lines[7:]]))
+    assert run_command([str(session), "--model", "none"]) == 0
+    out, told = capsys.readouterr()
+    assert Path(out.rstrip("\n")).is_file()
+    assert "warning: line 7: not valid JSON" in told
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "is empty"),
+        (b"\x00\xff" * 500, "is not a session of a known format"),
+        (b"Dear diary,\n", "is not a session of a known format"),
+        (b'{"type":"session","version":3,"id":"x"}\n', "Nothing to compact"),
+    ],
+)
+def test_files_with_nothing_to_compact_are_one_clear_error(
+    tmp_path: Path, sessions: Path, content: bytes, problem: str
+) -> None:
+    file = tmp_path / "file.jsonl"
+    file.write_bytes(content)
+    with pytest.raises(AgentTuiError, match=problem):
+        run_command([str(file), "--model", "none"])
+    assert not sessions.exists()
+
+
+def test_a_session_no_larger_than_a_summary_is_left_alone(sessions: Path) -> None:
+    with pytest.raises(CompactionError, match="Nothing to compact"):
+        run_command([str(trajectory(TOO_SHORT)), "--model", "none"])
+    assert not sessions.exists()
+
+
+def test_folders_and_missing_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(SessionError, match="is a folder"):
+        run_command([str(tmp_path), "--model", "none"])
+    with pytest.raises(SessionError, match=r"gone\.jsonl does not exist"):
+        run_command(["gone.jsonl", "--model", "none"])
+    with pytest.raises(SessionError, match='no session "nobody"'):
+        run_command(["nobody", "--model", "none"])
+
+
+def test_a_folder_that_cannot_be_written_is_named_and_the_session_kept(
+    session: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "taken").write_text("a file")
+    before = session.read_bytes()
+    argv = [str(session), "--model", "none", "--session-dir", str(tmp_path / "taken")]
+    with pytest.raises(SessionError, match="taken"):
+        run_command(argv)
+    assert session.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("argv", "problem"),
+    [
+        (["--strategy", "hybrid"], "'hybrid' is not built yet; tiered is"),
+        (["--strategy", "agent"], "'agent' is not built yet; tiered is"),
+        (["--strategy", "magic"], "'magic' is not a strategy; tiered is"),
+        (["--window", "0"], "'0' is not a number of tokens"),
+        (["--window", "12k"], "'12k' is not a number of tokens"),
+        (["--target", "1.5"], "'1.5' is not a fraction between 0 and 1"),
+        (["--target", "nan"], "'nan' is not a fraction between 0 and 1"),
+        (["--from", "emacs"], "invalid choice: 'emacs'"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str], session: Path, argv: list[str], problem: str
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        run_command([str(session), *argv])
+    assert exit_.value.code == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_the_strategy_there_is_can_be_named(
+    capsys: pytest.CaptureFixture[str], session: Path
+) -> None:
+    assert as_json(capsys, str(session), "--model", "none", "--strategy", "tiered")["fallback"]
+
+
+def test_a_model_that_does_not_exist_is_a_usage_error(session: Path) -> None:
+    with pytest.raises(UsageError, match="No model is called 'nonesuch'"):
+        run_command([str(session), "--model", "nonesuch"])
+
+
+def test_a_model_of_the_program_writes_the_summary_with_the_focus(
+    capsys: pytest.CaptureFixture[str], session: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "config").mkdir()
+    config = tmp_path / "config" / "config.toml"
+    with OpenAiServer() as server:
+        config.write_text(f'base_url = "{server.base_url}"\n')
+        server.play(Reply(text=SUMMARY))
+        argv = [str(session), "--model", "some-model", "--focus", "the greeting"]
+        given = as_json(capsys, *argv)
+        assert given["fallback"] is False
+        assert GOAL in given["summary"]
+        assert len(server.chats) == 1
+        assert "the greeting" in json.dumps(server.chats[0].body)
+        assert server.chats[0].body["model"] == "some-model"
+
+
+def test_without_a_model_or_key_code_writes_the_summary_and_says_so(
+    capsys: pytest.CaptureFixture[str], session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in secret_variables():
+        monkeypatch.delenv(name, raising=False)
+    assert run_command([str(session), "--dry-run"]) == 0
+    out, told = capsys.readouterr()
+    assert out.startswith("## Goal")
+    assert "No model is chosen and no key was found" in told
+
+
+def test_where_the_tiers_leave_too_little_to_sum_up_all_of_it_is_summed_up(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    talk = Talk()
+    talk.user("Read it.")
+    talk.tool("bash", {"command": "cat log"}, "word " * 1_200)
+    for number in range(8):
+        talk.user(f"And {number}?")
+        talk.reply("Yes.")
+    store = SessionStore(tmp_path / "elsewhere", "none")
+    with store.create(Header(id="d4", cwd="/project")) as log:
+        log.append_many(talk.path)
+    argv = [str(log.path), "--model", "none", "--window", "8000", "--target", "0.02"]
+    given = as_json(capsys, *argv)
+    assert [given["tiers"][tier] for tier in "012"] == [0, 0, 0]
+    assert given["tokens_after"] < given["tokens_before"]
+
+
+def test_the_command_runs_without_network_libraries_when_no_model_is_wanted() -> None:
+    code = "import sys, agent_tui.cli.compact_command; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert loaded.isdisjoint({"textual", "rich", "litellm", "tiktoken"})

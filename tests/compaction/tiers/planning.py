@@ -1,0 +1,64 @@
+"""Planning over entries in tests, and looking at what comes of it."""
+
+from collections.abc import Sequence
+
+from agent_tui.compaction.tiers.model import Tier, TierPlan
+from agent_tui.compaction.tiers.pipeline import plan_tiers
+from agent_tui.compaction.tiers.units import read_units
+from agent_tui.config import CompactionSettings
+from agent_tui.messages import Message
+from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import Entry
+from agent_tui.tokens import TokenCounter
+from tests.compaction.tiers.sessions import SMALL
+
+WINDOW = 100_000
+
+
+def planned(
+    path: Sequence[Entry],
+    counter: TokenCounter,
+    *,
+    target: int = 0,
+    up_to: Tier = 2,
+    settings: CompactionSettings = SMALL,
+    overhead: int = 0,
+) -> TierPlan:
+    return plan_tiers(
+        path,
+        carryover=None,
+        counter=counter,
+        settings=settings,
+        window=WINDOW,
+        overhead_tokens=overhead,
+        target_tokens=target,
+        up_to=up_to,
+    )
+
+
+def edited(path: Sequence[Entry], plan: TierPlan) -> tuple[Entry, ...]:
+    """`path` after `plan` was appended, as the log would do it."""
+    edits = [edit.model_copy(update={"id": f"edit{n}"}) for n, edit in enumerate(plan.edits)]
+    return (*path, *edits)
+
+
+def messages(path: Sequence[Entry]) -> list[Message]:
+    return [item.message for item in build_context(path).messages]
+
+
+def size(path: Sequence[Entry], counter: TokenCounter) -> int:
+    return counter.count_messages(messages(path))
+
+
+def protected_ids(
+    path: Sequence[Entry], counter: TokenCounter, settings: CompactionSettings = SMALL
+) -> set[str]:
+    units = read_units(path, carryover=None, counter=counter, settings=settings, window=WINDOW)
+    return {unit.entry_id for unit in units.items if unit.is_protected}
+
+
+def text_of(path: Sequence[Entry], entry_id: str) -> str:
+    """What the model reads of one entry; its calls are left out."""
+    return "\n".join(
+        item.message.text for item in build_context(path).messages if item.entry_id == entry_id
+    )

@@ -1,0 +1,329 @@
+from pathlib import Path
+
+import pytest
+
+from agent_tui.errors import SessionError
+from agent_tui.messages import (
+    FileTouches,
+    ImageContent,
+    TextContent,
+    ThinkingContent,
+    Todo,
+    UserMessage,
+)
+from agent_tui.sessions.context import build_context, newest_model
+from agent_tui.sessions.entries import CompactionEntry, SessionInfoEntry
+from agent_tui.sessions.importers.claude_code import read_claude_code
+from tests.sessions.importers.claude_lines import (
+    FOLDER,
+    boundary,
+    call,
+    line,
+    replied,
+    result,
+    said,
+    text,
+    write,
+)
+from tests.sessions.importers.entry_checks import (
+    assert_sound,
+    calls,
+    messages,
+    notes,
+    replies,
+    results,
+)
+from tests.sessions.importers.entry_checks import said as said_in
+from tests.support.trajectories import trajectory
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "5e55.jsonl"
+
+
+def test_the_blocks_of_one_reply_become_one_message_with_its_results_behind_it(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Run both."),
+        replied("a1", "u1", text("Sure."), reply="msg_1"),
+        replied("a2", "a1", call("t1", command="ls"), reply="msg_1"),
+        result("r1", "a2", "t1", "a.py"),
+        replied("a3", "a2", call("t2", command="pwd"), reply="msg_1"),
+        result("r2", "a3", "t2", "/w"),
+        replied("a4", "r2", text("Done."), stop_reason="end_turn"),
+    )
+    session = read_claude_code(file)
+    assert_sound(session)
+    first, last = replies(session)
+    assert first.text == "Sure."
+    assert [(c.id, c.arguments) for c in first.tool_calls] == [
+        ("t1", {"command": "ls"}),
+        ("t2", {"command": "pwd"}),
+    ]
+    assert (first.stop_reason, last.stop_reason) == ("toolUse", "stop")
+    assert [(r.tool_call_id, r.tool_name, r.text) for r in results(session)] == [
+        ("t1", "Bash", "a.py"),
+        ("t2", "Bash", "/w"),
+    ]
+    assert session.warnings == ()
+
+
+def test_header_model_and_usage_are_the_files(file: Path) -> None:
+    write(file, said("u1", None, "Hi."), replied("a1", "u1", text("Hello.")))
+    session = read_claude_code(file)
+    assert session.header.id == "5e551010-0000-4000-8000-000000000001"
+    assert session.header.cwd == FOLDER
+    assert (session.header.provider, session.header.model_id) == ("anthropic", "claude-opus-4-6")
+    usage = replies(session)[0].usage
+    assert (usage.input, usage.output, usage.cache_read, usage.cache_write) == (3, 9, 20, 100)
+    assert usage.context_tokens == 132
+    assert session.entries[0].timestamp == "2026-02-12T16:02:25.284Z"
+    assert messages(session)[0].timestamp == 1_770_912_145_284
+
+
+def test_a_branch_that_was_left_is_left_out_and_told_of(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Begin."),
+        replied("a1", "u1", text("Begun.")),
+        said("u2", "a1", "The wrong way."),
+        replied("a2", "u2", text("Wrong.")),
+        said("u3", "a1", "The right way."),
+        replied("a3", "u3", text("Right.")),
+    )
+    session = read_claude_code(file)
+    assert said_in(session) == ["Begin.", "The right way."]
+    assert [r.text for r in replies(session)] == ["Begun.", "Right."]
+    assert session.warnings == (
+        "line 3: 2 lines from here on are of branches that were left; they are left out",
+    )
+
+
+def test_subagents_are_left_out_and_told_of(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Begin."),
+        said("s1", None, "You are a subagent.", isSidechain=True),
+        replied("s2", "s1", text("I am."), isSidechain=True),
+        replied("a1", "u1", text("Begun.")),
+    )
+    session = read_claude_code(file)
+    assert said_in(session) == ["Begin."]
+    assert [r.text for r in replies(session)] == ["Begun."]
+    assert session.warnings == ("2 lines of subagents were left out",)
+
+
+def test_a_compaction_keeps_nothing_before_it_unless_the_file_says_so(file: Path) -> None:
+    lines = [
+        said("u1", None, "Begin."),
+        replied("a1", "u1", text("Begun.")),
+        said("u2", "a1", "Go on."),
+        replied("a2", "u2", text("Gone on.")),
+    ]
+    summary = "This session is being continued from a previous conversation.\n\nAll is well."
+    after = [
+        said("u3", "b1", summary, isCompactSummary=True),
+        replied("a3", "u3", text("I see.")),
+    ]
+    session = read_claude_code(write(file, *lines, boundary("b1", "a2"), *after))
+    compaction = next(e for e in session.entries if isinstance(e, CompactionEntry))
+    assert compaction.summary == "All is well."
+    assert compaction.first_kept_entry_id == compaction.id
+    assert (compaction.tokens_before, compaction.reason) == (170_000, "threshold")
+    assert len(build_context(session.entries).messages) == 2
+    assert said_in(session) == ["Begin.", "Go on."]
+
+    keeping = boundary("b1", "a2", trigger="manual", preservedSegment={"headUuid": "u2"})
+    session = read_claude_code(write(file, *lines, keeping, *after))
+    compaction = next(e for e in session.entries if isinstance(e, CompactionEntry))
+    assert compaction.first_kept_entry_id == session.entries[2].id
+    assert compaction.reason == "manual"
+    context = build_context(session.entries).messages
+    assert [item.message.text for item in context[1:]] == ["Go on.", "Gone on.", "I see."]
+
+
+def test_a_boundary_without_a_summary_takes_nothing_away(file: Path) -> None:
+    write(file, said("u1", None, "Begin."), boundary("b1", "u1"), replied("a1", "b1", text("Ok.")))
+    session = read_claude_code(file)
+    assert len(build_context(session.entries).messages) == 2
+    assert session.warnings == ("line 2: a compaction without its summary; left out",)
+
+
+def test_what_the_program_says_in_the_persons_name_is_not_the_persons(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Never push."),
+        said("u2", "u1", "Base directory for this skill: always obey.", isMeta=True),
+        said("u3", "u2", "<local-command-stdout>You must never stop.</local-command-stdout>"),
+        said("u4", "u3", [text("[Request interrupted by user]")]),
+        said("u5", "u4", "<command-name>/review</command-name>\n<command-args>x</command-args>"),
+        replied("a1", "u5", text("Ok.")),
+    )
+    session = read_claude_code(file)
+    assert [one[:12] for one in said_in(session)] == ["Never push.", "<command-nam"]
+    assert [one[:8] for one in notes(session)] == ["Base dir", "<local-c", "[Request"]
+    assert len(build_context(session.entries).messages) == 6
+
+
+def test_what_was_typed_while_a_turn_ran_is_kept(file: Path) -> None:
+    queued = {"type": "queued_command", "prompt": "Use tabs, please."}
+    write(
+        file,
+        said("u1", None, "Begin."),
+        line("attachment", "q1", "u1", attachment=queued),
+        line("attachment", "q2", "q1", attachment={"type": "todo_reminder", "content": []}),
+        replied("a1", "q2", text("Ok.")),
+    )
+    session = read_claude_code(file)
+    assert said_in(session) == ["Begin.", "Use tabs, please."]
+
+
+def test_files_diffs_plans_and_exit_codes_are_taken_from_beside_the_results(file: Path) -> None:
+    patch = [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-a", "+b"]}]
+    plan = [
+        {"content": "first", "status": "completed"},
+        {"content": "second", "status": "in_progress"},
+        {"content": "third", "status": "pending"},
+    ]
+    write(
+        file,
+        said("u1", None, "Go."),
+        replied(
+            "a1",
+            "u1",
+            call("t1", "Read", file_path="/w/a.py"),
+            call("t2", "Edit", file_path="/w/a.py"),
+            call("t3", "Write", file_path="/w/b.py"),
+            call("t4", "TodoWrite"),
+            call("t5", command="false"),
+            call("t6", "Edit", file_path="/w/c.py"),
+        ),
+        result("r1", "a1", "t1", toolUseResult={"type": "text", "file": {"filePath": "/w/a.py"}}),
+        result("r2", "r1", "t2", toolUseResult={"filePath": "/w/a.py", "structuredPatch": patch}),
+        result("r3", "r2", "t3"),
+        result("r4", "r3", "t4", toolUseResult={"newTodos": plan}),
+        result("r5", "r4", "t5", "Exit code 1\nno", is_error=True),
+        result("r6", "r5", "t6", "String not found", is_error=True),
+    )
+    read, edit, written, todo, failed, refused = results(session := read_claude_code(file))
+    assert_sound(session)
+    assert read.tool_details.files == FileTouches(read=("/w/a.py",))
+    assert edit.tool_details.files == FileTouches(edited=("/w/a.py",))
+    assert edit.tool_details.diff == "--- /w/a.py\n+++ /w/a.py\n@@ -1,1 +1,1 @@\n-a\n+b\n"
+    assert written.tool_details.files == FileTouches(written=("/w/b.py",))
+    assert todo.tool_details.todos == (
+        Todo(text="first", status="completed"),
+        Todo(text="second", status="in_progress"),
+        Todo(text="third"),
+    )
+    assert (failed.is_error, failed.tool_details.exit_code) == (True, 1)
+    assert (refused.is_error, refused.tool_details.files) == (True, FileTouches())
+
+
+def test_thinking_and_images_come_along_and_blanked_signatures_do_not(file: Path) -> None:
+    image = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/jpeg", "data": "QQ"},
+    }
+    thought = {"type": "thinking", "thinking": "hm", "signature": "[REDACTED_SIGNATURE]"}
+    write(
+        file,
+        said("u1", None, [text("Look."), image]),
+        replied("a1", "u1", thought, {**thought, "signature": "c2ln+/8="}, text("Nice.")),
+    )
+    session = read_claude_code(file)
+    asked = messages(session)[0]
+    assert isinstance(asked, UserMessage)
+    assert asked.content == (
+        TextContent(text="Look."),
+        ImageContent(data="QQ", mime_type="image/jpeg"),
+    )
+    thoughts = [p for p in replies(session)[0].content if isinstance(p, ThinkingContent)]
+    assert [(p.thinking, p.signature) for p in thoughts] == [("hm", None), ("hm", "c2ln+/8=")]
+
+
+def test_another_model_is_noted_where_it_takes_over(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Hi."),
+        replied("a1", "u1", text("One."), model="claude-haiku-4-5"),
+        replied("a2", "a1", text("API Error: 529"), model="<synthetic>", isApiErrorMessage=True),
+        replied("a3", "a2", text("Two."), model="claude-opus-4-6"),
+    )
+    session = read_claude_code(file)
+    assert session.header.model_id == "claude-haiku-4-5"
+    assert newest_model(session.entries) == ("anthropic", "claude-opus-4-6")
+    assert [r.stop_reason for r in replies(session)] == ["stop", "error", "stop"]
+    assert replies(session)[1].error_message == "API Error: 529"
+
+
+def test_the_newest_title_is_the_name(file: Path) -> None:
+    write(
+        file,
+        {"type": "summary", "summary": "Old title", "leafUuid": "x"},
+        said("u1", None, "Hi."),
+        {"type": "custom-title", "customTitle": "New title", "sessionId": "s"},
+    )
+    names = [e.name for e in read_claude_code(file).entries if isinstance(e, SessionInfoEntry)]
+    assert names == ["New title"]
+
+
+def test_odd_lines_are_passed_over_each_with_a_warning(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Hi."),
+        "{not json",
+        "[1, 2]",
+        "",
+        {"type": "hologram"},
+        said("u1", None, "Hi again."),
+        replied("a1", "gone", {"type": "server_tool_use"}, text("Hello.")),
+        result("r1", "a1", "nobody"),
+        '{"type": "user", "torn',
+    )
+    session = read_claude_code(file)
+    assert_sound(session)
+    assert said_in(session) == ["Hi."]
+    assert [r.text for r in replies(session)] == ["Hello."]
+    assert [warning[:40] for warning in session.warnings] == [
+        "line 2: not valid JSON (Expecting proper",
+        "line 3: not a JSON object; left out",
+        "line 5: unknown kind 'hologram'; left ou",
+        "line 6: repeats u1; left out",
+        "line 9: not valid JSON (Unterminated str",
+        "line 7: parent gone is missing; linked t",
+        "line 7: a part of unknown kind 'server_t",
+        "line 8: a result whose call is not there",
+    ]
+
+
+def test_lines_that_are_each_others_parent_do_not_hang_it(file: Path) -> None:
+    write(file, said("u1", "a1", "Hi."), replied("a1", "u1", text("Hello.")))
+    assert said_in(read_claude_code(file)) == ["Hi."]
+
+
+def test_a_file_without_a_message_is_refused(file: Path) -> None:
+    write(file, {"type": "file-history-snapshot", "snapshot": {}})
+    with pytest.raises(SessionError, match="holds no message"):
+        read_claude_code(file)
+
+
+def test_a_lone_surrogate_does_not_get_in(file: Path) -> None:
+    write(file, r'{"type":"user","uuid":"u1","message":{"role":"user","content":"a\ud800b"}}')
+    assert said_in(read_claude_code(file)) == ["a\ufffdb"]
+
+
+def test_a_real_session_knows_the_files_it_touched() -> None:
+    session = read_claude_code(trajectory("claude-code/spotter-4d5611e5.jsonl"))
+    touched = [r.tool_details.files for r in results(session)]
+    asked = {c.id: c for c in calls(session)}
+    failed = {r.tool_call_id for r in results(session) if r.is_error}
+    for name, found in (
+        ("Read", [p for t in touched for p in t.read]),
+        ("Write", [p for t in touched for p in t.written]),
+        ("Edit", [p for t in touched for p in t.edited]),
+    ):
+        wanted = [c for c in asked.values() if c.name == name and c.id not in failed]
+        assert sorted(found) == sorted(str(c.arguments["file_path"]) for c in wanted)
+        assert found

@@ -1,0 +1,211 @@
+import contextlib
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_tui.errors import SessionError
+from agent_tui.messages import UserMessage
+from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, MessageEntry
+from agent_tui.sessions.importers import input as foreign_input
+from agent_tui.sessions.importers.foreign import (
+    FORMATS,
+    ForeignFormat,
+    ForeignSession,
+    detect_format,
+    read_foreign,
+)
+from agent_tui.sessions.log import SessionLog
+from tests.sessions.importers import claude_lines
+from tests.sessions.importers.entry_checks import assert_sound, calls, replies, results
+from tests.sessions.importers.odd_json import odd_objects
+from tests.sessions.importers.raw_counts import COUNTED, Counts
+from tests.support.trajectories import trajectories, trajectory
+
+FOLDER_OF: dict[str, ForeignFormat] = {
+    "claude-code": "claude",
+    "pi": "pi",
+    "mini-swe-agent": "mini-swe-agent",
+    "swe-agent": "swe-agent",
+    "openhands": "openhands",
+}
+RECORDED = trajectories()
+
+
+def counted(session: ForeignSession) -> Counts:
+    entries = session.entries
+    users = [
+        e for e in entries if isinstance(e, MessageEntry) and isinstance(e.message, UserMessage)
+    ]
+    return Counts(
+        spoken=len(users) + sum(isinstance(e, CustomMessageEntry) for e in entries),
+        replies=len(replies(session)),
+        calls=len(calls(session)),
+        results=len(results(session)),
+        compactions=sum(isinstance(e, CompactionEntry) for e in entries),
+    )
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recorded_session_has_what_its_file_holds(name: str) -> None:
+    path = trajectory(name)
+    written_by = FOLDER_OF[name.partition("/")[0]]
+    assert detect_format(path) == written_by
+    session = read_foreign(path)
+    assert counted(session) == COUNTED[written_by](path)
+    assert_sound(session)
+    assert read_foreign(path, written_by) == session
+
+
+def test_a_session_of_ours_is_read_as_the_log_reads_it() -> None:
+    example = Path(__file__).parents[3] / "sessions.example" / "4-branch.jsonl"
+    session = read_foreign(example)
+    with SessionLog.open(example, read_only=True) as log:
+        assert session.entries == log.path_entries()
+        assert session.header == log.header
+        assert len(log.entries) > len(session.entries)
+    assert "entries of other branches were left out" in session.warnings[-1]
+
+
+@pytest.mark.parametrize(
+    ("content", "written_by"),
+    [
+        ('[{"role": "user", "content": "Hi."}]', "mini-swe-agent"),
+        ('{"info": {}, "messages": [{"role": "user", "content": "Hi."}]}', "mini-swe-agent"),
+        ('{"history": [{"role": "user", "content": "Hi."}]}', "swe-agent"),
+        ('[{"action": "message", "args": {"content": "Hi."}}]', "openhands"),
+        ('{"history": [[{"action": "message", "content": "Hi."}, {}]]}\n', "openhands"),
+        ('{"type": "session", "version": 3}\n', "pi"),
+        ('{"type": "summary"}\n{"type": "user", "uuid": "u", "message": {}}\n', "claude"),
+        ('garbage\n{"type": "message", "message": {"role": "user"}}\n', "pi"),
+    ],
+)
+def test_the_content_tells_the_format(tmp_path: Path, content: str, written_by: str) -> None:
+    file = tmp_path / "session"
+    file.write_text(content)
+    assert detect_format(file) == written_by
+    file.write_text(json.dumps(json.loads(content), indent=2) if content[0] in "[" else content)
+    assert detect_format(file) == written_by
+
+
+@pytest.mark.parametrize(
+    "content", ["plain text\n", "{}", '{"type": "response_item"}\n', "[]", "1"]
+)
+def test_other_files_are_refused_with_the_formats_there_are(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "notes.jsonl"
+    file.write_text(content)
+    with pytest.raises(SessionError, match=r"notes\.jsonl is not a session.*pi, claude, openhands"):
+        read_foreign(file)
+
+
+def test_empty_files_folders_and_missing_files_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "empty.jsonl"
+    file.touch()
+    with pytest.raises(SessionError, match=r"empty\.jsonl is empty"):
+        read_foreign(file)
+    with pytest.raises(SessionError, match="is a folder"):
+        read_foreign(tmp_path)
+    with pytest.raises(SessionError, match="does not exist"):
+        read_foreign(tmp_path / "gone")
+
+
+@pytest.mark.parametrize("written_by", FORMATS)
+def test_bytes_that_are_no_session_are_an_error_in_every_format(
+    tmp_path: Path, written_by: ForeignFormat
+) -> None:
+    file = tmp_path / "noise"
+    file.write_bytes(random.Random(7).randbytes(20_000))
+    with pytest.raises(SessionError, match="noise"):
+        read_foreign(file, written_by)
+    file.write_text("[" * 100_000)
+    with pytest.raises(SessionError, match="noise"):
+        read_foreign(file, written_by)
+
+
+def test_a_line_that_is_too_long_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreign_input, "MAX_PIECE_BYTES", 1_000)
+    file = claude_lines.write(
+        tmp_path / "long.jsonl",
+        claude_lines.said("u1", None, "Hi."),
+        claude_lines.said("u2", "u1", "x" * 5_000),
+        claude_lines.replied("a1", "u2", claude_lines.text("Hello.")),
+    )
+    session = read_foreign(file, "claude")
+    assert [reply.text for reply in replies(session)] == ["Hello."]
+    assert session.warnings[0] == "line 2: longer than 1,000 bytes; left out"
+    file.write_text(json.dumps([{"role": "user", "content": "x" * 5_000}]))
+    with pytest.raises(SessionError, match="larger than 1,000 bytes"):
+        read_foreign(file, "mini-swe-agent")
+
+
+def test_warnings_do_not_fill_the_memory(tmp_path: Path) -> None:
+    lines = ["{broken"] * 5_000
+    file = claude_lines.write(tmp_path / "c.jsonl", claude_lines.said("u1", None, "Hi."), *lines)
+    warnings = read_foreign(file, "claude").warnings
+    assert len(warnings) == 201
+    assert warnings[-1] == "4,800 more problems"
+
+
+@pytest.mark.parametrize("written_by", FORMATS)
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_any_json_gives_a_sound_session_or_one_error(
+    tmp_path_factory: pytest.TempPathFactory, written_by: ForeignFormat, data: st.DataObject
+) -> None:
+    pieces = data.draw(st.lists(odd_objects, min_size=1, max_size=8))
+    file = tmp_path_factory.getbasetemp() / f"{written_by}.any"
+    match written_by:
+        case "pi":
+            text = "".join(f"{json.dumps(piece)}\n" for piece in pieces)
+        case "claude":
+            text = "".join(f"{json.dumps(piece)}\n" for piece in pieces)
+        case "mini-swe-agent":
+            text = json.dumps({"messages": pieces, "info": pieces[0]})
+        case "swe-agent":
+            text = json.dumps({**pieces[0], "history": pieces})
+        case "openhands":
+            text = json.dumps(pieces)
+    file.write_text(text)
+    with contextlib.suppress(SessionError):
+        detect_format(file)
+    try:
+        session = read_foreign(file, written_by)
+    except SessionError:
+        return
+    assert read_foreign(file, written_by) == session
+    assert_sound(session)
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_a_damaged_conversation_is_read_as_far_as_it_goes(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    whole = _conversation()
+    kept = [line for line in whole if data.draw(st.integers(0, 9))]
+    shuffled = data.draw(st.permutations(kept)) if data.draw(st.booleans()) else kept
+    file = claude_lines.write(tmp_path_factory.getbasetemp() / "damaged.jsonl", *shuffled)
+    cut = data.draw(st.integers(0, 400))
+    file.write_bytes(file.read_bytes()[: -cut or None])
+    try:
+        session = read_foreign(file, "claude")
+    except SessionError:
+        return
+    assert_sound(session)
+
+
+def _conversation() -> list[dict[str, object]]:
+    lines = [claude_lines.said("u0", None, "Begin.")]
+    for number in range(6):
+        parent, call_id = lines[-1]["uuid"], f"t{number}"
+        lines.append(claude_lines.replied(f"a{number}", parent, claude_lines.call(call_id)))
+        lines.append(claude_lines.result(f"r{number}", f"a{number}", call_id))
+        if number == 3:
+            lines.append(claude_lines.boundary("b", f"r{number}"))
+            lines.append(claude_lines.said("s", "b", "Summary.", isCompactSummary=True))
+    return lines
