@@ -40,6 +40,9 @@ __all__ = [
     "child_entries",
 ]
 
+_NO_INDEX_BELOW = 4_096
+"""Tokens. A smaller window has no room for more than the summary and the work itself."""
+
 _LEAST_SUMMARY_TOKENS = 150
 """The form with a line or two in it; where less is to be gained a summary is no use."""
 
@@ -175,10 +178,11 @@ class CompactionService:
             replaced += self._summary_tokens(plan.previous_summary)
         facts = appendix(ledger, request=plan.request, window=window)
         unused = max(self._settings.keep_recent(window) - plan.kept_tokens, 0)
+        spare = min(window, 2 * (window - _NO_INDEX_BELOW))
         written = self._written_tokens(request.path)
         index = index_block(
             ledger.names,
-            room_chars=min(window + 4 * unused, written // 2, 2 * replaced),
+            room_chars=min(spare + 4 * unused, written // 2, 2 * replaced) if spare > 0 else 0,
             known=names_of(item.message for item in plan.kept),
         )
         extra = "\n\n".join(block for block in (facts, index) if block)

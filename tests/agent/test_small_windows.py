@@ -96,7 +96,8 @@ async def work_through(runtime: AgentRuntime, server: StrictServer, turns: int) 
         before = len(turns_of(server))
         text = "please look at it " * server.random.choice([1, 40])
         seen = await collect(runtime.submit(text if turn else f"never touch the lock file. {text}"))
-        assert only(seen, TurnFinished).outcome == "done"
+        end = only(seen, TurnFinished)
+        assert end.outcome == "done", end.error
         assert len(turns_of(server)) - before == planned
         events += seen
     return events
