@@ -26,19 +26,25 @@ class _Section(BaseModel):
 
 
 class CompactionSettings(_Section):
-    """``[compaction]``. Fractions are of the window less the output reserve."""
+    """``[compaction]``. Fractions are of the window less the output reserve.
+
+    `min_gain` is a fraction of the whole window: a compaction that frees less is not worth the
+    prompt cache that it breaks.
+    """
 
     model: str = ""
     auto: bool = True
     warn_at: float = Field(default=0.70, gt=0, lt=1)
     trigger_at: float = Field(default=0.80, gt=0, lt=1)
     target: float = Field(default=0.40, gt=0, lt=1)
+    min_gain: float = Field(default=0.10, ge=0, lt=1)
     protected_messages: int = Field(default=12, ge=1)
     keep_recent_tokens: int = Field(default=0, ge=0)
     max_summary_tokens: int = Field(default=4_000, ge=200)
     max_output_tokens: int = Field(default=2_000, ge=600)
     template: Literal["structured", "seven-section"] = "structured"
     summary_role: Literal["user", "system"] = "user"
+    background: bool = True
 
     def keep_recent(self, window: int) -> int:
         """Tokens of recent messages to keep: the setting, or 20 % of `window` up to 20,000."""

@@ -38,5 +38,9 @@ class CompactionError(AgentTuiError):
     """A compaction was not carried out; the session is as it was."""
 
 
+class NothingToCompactError(CompactionError):
+    """A compaction would gain nothing: found before any work was done."""
+
+
 class ToolError(AgentTuiError):
     """A tool call failed in a way the model can mend; the text goes back to the model."""

@@ -6,7 +6,8 @@ exactly one `ReplyFinished`, also when interrupted; each `ToolStarted` by exactl
 `ToolFinished` with the same ``call_id``. No event holds a widget, a class or a Future.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -225,7 +226,11 @@ class CompactionProgress:
 
 @dataclass(frozen=True, slots=True)
 class CompactionFinished:
-    """The compaction is in the file (a new one after ``/compact``)."""
+    """The compaction is in the file (a new one after ``/compact``).
+
+    `summary` is empty where messages were only made shorter; then `freed` and `messages` say by
+    tier how many tokens that freed and how many messages it changed.
+    """
 
     entry_id: str
     reason: CompactionReason
@@ -235,11 +240,13 @@ class CompactionFinished:
     summarised_by: str
     is_fallback: bool
     note: str = ""
+    freed: Mapping[int, int] = field(default_factory=dict[int, int])
+    messages: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionFailed:
-    """Nothing was written; `message` says why ("cancelled", "nothing to compact")."""
+    """Nothing was written; `message` says why, in a whole sentence."""
 
     message: str
 

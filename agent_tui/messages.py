@@ -158,7 +158,7 @@ class AssistantMessage(Stored):
 
 
 class FileTouches(Stored):
-    """Absolute, resolved paths a successful tool call read, wrote whole, or edited."""
+    """Absolute, resolved paths a tool call read, wrote whole or made, and edited or deleted."""
 
     read: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
@@ -217,7 +217,10 @@ class ToolResultMessage(Stored):
 
 
 class BashExecutionMessage(Stored):
-    """A command the person ran with ``!`` (``!!`` sets ``exclude_from_context``)."""
+    """A command the person ran with ``!`` (``!!`` sets ``exclude_from_context``).
+
+    ``files`` is what it was seen to change; None: nothing.
+    """
 
     role: Literal["bashExecution"] = "bashExecution"
     command: str
@@ -227,6 +230,7 @@ class BashExecutionMessage(Stored):
     truncated: bool = False
     full_output_path: str | None = None
     exclude_from_context: bool = False
+    files: FileTouches | None = None
     timestamp: int = Field(default_factory=now_ms)
 
     @property

@@ -2,7 +2,8 @@
 
 import math
 import re
-from typing import TYPE_CHECKING, cast
+from operator import is_not
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # pydantic would double the time of --version
     from pydantic import JsonValue
@@ -48,14 +49,13 @@ def repair_json(value: "JsonValue") -> "JsonValue":
             return None
         case list():
             items = [repair_json(item) for item in value]
-            return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
+            return items if any(map(is_not, items, value)) else value
         case dict():
-            pairs = [(repair_text(key), repair_json(inner)) for key, inner in value.items()]
-            is_same = all(
-                key is old_key and inner is old_inner
-                for (key, inner), (old_key, old_inner) in zip(pairs, value.items(), strict=True)
-            )
-            return value if is_same else cast("JsonValue", dict(pairs))
+            keys = [repair_text(key) for key in value]
+            inner = [repair_json(item) for item in value.values()]
+            if any(map(is_not, keys, value)) or any(map(is_not, inner, value.values())):
+                return dict(zip(keys, inner, strict=True))
+            return value
         case _:
             return value
 

@@ -1,6 +1,5 @@
 """Counting tokens: estimates by tiktoken, corrected by what each provider really counted."""
 
-import hashlib
 import importlib.util
 import os
 import threading
@@ -68,8 +67,10 @@ class ContextUsage:
 
 
 class TokenCounter:
-    """Estimates tokens with tiktoken, remembering each text by the hash of its content.
+    """Estimates tokens with tiktoken, remembering each text by its hash.
 
+    Python's own has 64 bits and a secret seed, and a text that stays in memory keeps it: a message
+    counted again costs no look at its characters, and its text is not held on to for it.
     Thread-safe. The vocabulary (0.3-0.6 s) is loaded on first use, from the copy that
     litellm's wheel carries, so no network is needed; call `load` off the event loop first.
     """
@@ -77,7 +78,7 @@ class TokenCounter:
     def __init__(self) -> None:
         self._encoding: tiktoken.Encoding | None = None
         self._lock = threading.Lock()
-        self._cache: dict[bytes, int] = {}
+        self._cache: dict[int, int] = {}
 
     @property
     def is_loaded(self) -> bool:
@@ -98,7 +99,7 @@ class TokenCounter:
         """Tokens of `text`; special tokens in it count as the plain text they are."""
         if not text:
             return 0
-        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        key = hash(text)
         known = self._cache.get(key)
         if known is not None:
             return known

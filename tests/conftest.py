@@ -1,5 +1,7 @@
-"""Which tests run when nothing is chosen."""
+"""Which tests run when nothing is chosen, and what holds for all of them."""
 
+import os
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -8,9 +10,28 @@ from tests.support.real_model import real_model_data, real_model_file
 
 __all__ = ["real_model_data", "real_model_file"]
 
+_PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
 
+
+def pytest_configure() -> None:
+    """Keep bytecode, whatever the environment says, here and in the programs that tests start.
+
+    To compile all of it anew takes each worker eight seconds, and half of every program's start.
+    """
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-    """Leave the marked kinds out unless ``-m`` names them: they download, or take long."""
+    """Leave the marked kinds out unless ``-m`` names them: they download, or take long.
+
+    What shares a provider process runs in one worker: each other one would start its own, which
+    takes five seconds of a core.
+    """
+    for item in items:
+        if isinstance(item, pytest.Function) and _PROVIDER_FIXTURES & set(item.fixturenames):
+            item.add_marker(pytest.mark.xdist_group("provider process"))
     chosen = config.option.markexpr
     for mark in ("real_model", "slow"):
         if mark in chosen:

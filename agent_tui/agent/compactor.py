@@ -1,14 +1,22 @@
-"""Carrying out a compaction: the service decides and summarises, this writes and tells."""
+"""Carrying out a compaction: the tiers and the service decide, this writes and tells."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from agent_tui.agent.activity import Emit
+from agent_tui.agent.ahead import AheadSummary
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.compaction.filling import what_fills
 from agent_tui.compaction.policy import should_compact
+from agent_tui.compaction.preview import CompactionPreview, make_preview
 from agent_tui.compaction.service import CompactionRequest, CompactionResult, child_entries
-from agent_tui.errors import CompactionError, SessionError
+from agent_tui.compaction.summariser import WrittenSummary
+from agent_tui.compaction.tiers.model import TierPlan
+from agent_tui.compaction.tiers.pipeline import plan_tiers
+from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
 from agent_tui.events import (
     CompactionFailed,
     CompactionFinished,
@@ -17,8 +25,17 @@ from agent_tui.events import (
     CompactionStarted,
     Notice,
 )
+from agent_tui.messages import ToolDetails, Usage
+from agent_tui.sessions.changes import EditReport, report_entry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import ContextUsage
+from agent_tui.tools.base import ToolOutput
+
+_LEAST_USED_TOKENS = 10_000
+"""Below, the model's own wish to compact is not followed: there is too little to gain."""
+
+_LOOK_AGAIN_PARTS = 50
+"""A context that has grown by less than this part of the window needs no second look."""
 
 
 class Compactor:
@@ -28,9 +45,12 @@ class Compactor:
     session file as it was.
     """
 
-    def __init__(self, conversation: Conversation, services: RuntimeServices) -> None:
+    def __init__(
+        self, conversation: Conversation, services: RuntimeServices, ahead: AheadSummary
+    ) -> None:
         self._conversation = conversation
         self._services = services
+        self._ahead = ahead
 
     def is_due(self, usage: ContextUsage) -> bool:
         """Whether an automatic compaction should run before the next request."""
@@ -43,75 +63,233 @@ class Compactor:
             conversation.left_by_compaction,
         )
 
-    async def make_room(self, reason: CompactionReason, emit: Emit) -> bool:
-        """Compact in place, in the middle of the work; false when it failed (and was said)."""
+    async def make_room(self, reason: CompactionReason, emit: Emit, focus: str = "") -> bool:
+        """Compact in place, in the middle of the work; false when that was not possible.
+
+        First messages are made shorter. Where that does not come down to the target, a summary
+        takes the place of the older ones; where there can be none, shorter is better than
+        nothing. Failures are said through `emit`.
+        """
         conversation = self._conversation
-        result = await self._summarise(reason, "", emit)
-        if result is None:
-            conversation.left_by_compaction = conversation.usage.used
-            was_open = conversation.breaker.is_open
-            conversation.breaker = conversation.breaker.after_failure()
-            if conversation.breaker.is_open and not was_open:
-                emit(Notice("warning", conversation.breaker.message))
+        for event in await conversation.refresh_usage():
+            emit(event)
+        full = conversation.context()
+        if not await self._compact_in_place(reason, focus, emit):
             return False
-        entry = conversation.log.append(result.entry(reason))
-        conversation.breaker = conversation.breaker.after_success()
-        conversation.left_by_compaction = result.tokens_after
-        emit(_finished(entry.id, reason, result))
-        emit(conversation.use_window(result.tokens_after))
-        if result.usage is not None:
-            conversation.totals = add_totals(conversation.totals, result.usage)
-            emit(conversation.totals)
+        if reason == "threshold" and conversation.refill.is_in_vain:
+            messages = [item.message for item in full.messages]
+            filling = await asyncio.to_thread(what_fills, messages, conversation.counter)
+            emit(Notice("warning", conversation.refill.message(filling)))
         return True
+
+    async def _compact_in_place(self, reason: CompactionReason, focus: str, emit: Emit) -> bool:
+        conversation = self._conversation
+        tiers = await asyncio.to_thread(self._plan_tiers)
+        is_worthwhile = sum(tiers.freed.values()) >= self._least_gain(reason)
+        if is_worthwhile and tiers.tokens_after <= self._estimated(conversation.target_tokens):
+            self._shorten(tiers, reason, emit)
+        elif not await self._summarise_in_place(reason, focus, emit):
+            if not is_worthwhile:
+                return False
+            self._shorten(tiers, reason, emit)
+        return True
+
+    async def answer_call(self, focus: str, emit: Emit) -> ToolOutput:
+        """Compact because the model asks for it, and tell it what came of that."""
+        conversation = self._conversation
+        for event in await conversation.refresh_usage():
+            emit(event)
+        used, window = conversation.usage.used, conversation.model_info.window
+        if used < _LEAST_USED_TOKENS or used <= conversation.target_tokens:
+            return ToolOutput(
+                f"No compaction needed: {used:,} of {window:,} tokens are in use. Go on."
+            )
+        if not await self.make_room("tool", emit, focus):
+            return ToolOutput("Not compacted: there is nothing to gain now. Go on.", is_error=True)
+        left = conversation.usage.used
+        summary = f"{used:,} -> {left:,} tokens"
+        return ToolOutput(
+            f"Compacted from {used:,} to about {left:,} tokens. Your instructions, the newest "
+            "messages and the lists of files are kept; older outputs are shortened or summarised. "
+            "Nothing is lost: recall brings any of it back. Go on with the task.",
+            ToolDetails(summary=summary),
+        )
 
     async def compact_to_child(
         self, focus: str, emit: Emit
     ) -> tuple[SessionLog, CompactionFinished] | None:
         """Write the compacted conversation as a new session; None when it failed."""
         conversation = self._conversation
-        result = await self._summarise("manual", focus, emit)
-        if result is None:
-            return None
-        conversation.breaker = conversation.breaker.after_success()
-        entries = child_entries(result)
-        try:
-            log = self._services.store.create_child(
-                conversation.log,
-                entries,
-                result.carryover,
-                cwd=conversation.cwd,
-            )
-        except SessionError as error:
-            emit(CompactionFailed(str(error)))
-            return None
-        return log, _finished(log.entries[0].id, "manual", result)
-
-    async def _summarise(
-        self, reason: CompactionReason, focus: str, emit: Emit
-    ) -> CompactionResult | None:
-        conversation = self._conversation
         for event in await conversation.refresh_usage():
             emit(event)
-        emit(CompactionStarted(reason, focus, conversation.usage.used))
-        ratio = conversation.ratios.ratio(conversation.model.name)
-        request = CompactionRequest(
-            path=conversation.log.path_entries(),
-            previous=conversation.log.header.compaction,
-            model=conversation.model,
-            window=round(conversation.model_info.window / ratio),
-            cwd=conversation.cwd,
-            tokens_before=conversation.usage.used,
-            overhead_tokens=await asyncio.to_thread(conversation.overhead_tokens),
-            focus=focus,
-        )
+        emit(CompactionStarted("manual", focus, conversation.usage.used))
+        request = await self._request(focus)
         try:
-            return await self._services.compaction.compact(request, _progress(emit))
-        except CompactionError as error:
+            on_progress = _progress(emit)
+            result = await self._services.compaction.compact(request, on_progress)
+            log = self._services.store.create_child(
+                conversation.log, child_entries(result), result.carryover, cwd=conversation.cwd
+            )
+        except (CompactionError, SessionError) as error:
             emit(CompactionFailed(str(error)))
             return None
         except asyncio.CancelledError:
             emit(CompactionFailed("Compaction cancelled; nothing was changed."))
             raise
+        conversation.breaker = conversation.breaker.after_success()
+        return log, _finished(log.entries[0].id, "manual", result)
+
+    async def preview(self) -> CompactionPreview:
+        """What a compaction would do now; writes nothing and asks no model."""
+        conversation = self._conversation
+        found = await asyncio.to_thread(
+            make_preview,
+            await self._request(""),
+            service=self._services.compaction,
+            counter=conversation.counter,
+            settings=conversation.settings,
+            target_tokens=self._estimated(conversation.target_tokens),
+        )
+        window = conversation.model_info.window
+        return replace(found, window=window, target_tokens=conversation.target_tokens)
+
+    async def write_ahead(self) -> None:
+        """Begin the next summary in the background, if one will be needed before long.
+
+        Not where the summary would come from a server of the person's own: it would take its
+        time from the work.
+        """
+        conversation, ahead = self._conversation, self._ahead
+        settings, usage = conversation.settings, conversation.usage
+        grown = usage.used - ahead.begun_at_tokens
+        if (
+            settings.background
+            and settings.auto
+            and conversation.level != "normal"
+            and not conversation.breaker.is_open
+            and not ahead.is_there
+            and grown >= usage.window // _LOOK_AGAIN_PARTS
+            and conversation.model_info.source != "server"
+        ):
+            plan, target = self._plan_tiers, self._estimated(conversation.target_tokens)
+            ahead.begin(await self._request(""), lambda: plan().tokens_after > target)
+
+    def _least_gain(self, reason: CompactionReason) -> int:
+        """What shortening must free; where the window overflows or the model asks, anything."""
+        if reason != "threshold" or self._conversation.is_overfull:
+            return 1
+        conversation = self._conversation
+        share = conversation.settings.min_gain * conversation.model_info.window
+        return max(self._estimated(round(share)), 1)
+
+    def _estimated(self, tokens: int) -> int:
+        """`tokens` of the model's counting in those of ours."""
+        conversation = self._conversation
+        return round(tokens / conversation.ratios.ratio(conversation.model.name))
+
+    def _plan_tiers(self) -> TierPlan:
+        conversation = self._conversation
+        return plan_tiers(
+            conversation.log.path_entries(),
+            carryover=conversation.log.header.compaction,
+            counter=conversation.counter,
+            settings=conversation.settings,
+            window=self._estimated(conversation.model_info.window),
+            overhead_tokens=conversation.overhead_tokens(),
+            target_tokens=self._estimated(conversation.target_tokens),
+        )
+
+    async def _request(self, focus: str) -> CompactionRequest:
+        conversation = self._conversation
+        return CompactionRequest(
+            path=conversation.log.path_entries(),
+            previous=conversation.log.header.compaction,
+            model=conversation.model,
+            window=self._estimated(conversation.model_info.window),
+            cwd=conversation.cwd,
+            tokens_before=conversation.usage.used,
+            overhead_tokens=await asyncio.to_thread(conversation.overhead_tokens),
+            focus=focus,
+        )
+
+    def _shorten(self, plan: TierPlan, reason: CompactionReason, emit: Emit) -> None:
+        """Write the edits of `plan` in one go."""
+        conversation = self._conversation
+        before = conversation.usage.used
+        after = before * plan.tokens_after // max(plan.tokens_before, 1)
+        report = EditReport(
+            batch=plan.edits[0].batch,
+            reason=reason,
+            tokens_before=before,
+            tokens_after=after,
+            freed=plan.freed,
+            messages=Counter(edit.tier for edit in plan.edits),
+        )
+        placed = conversation.log.append_many((*plan.edits, report_entry(report)))
+        event = CompactionFinished(
+            entry_id=placed[-1].id,
+            reason=reason,
+            summary="",
+            tokens_before=before,
+            tokens_after=after,
+            summarised_by="",
+            is_fallback=False,
+            freed=report.freed,
+            messages=report.messages,
+        )
+        self._made_room(event, emit)
+
+    async def _summarise_in_place(self, reason: CompactionReason, focus: str, emit: Emit) -> bool:
+        conversation, service = self._conversation, self._services.compaction
+        request = await self._request(focus)
+        earlier = None if focus else await self._ahead.draft()
+        try:
+            draft = await asyncio.to_thread(service.draft, request, earlier)
+            emit(CompactionStarted(reason, focus, conversation.usage.used))
+            written: WrittenSummary | None = None
+            if earlier is not None and earlier.lacks_the_same(draft):
+                emit(CompactionProgress("finishing the summary begun earlier", 0))
+                written = await self._ahead.written()
+            result = await service.finish(request, draft, _progress(emit), written)
+        except NothingToCompactError:
+            conversation.left_by_compaction = conversation.usage.used
+            return False
+        except CompactionError as error:
+            emit(CompactionFailed(str(error)))
+            self._count_failure(emit)
+            return False
+        except asyncio.CancelledError:
+            emit(CompactionFailed("Compaction cancelled; nothing was changed."))
+            raise
+        if written is not None:
+            self._ahead.forget()
+        entry = conversation.log.append(result.entry(reason))
+        self._made_room(_finished(entry.id, reason, result), emit)
+        self._add_usage(result.usage, emit)
+        return True
+
+    def _made_room(self, event: CompactionFinished, emit: Emit) -> None:
+        """Take note of what was written, and tell."""
+        conversation = self._conversation
+        conversation.breaker = conversation.breaker.after_success()
+        conversation.refill = conversation.refill.after_compaction()
+        conversation.left_by_compaction = event.tokens_after
+        emit(event)
+        emit(conversation.use_window(event.tokens_after))
+        self._add_usage(self._ahead.drop(), emit)
+
+    def _add_usage(self, usage: Usage | None, emit: Emit) -> None:
+        if usage is not None:
+            self._conversation.totals = add_totals(self._conversation.totals, usage)
+            emit(self._conversation.totals)
+
+    def _count_failure(self, emit: Emit) -> None:
+        conversation = self._conversation
+        conversation.left_by_compaction = conversation.usage.used
+        was_open = conversation.breaker.is_open
+        conversation.breaker = conversation.breaker.after_failure()
+        if conversation.breaker.is_open and not was_open:
+            emit(Notice("warning", conversation.breaker.message))
 
 
 def _progress(emit: Emit) -> Callable[[str, int], None]:

@@ -10,9 +10,11 @@ from agent_tui.agent.fitting import FittedPrompt
 from agent_tui.compaction.policy import (
     Breaker,
     ContextLevel,
+    RefillWatch,
     context_level,
     output_reserve_tokens,
     reply_cap_tokens,
+    target_tokens,
 )
 from agent_tui.compaction.usage import learn_ratio, measure_context
 from agent_tui.config import CompactionSettings
@@ -71,8 +73,9 @@ class Conversation:
     totals: TotalsChanged = field(default_factory=lambda: TotalsChanged(0, 0, 0.0))
     warned_level: ContextLevel = "normal"
     breaker: Breaker = field(default_factory=Breaker)
+    refill: RefillWatch = field(default_factory=RefillWatch)
     left_by_compaction: int = 0
-    """Tokens in use after the last automatic compaction, or after one that failed."""
+    """Tokens in use after the last automatic compaction, its undoing, or one that failed."""
     has_unlearned_reply: bool = False
     tool_call_ids: set[str] = field(default_factory=set[str])
     """Ids of all calls so far, which a new call must not use again."""
@@ -86,6 +89,16 @@ class Conversation:
     def output_reserve(self) -> int:
         """Tokens kept free for the reply."""
         return output_reserve_tokens(self.model_info.window, self.model_info.max_output)
+
+    @property
+    def target_tokens(self) -> int:
+        """What a compaction brings the next request down to."""
+        return target_tokens(self.model_info.window, self.output_reserve, self.settings)
+
+    @property
+    def level(self) -> ContextLevel:
+        """Where the context stands against the thresholds, as last counted."""
+        return context_level(self.usage, self.settings, self.output_reserve)
 
     @property
     def prompt(self) -> FittedPrompt:
@@ -132,6 +145,7 @@ class Conversation:
             self.totals = add_totals(self.totals, message.usage)
             self.tool_call_ids.update(call.id for call in message.tool_calls)
             self.has_unlearned_reply = True
+            self.refill = self.refill.after_reply()
         return entry
 
     def use_window(self, used: int) -> ContextChanged:
@@ -150,7 +164,7 @@ class Conversation:
         if usage != self.usage:
             self.usage = usage
             events.append(ContextChanged(usage))
-        level = context_level(usage, self.settings, self.output_reserve)
+        level = self.level
         if level != self.warned_level:
             rose = (self.warned_level, level) != ("trigger", "warn")
             self.warned_level = level

@@ -8,7 +8,7 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.tool_calls import ToolServices
 from agent_tui.errors import ToolError
 from agent_tui.events import BashFinished, BashStarted, ToolOutputDelta
-from agent_tui.messages import BashExecutionMessage, ToolDetails
+from agent_tui.messages import BashExecutionMessage, FileTouches, ToolDetails
 from agent_tui.tools.base import ToolContext
 
 
@@ -37,6 +37,7 @@ async def run_person_command(
             truncated=details.truncated,
             full_output_path=details.full_output_path,
             exclude_from_context=not in_context,
+            files=None if details.files == FileTouches() else details.files,
         )
         entry = conversation.append(message)
         emit(BashFinished(entry.id, call_id, message))

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 from agent_tui.agent.activity import Activity, Emit
+from agent_tui.agent.ahead import AheadSummary
 from agent_tui.agent.approval import Approvals
 from agent_tui.agent.compactor import Compactor
 from agent_tui.agent.context_files import ContextFile, load_context_files
@@ -26,6 +27,8 @@ from agent_tui.agent.person_bash import run_person_command
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn import Turn
+from agent_tui.agent.undo import undo_newest
+from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import (
@@ -41,6 +44,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ImageContent, ThinkingLevel, Todo
 from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.sessions.chain import PastSessions, SessionChain
 from agent_tui.sessions.entries import Entry, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
@@ -62,6 +66,8 @@ class AgentRuntime:
         self._services = services
         self._gate = ApprovalGate()
         self._activity: Activity | None = None
+        self._ahead = AheadSummary(services.compaction)
+        self._past = PastSessions(services.store)
         self._approvals = services.make_approvals(cwd, mode)
         self._context_files = load_context_files(services.user_config_dir, cwd)
         thinking = services.settings.thinking
@@ -175,6 +181,28 @@ class AgentRuntime:
         """Summarise into a new session file; on failure or abort nothing is written."""
         return self._run(lambda emit: self._compact(focus, emit))
 
+    async def preview_compaction(self) -> CompactionPreview:
+        """What a compaction would do now; writes nothing and asks no model."""
+        await self._conversation.refresh_usage()
+        return await self._compactor().preview()
+
+    async def undo_compaction(self) -> tuple[AgentEvent, ...]:
+        """Take back the newest compaction; one that began a session leads back to the earlier.
+
+        Raises:
+            CompactionError: There is none to take back.
+            SessionError: It cannot be written, or the earlier session cannot be opened.
+        """
+        before = self._conversation
+        earlier = await undo_newest(before.log, self.store, self.cwd)
+        self._ahead.drop()
+        events: tuple[AgentEvent, ...] = ()
+        if earlier is not None:
+            events = self._switch(earlier, before.cwd, before.model, before.thinking, "resumed")
+        counted = await self.conversation.refresh_usage()
+        self.conversation.left_by_compaction = self.usage.used
+        return (*events, *counted)
+
     def run_bash(self, command: str, *, in_context: bool) -> AsyncGenerator[AgentEvent, None]:
         """Run a command of the person's; they typed it, so nothing is asked."""
         return self._run(
@@ -217,7 +245,7 @@ class AgentRuntime:
         return Turn(conversation, services.provider, runner, compactor, emit, services.sleep)
 
     def _compactor(self) -> Compactor:
-        return Compactor(self._conversation, self._services)
+        return Compactor(self._conversation, self._services, self._ahead)
 
     def _tool_services(self) -> ToolServices:
         services = self._services
@@ -228,6 +256,8 @@ class AgentRuntime:
             output_dir=services.output_dir,
             environ=services.environ,
             bash_timeout_s=services.settings.bash_timeout_s,
+            compact=self._compactor().answer_call,
+            history=lambda: SessionChain(self.log, self._past),
         )
 
     # Queue
@@ -316,6 +346,7 @@ class AgentRuntime:
         """Abort what runs and close the session file."""
         if self._activity is not None:
             await self._activity.stop()
+        await self._ahead.aclose()
         self.log.close()
 
     async def _compact(self, focus: str, emit: Emit) -> None:
@@ -348,7 +379,9 @@ class AgentRuntime:
         )
         if reason == "compacted":
             after.inbox, after.files, after.todos = before.inbox, before.files, before.todos
+            self._past.remember(before.log)
         after.told_note = before.told_note
+        self._ahead.drop()
         before.log.close()
         return (
             self._session_changed(reason),

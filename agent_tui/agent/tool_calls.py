@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from agent_tui.events import (
     ToolStarted,
 )
 from agent_tui.messages import TextContent, ToolCall, ToolResultMessage
-from agent_tui.tools.base import Intent, PreparedCall, Toolbox, ToolContext, ToolOutput
+from agent_tui.tools.base import History, Intent, PreparedCall, Toolbox, ToolContext, ToolOutput
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.shorten import keep_head
 
@@ -43,7 +43,10 @@ class _Declined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolServices:
-    """What running a call needs beside the conversation. `environ` has no provider keys."""
+    """What running a call needs beside the conversation. `environ` has no provider keys.
+
+    `compact` makes room for the `compact` tool, `history` gives what `recall` looks in.
+    """
 
     toolbox: Toolbox
     approvals: Approvals
@@ -51,6 +54,8 @@ class ToolServices:
     output_dir: Path
     environ: dict[str, str]
     bash_timeout_s: float
+    compact: Callable[[str, Emit], Awaitable[ToolOutput]]
+    history: Callable[[], History]
 
 
 class ToolRunner:
@@ -211,6 +216,8 @@ class ToolRunner:
             todos=conversation.todos,
             default_timeout_s=self._services.bash_timeout_s,
             limits=conversation.output_limits(calls_in_reply),
+            history=self._services.history(),
+            compact=lambda focus: self._services.compact(focus, self._emit),
         )
 
     def _record(self, call: ToolCall, output: ToolOutput) -> None:

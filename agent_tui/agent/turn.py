@@ -64,6 +64,10 @@ class Compactor(Protocol):
         """Whether an automatic compaction should run before the next request."""
         ...
 
+    async def write_ahead(self) -> None:
+        """Begin the next summary in the background, if one will be needed before long."""
+        ...
+
 
 class _TurnEnded(Exception):
     """The turn is over; `event` says how."""
@@ -133,6 +137,7 @@ class Turn:
             return TurnFinished("error", str(error))
         except _TurnEnded as end:
             await self._say_usage()
+            await self._compactor.write_ahead()
             return end.event
 
     async def _rounds(self) -> NoReturn:
@@ -140,6 +145,7 @@ class Turn:
         while True:
             self._deliver_inbox()
             await self._make_room_if_due()
+            await self._compactor.write_ahead()
             reply = await self._reply_once_more_if_empty()
             is_cut = reply.message.stop_reason == "length"
             if reply.message.tool_calls:

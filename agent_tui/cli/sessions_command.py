@@ -16,12 +16,17 @@ from agent_tui.messages import (
     BashExecutionMessage,
     JsonObject,
     Message,
+    TextContent,
     ToolResultMessage,
     UserMessage,
 )
+from agent_tui.sessions.change_words import UNDONE, describe_edits
+from agent_tui.sessions.changes import is_undo_mark, report_of
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
+    ContextEditEntry,
+    CustomEntry,
     CustomMessageEntry,
     Entry,
     MessageEntry,
@@ -185,8 +190,28 @@ def _describe(entry: Entry) -> str:
             return entry.text
         case BranchSummaryEntry():
             return entry.summary
+        case ContextEditEntry():
+            return f"tier {entry.tier}: {entry.target_id} as {_describe_replacement(entry)}"
+        case CustomEntry() if report := report_of(entry):
+            done = describe_edits(report.messages, report.freed)
+            return f"{report.tokens_before:,} -> {report.tokens_after:,} tokens: {done}"
+        case CustomEntry() if is_undo_mark(entry):
+            return UNDONE
+        case CustomEntry():
+            return entry.custom_type
         case _:
             return ""
+
+
+def _describe_replacement(edit: ContextEditEntry) -> str:
+    match edit.replacement:
+        case None:
+            return "nothing"
+        case str(text):
+            return text
+        case parts:
+            texts = (part.text for part in parts if isinstance(part, TextContent))
+            return next(texts, f"{len(parts)} shortened parts")
 
 
 def _describe_message(message: Message) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from agent_tui.compaction.ledger_files import FileTracker, touched_files
+from agent_tui.compaction.ledger_files import FileTracker, touched_by_person, touched_files
 from agent_tui.compaction.names import NameTracker
 from agent_tui.compaction.outcomes import (
     decision_in,
@@ -131,6 +131,8 @@ class _Collector:
         self._files.add_modified(modified)
 
     def add(self, message: Message) -> None:
+        if isinstance(message, BashExecutionMessage) and message.exclude_from_context:
+            return  # the model is not to know of it
         is_result = isinstance(message, ToolResultMessage)
         self._names.add(message, self._calls.get(message.tool_call_id) if is_result else None)
         match message:
@@ -142,6 +144,7 @@ class _Collector:
             case ToolResultMessage():
                 self._add_result(message, self._calls.get(message.tool_call_id))
             case BashExecutionMessage():
+                self._files.add(touched_by_person(message))
                 failed = message.exit_code not in (None, 0) and not message.cancelled
                 self._add_outcome("$ " + one_line(message.command, 200), message.output, failed)
                 self._commands.put(one_line(message.command, 200))

@@ -7,29 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.compaction.shell_files import patched_files, shell_files
-from agent_tui.messages import FileTouches, ToolCall, ToolResultMessage
+from agent_tui.compaction.tool_names import (
+    COMMAND_EDITORS,
+    EDITORS,
+    MANY_READERS,
+    PATCHERS,
+    PATH_ARGUMENTS,
+    READERS,
+    SHELLS,
+    WRITERS,
+)
+from agent_tui.messages import BashExecutionMessage, FileTouches, ToolCall, ToolResultMessage
 
 MAX_FILES = 5_000
 """A bound on what is carried; what the model is shown is capped in characters."""
 
-SHELLS = frozenset(
-    {"bash", "shell", "run", "execute", "terminal", "run_command", "execute_bash", "exec_command"}
-)
-"""Names of the tools that run a command, here and in other programs."""
-
-_READERS = frozenset({"read", "read_file", "view", "open", "open_file", "cat", "read_many_files"})
-_WRITERS = frozenset({"write", "write_file", "write_to_file", "create", "create_file"})
-_EDITORS = frozenset(
-    {"edit", "edit_file", "multiedit", "multi_edit", "str_replace", "insert", "replace"}
-    | {"notebookedit", "notebook_edit", "replace_in_file", "apply_diff", "search_replace"}
-)
-_COMMAND_EDITORS = frozenset(
-    {"str_replace_editor", "str_replace_based_edit_tool", "file_editor", "edit_anthropic"}
-)
-"""One tool for all: its argument ``command`` says which."""
-
-_PATCHERS = frozenset({"apply_patch", "patch"})
-_PATH_ARGUMENTS = ("path", "file_path", "filePath", "filename", "file", "notebook_path", "paths")
 _OPEN_FILE = re.compile(r"^\[File: (\S[^\n]*?) \(\d+ lines total\)\]", re.MULTILINE)
 """How an editor that keeps one file open says which one it changed."""
 
@@ -74,26 +66,36 @@ def normalise_path(path: str, folders: Sequence[str]) -> str:
 def touched_files(result: ToolResultMessage, call: ToolCall | None) -> FileTouches:
     """The files a call touched: what the tool said, else what its name and arguments tell.
 
-    A failed call touched nothing. A tool for commands knows no files; the command tells them.
+    A failed call touched nothing; a failed command what it was seen to change, as it may have
+    failed after that. What a tool for commands reports is what git saw; files that git ignores
+    and those that were read are told by the command.
     """
+    is_shell = result.tool_name.lower() in SHELLS
     if result.is_error:
-        return FileTouches()
+        return result.tool_details.files if is_shell else FileTouches()
     if isinstance(result.details, dict) and "files" in result.details:
         reported = result.tool_details.files
-        if result.tool_name.lower() not in SHELLS:
-            return reported
-        told = told_files(call)
-        return FileTouches(
-            read=(*told.read, *reported.read),
-            written=(*told.written, *reported.written),
-            edited=(*told.edited, *reported.edited),
-        )
+        return _both(told_files(call), reported) if is_shell else reported
     if call is None or (call.name.lower() not in SHELLS and _SAYS_FAILED.match(result.text)):
         return FileTouches()
     told = told_files(call)
-    if told == FileTouches() and call.name.lower() in _EDITORS:
+    if told == FileTouches() and call.name.lower() in EDITORS:
         return FileTouches(edited=tuple(_OPEN_FILE.findall(result.text)[-1:]))
     return told
+
+
+def touched_by_person(message: BashExecutionMessage) -> FileTouches:
+    """The files a command of the person's touched: as for a tool that runs commands."""
+    reported = message.files or FileTouches()
+    return _both(shell_files(message.command), reported) if message.exit_code == 0 else reported
+
+
+def _both(told: FileTouches, reported: FileTouches) -> FileTouches:
+    return FileTouches(
+        read=(*told.read, *reported.read),
+        written=(*told.written, *reported.written),
+        edited=(*told.edited, *reported.edited),
+    )
 
 
 def told_files(call: ToolCall | None) -> FileTouches:
@@ -104,21 +106,21 @@ def told_files(call: ToolCall | None) -> FileTouches:
     command = call.arguments.get("command")
     if name in SHELLS:
         return shell_files(command) if isinstance(command, str) else FileTouches()
-    if name in _PATCHERS:
+    if name in PATCHERS:
         texts = (value for value in call.arguments.values() if isinstance(value, str))
         return FileTouches(edited=tuple(path for text in texts for path in patched_files(text)))
-    if name in _COMMAND_EDITORS:
+    if name in COMMAND_EDITORS:
         name = command if isinstance(command, str) else "edit"
     paths = _paths(call)
     return FileTouches(
-        read=paths if name in _READERS else (),
-        written=paths if name in _WRITERS else (),
-        edited=paths if name in _EDITORS else (),
+        read=paths if name in READERS | MANY_READERS else (),
+        written=paths if name in WRITERS else (),
+        edited=paths if name in EDITORS else (),
     )
 
 
 def _paths(call: ToolCall) -> tuple[str, ...]:
-    for key in _PATH_ARGUMENTS:
+    for key in (*PATH_ARGUMENTS, "paths"):
         match call.arguments.get(key):
             case str() as path if path:
                 return (path,)

@@ -37,7 +37,7 @@ _MAX_NAME_CHARS = 160
 _MAX_IDENTIFIER_CHARS = 60
 
 _PATH = re.compile(
-    r"(?<![\w/.~@:-])(?:~|\.{1,2}|@?[\w.+@-]+)?(?:/[\w.+@-]+)+"
+    r"(?<![\w/.~@:+-])(?:~|\.{1,2}|@?[\w.+@-]+)?(?:/[\w.+@-]+)+"
     r"|(?<![\w/.~@-])[\w-]+(?:\.[\w-]+)*\.(?:[cm]?[jt]sx?|pyi?|rs|go|rb|java|kt|cs?|cc|cpp|hh?|hpp"
     r"|php|swift|scala|sh|sql|html?|s?css|less|vue|svelte|jsonl?|ya?ml|toml|ini|cfg|lock|md|rst"
     r"|txt|csv|xml|svg|png|ipynb|proto|env)(?![\w(])"

@@ -2,8 +2,8 @@
 
 import re
 
-from agent_tui.compaction.ledger_files import SHELLS
 from agent_tui.compaction.shorten import one_line
+from agent_tui.compaction.tool_names import SHELLS
 from agent_tui.messages import ToolCall
 
 _ERROR_LINE = re.compile(

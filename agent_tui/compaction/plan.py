@@ -7,8 +7,9 @@ from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from agent_tui.config import CompactionSettings
-from agent_tui.errors import CompactionError
+from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, ToolResultMessage, UserMessage
+from agent_tui.sessions.changes import in_force
 from agent_tui.sessions.context import ContextMessage, build_context
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -60,6 +61,19 @@ class CompactionPlan:
     kept_tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedCut:
+    """A cut that a summary was made for ahead of time.
+
+    Args:
+        first_kept_entry_id: Where it is.
+        max_kept_tokens: It is chosen again while what stays is no larger.
+    """
+
+    first_kept_entry_id: str
+    max_kept_tokens: int
+
+
 def plan_compaction(
     path: Sequence[Entry],
     *,
@@ -67,6 +81,7 @@ def plan_compaction(
     counter: TokenCounter,
     settings: CompactionSettings,
     window: int,
+    prepared: PreparedCut | None = None,
 ) -> CompactionPlan:
     """Choose the cut: what comes before it becomes the summary, the rest stays.
 
@@ -74,7 +89,8 @@ def plan_compaction(
     What stays is the longest end of the conversation that fits ``keep_recent`` tokens. When
     that would be everything, it is the last ``protected_messages`` messages, then the last
     message of the person's with what followed, then the last reply alone: whoever asks for a
-    compaction gets one. A last turn that is larger than ``keep_recent`` is cut inside.
+    compaction gets one. A last turn that is larger than ``keep_recent`` is cut inside. A newest
+    reply that waits for results stays in any case, or they would come to nothing.
 
     Args:
         path: Entries from the root to the leaf.
@@ -82,11 +98,13 @@ def plan_compaction(
         counter: Estimates.
         settings: ``keep_recent_tokens`` and ``protected_messages``.
         window: Context window in tokens.
+        prepared: The cut to choose if it still will do.
 
     Raises:
-        CompactionError: less than one exchange since the last compaction, and not so large that
-            the window could not hold another.
+        NothingToCompactError: less than one exchange since the last compaction, and not so
+            large that the window could not hold another.
     """
+    path = in_force(path)
     live = live_entries(path)
     seen = _seen_by_model(path)
     tokens = [sum(counter.count_message(m.message) for m in seen[entry.id]) for entry in live]
@@ -94,10 +112,15 @@ def plan_compaction(
     summary = previous_summary(path, previous)
     is_exchange = "assistant" in roles and ("user" in roles or summary)
     if not is_exchange and sum(tokens) <= window // 2:
-        raise CompactionError(
+        raise NothingToCompactError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
-    cut = _choose_cut(_legal_cuts(live, roles), roles, tokens, settings, window)
+    cuts, end = _legal_cuts(live, roles)
+    cut = _prepared_cut(live, cuts, tokens, prepared)
+    if cut is None:
+        cut = _choose_cut(cuts, end, roles, tokens, settings, window)
+    if cut == 0:
+        raise NothingToCompactError("Nothing to compact: the newest reply is all there is.")
     return CompactionPlan(
         summarised=tuple(m for entry in live[:cut] for m in seen[entry.id]),
         kept=tuple(m for entry in live[cut:] for m in seen[entry.id]),
@@ -113,7 +136,7 @@ def plan_compaction(
 
 def newest_compaction(path: Sequence[Entry]) -> CompactionEntry | None:
     """The compaction in force, if there is one on `path`."""
-    return next((e for e in reversed(path) if isinstance(e, CompactionEntry)), None)
+    return next((e for e in reversed(in_force(path)) if isinstance(e, CompactionEntry)), None)
 
 
 def previous_summary(path: Sequence[Entry], previous: Carryover | None) -> str:
@@ -166,11 +189,15 @@ def _role(entry: LiveEntry, seen: Mapping[str, list[ContextMessage]]) -> _Role:
             return "other"
 
 
-def _legal_cuts(live: Sequence[LiveEntry], roles: Sequence[_Role]) -> list[int]:
+def _legal_cuts(live: Sequence[LiveEntry], roles: Sequence[_Role]) -> tuple[list[int], int]:
     """Places before a message of the person's or a reply that part no call from its result.
 
     A result belongs to the newest call before it that still waits for its id: some providers
     use ids again in later turns.
+
+    Returns:
+        The places in order, and the last place that would do if nothing need stay: the end, or
+        before the newest reply if its results are still to come.
     """
     waiting: defaultdict[str, list[int]] = defaultdict(list)
     parting: set[int] = set()
@@ -181,15 +208,38 @@ def _legal_cuts(live: Sequence[LiveEntry], roles: Sequence[_Role]) -> list[int]:
                 waiting[call.id].append(index)
         elif isinstance(message, ToolResultMessage) and (calls := waiting[message.tool_call_id]):
             parting.update(range(calls.pop() + 1, index + 1))
-    return [
+    end = _newest_open_reply(roles, waiting)
+    cuts = [
         index
-        for index in range(1, len(live))
+        for index in range(1, min(end + 1, len(live)))
         if roles[index] in ("user", "assistant") and index not in parting
     ]
+    return cuts, end
+
+
+def _newest_open_reply(roles: Sequence[_Role], waiting: Mapping[str, list[int]]) -> int:
+    """Where the newest reply is if calls of it still wait for results; else the end."""
+    newest = max((i for i, role in enumerate(roles) if role in ("user", "assistant")), default=-1)
+    return newest if any(newest in replies for replies in waiting.values()) else len(roles)
+
+
+def _prepared_cut(
+    live: Sequence[LiveEntry],
+    cuts: Sequence[int],
+    tokens: Sequence[int],
+    prepared: PreparedCut | None,
+) -> int | None:
+    if prepared is None:
+        return None
+    for cut in cuts:
+        if live[cut].id == prepared.first_kept_entry_id:
+            return cut if sum(tokens[cut:]) <= prepared.max_kept_tokens else None
+    return None
 
 
 def _choose_cut(
     cuts: Sequence[int],
+    end: int,
     roles: Sequence[_Role],
     tokens: Sequence[int],
     settings: CompactionSettings,
@@ -214,7 +264,7 @@ def _choose_cut(
                 return cut
     if cuts and kept[cuts[-1]] <= (window - _TAKEN_TOKENS // 2) // 2:
         return cuts[-1]
-    return len(tokens)
+    return end
 
 
 def _at_turn_start(cuts: Sequence[int], roles: Sequence[_Role], kept: Mapping[int, int]) -> int:

@@ -16,8 +16,8 @@ _LARGEST_RESERVE = 20_000
 
 _SMALL_WINDOW = 32_768
 
-_MIN_GAIN = 0.1
-"""A compaction costs a summary and breaks the prompt cache."""
+_REFILL_REPLIES = 3
+_REFILLS_IN_A_ROW = 3
 
 
 def output_reserve_tokens(window: int, max_output: int) -> int:
@@ -44,6 +44,11 @@ def usable_window(window: int, output_reserve: int) -> int:
     return max(window - max(output_reserve, 0), window // 2)
 
 
+def target_tokens(window: int, output_reserve: int, settings: CompactionSettings) -> int:
+    """What a compaction brings the next request down to, in tokens."""
+    return int(usable_window(window, output_reserve) * settings.target)
+
+
 def context_level(
     usage: ContextUsage, settings: CompactionSettings, output_reserve: int
 ) -> ContextLevel:
@@ -59,6 +64,43 @@ def context_level(
     if filled >= settings.trigger_at:
         return "trigger"
     return "warn" if filled >= settings.warn_at else "normal"
+
+
+@dataclass(frozen=True, slots=True)
+class RefillWatch:
+    """Notices that compactions are in vain: the context is full again a few replies later.
+
+    A value: each method returns the watch as it is afterwards.
+
+    Args:
+        replies: Since the last automatic compaction; None before the first.
+        refills: How often in a row the context filled up within three replies.
+    """
+
+    replies: int | None = None
+    refills: int = 0
+
+    @property
+    def is_in_vain(self) -> bool:
+        """Whether the person should be told now: at the third refill in a row, and each third."""
+        return self.refills > 0 and self.refills % _REFILLS_IN_A_ROW == 0
+
+    def message(self, filling: str) -> str:
+        """What to tell the person; `filling` names what fills the context."""
+        return (
+            f"The context was full again within {_REFILL_REPLIES} replies, "
+            f"{self.refills} times in a row. It is mostly: {filling}. Smaller pieces of it, or a "
+            "model with a larger window (/model), would help."
+        )
+
+    def after_reply(self) -> "RefillWatch":
+        """One more reply came."""
+        return self if self.replies is None else RefillWatch(self.replies + 1, self.refills)
+
+    def after_compaction(self) -> "RefillWatch":
+        """An automatic compaction made room."""
+        is_refill = self.replies is not None and self.replies <= _REFILL_REPLIES
+        return RefillWatch(0, self.refills + 1 if is_refill else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +150,13 @@ def should_compact(
         settings: ``auto`` and the thresholds.
         output_reserve: Tokens kept free for the reply.
         breaker: Of the conversation.
-        left_tokens: What the last compaction left. Where that was much (a small window, a giant
-            turn) the next one waits until a tenth of the window is to be gained or the reserve
-            is reached.
+        left_tokens: What the last compaction left, or what its undoing brought back. Where that
+            was much (a small window, a giant turn) the next one waits until ``min_gain`` is to
+            be gained or the reserve is reached.
     """
     if not settings.auto or breaker.is_open:
         return False
     if context_level(usage, settings, output_reserve) != "trigger":
         return False
-    is_worthwhile = usage.used - left_tokens >= _MIN_GAIN * usage.window
+    is_worthwhile = usage.used - left_tokens >= settings.min_gain * usage.window
     return is_worthwhile or usage.used > usable_window(usage.window, output_reserve)

@@ -50,10 +50,11 @@ def newest_figure(context: Context, model: str) -> tuple[int, int] | None:
     kept through a compaction still carry the usage of the larger context before it, and so do
     the replies copied into the session that ``/compact`` starts. A message keeps its own time
     wherever it is copied to, and `compaction_entry` dates a compaction later than every message
-    it keeps: so a figure counts only when its message is not older than the compaction.
+    it keeps: so a figure counts only when its message is not older than the compaction. The
+    same goes for replies from before an edit or an undoing (`Context.fresh_from`).
     """
     earliest_ms = _written_ms(context.compaction)
-    for index in range(len(context.messages) - 1, -1, -1):
+    for index in range(len(context.messages) - 1, context.fresh_from - 1, -1):
         message = context.messages[index].message
         if not isinstance(message, AssistantMessage) or not is_reply_of(message, model):
             continue

@@ -189,7 +189,9 @@ Some things to try:
 
 | type | and see |
 |---|---|
-| `/compact` | the conversation becomes a summary, and `[ctx: N%]` drops |
+| `/compact --preview` | what a compaction would do, and what it would keep |
+| `/compact` | the conversation becomes a summary; `[ctx: N%]` drops |
+| `/uncompact` | it is all there again |
 | `/context` | what fills the context window |
 | `/resume` | your sessions; the one before the compaction is still there |
 | `!cat greet.py` | run a command yourself |

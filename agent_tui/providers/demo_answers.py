@@ -8,9 +8,10 @@ _ANSWERS: tuple[tuple[str, str], ...] = (
     (
         r"\bcompact|\bsummar|\bcontext\b",
         "`/compact` turns the conversation into a structured summary and goes on in a new "
-        "session; `/compact focus on the tests` tells the summary what matters. The old session "
-        "stays on disk. `/context` shows what fills the window, and the bar at the bottom right "
-        "how full it is.",
+        "session; `/compact focus on the tests` tells the summary what matters, `/compact "
+        "--preview` shows beforehand what would go and what stays, and `/uncompact` takes it "
+        "back. `/context` shows what fills the window, and the bar at the bottom right how full "
+        "it is.",
     ),
     (
         r"\bresume|\bsession|\bcontinue\b|\bhistory",

@@ -17,6 +17,7 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
+from agent_tui.sessions.changes import changes_context, in_force
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     Carryover,
@@ -53,7 +54,8 @@ class Context:
     `messages` can be sent as they are: see `agent_tui.sessions.settle.settle`. `compaction`
     is the one in force, `summary` what stands for the history before, whether or not a message
     holds it. `provider`, `model_id` and `thinking_level` are the newest named on the
-    path, empty where none is (the session's header counts then).
+    path, empty where none is (the session's header counts then). Messages from `fresh_from` on
+    were written after the newest compaction, edit or undoing: only they knew this context.
     """
 
     messages: tuple[ContextMessage, ...]
@@ -62,6 +64,7 @@ class Context:
     model_id: str
     thinking_level: str
     summary: str = ""
+    fresh_from: int = 0
 
 
 def build_context(
@@ -73,7 +76,8 @@ def build_context(
     """Replay `path` (root to leaf) into what the model sees.
 
     The newest compaction's summary comes first, then the entries from its first kept one on,
-    then everything after it; context edits replace or omit single messages.
+    then everything after it; context edits replace or omit single messages. What was taken
+    back (see `agent_tui.sessions.changes`) has no effect.
 
     Args:
         path: Entries from the root to the leaf.
@@ -82,12 +86,13 @@ def build_context(
         carryover: The header's compaction state: its summary opens the context of a session
             that has no compaction entry.
     """
-    compaction, kept = _kept_entries(path)
+    changed = in_force(path)
+    compaction, kept = _kept_entries(changed)
     drafts: list[ContextMessage] = []
     summary = compaction.summary if compaction else carryover.summary if carryover else ""
     if summary_role == "user" and (compaction or summary.strip()):
         drafts.append(_summary_message(summary, compaction))
-    edits = context_edits(path)
+    edits = _edits(changed)
     for entry in kept:
         message = _to_message(entry)
         edit = edits.get(entry.id)
@@ -97,12 +102,31 @@ def build_context(
             drafts.append(ContextMessage(entry.id, message))
     provider, model_id = newest_model(path)
     level = newest_thinking_level(path)
-    return Context(settle(drafts), compaction, provider, model_id, level, summary)
+    messages = settle(drafts)
+    fresh_from = _first_fresh(path, messages)
+    return Context(messages, compaction, provider, model_id, level, summary, fresh_from)
 
 
 def context_edits(path: Sequence[Entry]) -> dict[str, ContextEditEntry]:
     """The edit in force of each message that has one, by the message's entry id."""
-    return {entry.target_id: entry for entry in path if isinstance(entry, ContextEditEntry)}
+    return _edits(in_force(path))
+
+
+def _edits(changed: Sequence[Entry]) -> dict[str, ContextEditEntry]:
+    return {entry.target_id: entry for entry in changed if isinstance(entry, ContextEditEntry)}
+
+
+def _first_fresh(path: Sequence[Entry], messages: Sequence[ContextMessage]) -> int:
+    """Where in `messages` those begin that came after the newest change of the context."""
+    fresh: set[str] = set()
+    for entry in reversed(path):
+        if changes_context(entry):
+            break
+        fresh.add(entry.id)
+    else:
+        return 0
+    found = (i for i, item in enumerate(messages) if item.entry_id in fresh)
+    return next(found, len(messages))
 
 
 def wrap_summary(summary: str) -> str:

@@ -20,9 +20,12 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
+from agent_tui.sessions.change_words import UNDONE, describe_edits
+from agent_tui.sessions.changes import EditReport, is_undo_mark, report_of
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
+    CustomEntry,
     CustomMessageEntry,
     Entry,
     Header,
@@ -104,14 +107,23 @@ def _blocks(path: Sequence[Entry]) -> Iterator[_Block]:
             case MessageEntry():
                 yield from _message_blocks(entry.message)
             case CompactionEntry():
-                sizes = f"{entry.tokens_before:,} -> {entry.tokens_after:,} tokens"
-                yield _Block("summary", f"Context compacted ({sizes})", entry.summary)
+                yield _Block("summary", _compacted(entry), entry.summary)
             case BranchSummaryEntry():
                 yield _Block("summary", "A branch that was left", entry.summary)
             case CustomMessageEntry() if entry.display:
                 yield _Block("user", entry.custom_type or "Note", entry.text)
+            case CustomEntry() if report := report_of(entry):
+                done = describe_edits(report.messages, report.freed)
+                yield _Block("summary", _compacted(report), done)
+            case CustomEntry() if is_undo_mark(entry):
+                yield _Block("summary", "Note", UNDONE)
             case _:
                 continue
+
+
+def _compacted(change: CompactionEntry | EditReport) -> str:
+    sizes = f"{change.tokens_before:,} -> {change.tokens_after:,} tokens"
+    return f"Context compacted ({sizes})"
 
 
 def _message_blocks(message: Message) -> Iterator[_Block]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import is_not
 from typing import TypeVar, assert_never
 
 from agent_tui.messages import (
     AssistantContent,
     AssistantMessage,
     BashExecutionMessage,
-    JsonObject,
     Message,
     TextContent,
     ThinkingContent,
@@ -168,23 +168,18 @@ def repaired(item: ContextMessage) -> ContextMessage:
 
 
 def _repaired_parts(parts: tuple[PartT, ...]) -> tuple[PartT, ...]:
-    clean = tuple(_repaired_part(part) for part in parts)
-    return clean if any(a is not b for a, b in zip(clean, parts, strict=True)) else parts
+    clean = tuple(map(_repaired_part, parts))
+    return clean if any(map(is_not, clean, parts)) else parts
 
 
 def _repaired_part(part: PartT) -> PartT:
-    changes: dict[str, object] = {}
     match part:
-        case TextContent():
-            if (text := repair_text(part.text)) is not part.text:
-                changes["text"] = text
-        case ThinkingContent():
-            if (thinking := repair_text(part.thinking)) is not part.thinking:
-                changes["thinking"] = thinking
-        case ToolCall():
-            arguments: JsonObject = part.arguments
-            if (mended := repair_json(arguments)) is not arguments:
-                changes["arguments"] = mended
+        case TextContent(text=text):
+            name, before, after = "text", text, repair_text(text)
+        case ThinkingContent(thinking=thinking):
+            name, before, after = "thinking", thinking, repair_text(thinking)
+        case ToolCall(arguments=arguments):
+            name, before, after = "arguments", arguments, repair_json(arguments)
         case _:
-            pass
-    return part.model_copy(update=changes) if changes else part
+            return part
+    return part if after is before else part.model_copy(update={name: after})

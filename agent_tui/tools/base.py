@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, TypeVar
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, ToolDetails, ToolSpec
+from agent_tui.sessions.entries import Entry
 from agent_tui.tools.limits import OutputLimits
 
 Access: TypeAlias = Literal["none", "read", "write", "execute"]
@@ -62,6 +63,42 @@ class FileMemory:
     seen: dict[Path, str] = field(default_factory=dict[Path, str])
 
 
+class History(Protocol):
+    """Everything that was ever said in a conversation, whatever the model still sees of it."""
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries, newest first, those of the sessions it goes on from after its own.
+
+        May read files: not for the event loop.
+        """
+        ...
+
+    @property
+    def session_count(self) -> int:
+        """How many sessions the newest walk through `entries` has come to so far."""
+        ...
+
+    @property
+    def missing(self) -> str:
+        """The earlier session that could not be read on that walk; empty where none."""
+        ...
+
+
+class NoHistory:
+    """A conversation in which nothing was said."""
+
+    session_count = 0
+    missing = ""
+
+    def entries(self) -> Iterator[Entry]:
+        """Nothing."""
+        return iter(())
+
+
+async def _cannot_compact(_focus: str) -> ToolOutput:
+    return ToolOutput("No compaction here.", is_error=True)
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a running tool may use.
@@ -75,6 +112,9 @@ class ToolContext:
         todos: The present plan; the todo tool replaces it.
         default_timeout_s: For commands that name none.
         limits: How much of its output the model may be given.
+        history: What `recall` looks in.
+        compact: Makes room in the context, with what to pay attention to; never raises for a
+            compaction that cannot be made.
     """
 
     cwd: Path
@@ -85,6 +125,8 @@ class ToolContext:
     todos: list[Todo]
     default_timeout_s: float = 120.0
     limits: OutputLimits = field(default_factory=OutputLimits)
+    history: History = field(default_factory=NoHistory)
+    compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
 
     def resolve(self, path: str) -> Path:
         """`path` as the model wrote it, absolute and with links followed.
@@ -192,7 +234,9 @@ __all__ = [
     "Access",
     "FileMemory",
     "FileTouches",
+    "History",
     "Intent",
+    "NoHistory",
     "PreparedCall",
     "Tool",
     "ToolArguments",

@@ -2,12 +2,13 @@
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import Field
 
 from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
+from agent_tui.tools.git_changes import GitChanges
 from agent_tui.tools.shell import MAX_KEPT_BYTES, ShellResult, run_shell
 
 _LONGEST_TIMEOUT_S = 3_600
@@ -24,10 +25,14 @@ class BashArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class BashTool:
-    """Runs commands without a terminal; see `run_shell` for what bounds them."""
+    """Runs commands without a terminal; see `run_shell` for what bounds them.
+
+    The files a command changed are found by `changes`, however the command ended.
+    """
 
     name: str = "bash"
     arguments_type: type[BashArguments] = BashArguments
+    changes: GitChanges = field(default_factory=GitChanges)
 
     def intent(self, arguments: BashArguments, context: ToolContext) -> Intent:
         """The exact command; what it may touch is for the approvals to find out."""
@@ -46,6 +51,7 @@ class BashTool:
 
     async def run(self, arguments: BashArguments, context: ToolContext) -> ToolOutput:
         """Output, shortened if long, and how it ended."""
+        before = await self.changes.look(context.cwd, context.environ)
         result = await run_shell(
             arguments.command,
             cwd=context.cwd,
@@ -61,6 +67,7 @@ class BashTool:
             exit_code=result.exit_code,
             truncated=result.is_cut,
             full_output_path=None if path is None else os.fspath(path),
+            files=await self.changes.since(before),
         )
         return ToolOutput(_for_model(result), details, is_error=result.exit_code != 0)
 

@@ -56,7 +56,12 @@ class Child:
 
 @asynccontextmanager
 async def child_group(
-    argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], stdin: bytes | None = None
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    stdin: bytes | None = None,
+    keeps_stderr: bool = True,
 ) -> AsyncGenerator[Child, None]:
     """Start `argv` as the leader of a new session; on the way out the whole group is ended.
 
@@ -65,6 +70,7 @@ async def child_group(
         cwd: Working folder.
         environ: The whole environment.
         stdin: What it may read; None is ``/dev/null``.
+        keeps_stderr: Whether stderr is part of the output; else it is thrown away.
 
     Raises:
         ToolError: the program or the folder is not there.
@@ -86,7 +92,7 @@ async def child_group(
                 env=dict(environ),
                 stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
                 stdout=writing,
-                stderr=writing,
+                stderr=writing if keeps_stderr else asyncio.subprocess.DEVNULL,
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:

@@ -17,11 +17,13 @@ from agent_tui.tools.base import (
     ToolError,
 )
 from agent_tui.tools.bash import BashTool
+from agent_tui.tools.compact import CompactTool
 from agent_tui.tools.edit import EditTool
 from agent_tui.tools.find import FindTool
 from agent_tui.tools.grep import GrepTool
 from agent_tui.tools.ls import LsTool
 from agent_tui.tools.read import ReadTool
+from agent_tui.tools.recall import RecallTool
 from agent_tui.tools.schema import bare_schema, compact_schema, explain_invalid, mended_arguments
 from agent_tui.tools.todo import TodoTool
 from agent_tui.tools.write import WriteTool
@@ -38,6 +40,8 @@ def default_toolbox() -> Toolbox:
         offered(FindTool()),
         offered(LsTool()),
         offered(TodoTool()),
+        offered(CompactTool()),
+        offered(RecallTool()),
     )
 
 

@@ -135,8 +135,9 @@ class AgentApp(App[UiOutcome]):
         """Run a command, a shell command, or send a message."""
         name, argument = split_command(text)
         if name and (command := self.ready.registry.find(name)) is not None:
-            if command.refusal and self.ready.turns.is_running:
-                self.ready.host.say(command.refusal, "warning")
+            refusal = command.refusal_of(argument)
+            if refusal and self.ready.turns.is_running:
+                self.ready.host.say(refusal, "warning")
             else:
                 self.run_worker(command.run(self.ready.host, argument), group="command")
         elif text.startswith("!") and text.strip("! \n"):
@@ -245,9 +246,9 @@ class AgentApp(App[UiOutcome]):
         self.runtime.set_permission_mode(PERMISSION_MODES[(place + 1) % len(PERMISSION_MODES)])
         self.refresh_status()
 
-    def action_toggle_tools(self) -> None:
-        """Ctrl+O: unfold or fold all tool output."""
-        self.ready.chat.toggle_all_tools()
+    def action_toggle_details(self) -> None:
+        """Ctrl+O: unfold or fold all tool output and summaries."""
+        self.ready.chat.toggle_details()
 
     def action_toggle_thinking(self) -> None:
         """Ctrl+T: show or hide thinking."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from agent_tui.agent.mentions import without_attachments
-from agent_tui.compaction.appendix import without_index
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -40,6 +39,7 @@ from agent_tui.events import (
 )
 from agent_tui.ui.activity_line import ActivityLine, ActivityState
 from agent_tui.ui.approval_panel import ApprovalPanel
+from agent_tui.ui.compaction_blocks import finished_block
 from agent_tui.ui.history_blocks import REPLY_MARKS, bash_block, blocks_of, finished_tool
 from agent_tui.ui.plan_view import PlanView
 from agent_tui.ui.queue_view import QueueView
@@ -47,7 +47,6 @@ from agent_tui.ui.transcript import (
     BashBlock,
     BlockId,
     NoticeBlock,
-    SummaryBlock,
     ToolBlock,
     Transcript,
     UserBlock,
@@ -161,9 +160,9 @@ class EventView:
             case CompactionProgress():
                 self._progress(event)
             case CompactionFinished():
-                self._compacted(event)
+                chat.append(finished_block(event))
             case CompactionFailed():
-                chat.append(NoticeBlock("warning", f"Not compacted: {event.message}"))
+                chat.append(NoticeBlock("warning", event.message))
             case SessionChanged():
                 self._session(event)
             case Notice():
@@ -251,7 +250,8 @@ class EventView:
 
     def _warn(self, event: ContextWarning) -> None:
         self._parts.status_changed()
-        advice = "/compact makes room." if event.level == "warn" else "It is about to be compacted."
+        is_due = event.level == "trigger" and self._runtime.settings.compaction.auto
+        advice = "It is about to be compacted." if is_due else "/compact makes room."
         text = f"The context is {event.usage.percent}% full. {advice}"
         self._parts.chat.append(NoticeBlock("warning", text))
 
@@ -261,17 +261,8 @@ class EventView:
         if state is not None:
             self._parts.activity.show(replace(state, output_chars=event.summary_chars))
 
-    def _compacted(self, event: CompactionFinished) -> None:
-        notes = [event.note] if event.note else []
-        if event.is_fallback:
-            notes.insert(0, "made without a model")
-        block = SummaryBlock(
-            without_index(event.summary), event.tokens_before, event.tokens_after, " · ".join(notes)
-        )
-        self._parts.chat.append(block)
-
     def _session(self, event: SessionChanged) -> None:
-        if event.reason in ("new", "resumed"):
+        if event.reason not in ("compacted", "renamed"):  # the chat of those is on the screen
             self.redraw()
         self._parts.status_changed()
 

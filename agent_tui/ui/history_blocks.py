@@ -7,7 +7,6 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui.agent.mentions import without_attachments
-from agent_tui.compaction.appendix import without_index
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -23,10 +22,12 @@ from agent_tui.messages import (
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
+    CustomEntry,
     CustomMessageEntry,
     Entry,
     MessageEntry,
 )
+from agent_tui.ui.compaction_blocks import change_block, summary_block
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
@@ -59,12 +60,13 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
             case MessageEntry():
                 _add_message(entry.id, entry.message, blocks, calls)
             case CompactionEntry():
-                summary = without_index(entry.summary)
-                blocks.append(SummaryBlock(summary, entry.tokens_before, entry.tokens_after))
+                blocks.append(summary_block(entry))
             case BranchSummaryEntry():
                 blocks.append(SummaryBlock(entry.summary, 0, 0, "a branch that was left"))
             case CustomMessageEntry() if entry.display and entry.text:
                 blocks.append(NoticeBlock("info", entry.text))
+            case CustomEntry() if block := change_block(entry):
+                blocks.append(block)
             case _:
                 pass
     return blocks

@@ -9,7 +9,7 @@ APP_BINDINGS: tuple[BindingType, ...] = (
     Binding("ctrl+q", "quit", "Leave", show=False),
     Binding("ctrl+z", "suspend_process", "Suspend", priority=True),
     Binding("shift+tab", "next_permission_mode", "Permission mode", priority=True),
-    Binding("ctrl+o", "toggle_tools", "Tool output"),
+    Binding("ctrl+o", "toggle_details", "Details"),
     Binding("ctrl+t", "toggle_thinking", "Thinking"),
     Binding("ctrl+g", "edit_outside", "Editor"),
     Binding("alt+up", "take_back_queue", "Take back"),
@@ -26,7 +26,7 @@ NOT_OVER_SCREENS = frozenset(
 
 NEED_THE_CHAT = NOT_OVER_SCREENS | {
     "interrupt",
-    "toggle_tools",
+    "toggle_details",
     "toggle_thinking",
     "take_back_queue",
     "edit_outside",

@@ -41,7 +41,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("pageup, pagedown", "scroll the chat"),
             ("ctrl+home, ctrl+end", "first and last message"),
             ("ctrl+l", "back to the newest line"),
-            ("ctrl+o", "unfold or fold tool output"),
+            ("ctrl+o", "unfold or fold tool output and summaries"),
             ("ctrl+t", "show or hide thinking"),
             ("drag, then ctrl+c", "select and copy"),
         ),

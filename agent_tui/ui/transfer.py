@@ -1,10 +1,11 @@
-"""How far a download is, as a person says it: sizes, pace, time left, a bar."""
+"""How far a download is, as a person says it: how much, pace, time left, a bar."""
 
 from collections import deque
 
 from textual.content import Content
 
 from agent_tui.local_models.model import PullProgress
+from agent_tui.local_models.sizes import size_text
 from agent_tui.ui.activity_line import elapsed
 
 PACE_OVER_S = 5.0
@@ -45,25 +46,16 @@ class Pace:
         return (last - first) / (last_s - first_s)
 
 
-def short_bytes(count: float) -> str:
-    """A size in powers of 1,000, as disks and downloads are sold: ``92.9 MB``, ``340 KB``."""
-    for unit, factor in (("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000)):
-        if count >= factor:
-            digits = 0 if unit == "KB" else 1
-            return f"{count / factor:.{digits}f} {unit}"
-    return f"{count:.0f} bytes"
-
-
 def transfer_text(progress: PullProgress, bytes_per_s: float | None) -> str:
     """``downloading · 42.3 MB of 92.9 MB · 3.1 MB/s · 16s left``, as far as it is known."""
     parts = [progress.phase]
     done, total = progress.done_bytes, progress.total_bytes
     if total:
-        parts.append(f"{short_bytes(done)} of {short_bytes(total)}")
+        parts.append(f"{size_text(done)} of {size_text(total)}")
     elif done:
-        parts.append(short_bytes(done))
+        parts.append(size_text(done))
     if bytes_per_s is not None:
-        parts.append(f"{short_bytes(bytes_per_s)}/s")
+        parts.append(f"{size_text(round(bytes_per_s))}/s")
         if total and done < total:
             parts.append(f"{elapsed((total - done) / bytes_per_s)} left")
     return " · ".join(parts)

@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias, assert_never
 from textual.content import Content
 
 from agent_tui.local_models.model import Offer
+from agent_tui.local_models.sizes import size_text
 from agent_tui.providers.base import FoundModel
 from agent_tui.ui.options import KeyChoice
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.status_bar import short_count, short_via
-from agent_tui.ui.transfer import short_bytes
 
 SHOWN_PER_SOURCE = 3
 """Models of one server, or with one key, in the chooser itself."""
@@ -112,7 +112,7 @@ def _words(way: Way) -> tuple[str, tuple[str, ...]]:
             label, details = f"Paste a key: {way.label}", [f"or set {way.env_name}"]
         case Offer():
             label = f"Get {way.title.partition(' (')[0]}"  # how it is quantised comes later
-            details = [f"{short_bytes(way.download_bytes)}, {way.licence}, no key", way.summary]
+            details = [f"{size_text(way.download_bytes)}, {way.licence}, no key", way.summary]
         case "other provider":
             label, details = "Use another provider", ["a model's full name, and its key"]
         case "tour":
@@ -126,7 +126,7 @@ def _words(way: Way) -> tuple[str, tuple[str, ...]]:
 def _what_it_is(model: FoundModel) -> str:
     """Where it is, whether it is loaded or how large it is, and its window."""
     is_local = _is_local(model)
-    size = short_bytes(model.size_bytes) if is_local and model.size_bytes else ""
+    size = size_text(model.size_bytes) if is_local and model.size_bytes else ""
     about = "about " if model.info.source == "guess" else ""
     window = f"{about}{short_count(model.info.window)} tokens"
     facts = (short_via(model.via), "" if is_local else model.state, size, window)

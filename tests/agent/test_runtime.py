@@ -1,10 +1,13 @@
 import asyncio
 from contextlib import aclosing
+from typing import NoReturn
 
 import pytest
 
 from agent_tui.compaction.policy import Breaker
+from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings
+from agent_tui.errors import CompactionError
 from agent_tui.events import (
     BashFinished,
     CompactionFailed,
@@ -210,15 +213,29 @@ async def test_the_bar_drops_before_the_request_that_follows_an_overflow(stage):
     assert between[-1].usage.used < 7_100
 
 
-async def test_compaction_that_keeps_failing_stops_with_one_notice(stage):
+async def test_compaction_that_keeps_failing_stops_with_one_notice(stage, monkeypatch):
+    async def fail(*_arguments: object) -> NoReturn:
+        raise CompactionError("The summary would not be smaller.")
+
+    monkeypatch.setattr(CompactionService, "finish", fail)
+    replies = [
+        Reply(text=LONG_REPLY.text, usage=Usage(input=size, output=100, total_tokens=size))
+        for size in (2_000, 7_000, 8_100, 9_200, 10_300, 11_400)
+    ]
+    runtime = stage.runtime(replies, window=10_000)
+    events = [event for n in range(6) for event in await collect(runtime.submit(f"message {n}"))]
+    assert len(of_kind(events, CompactionFailed)) == 3
+    stopped = [notice for notice in of_kind(events, Notice) if "stopped" in notice.text]
+    assert ["after 3 failures" in notice.text for notice in stopped] == [True]
+
+
+async def test_a_conversation_with_nothing_to_compact_is_no_failure(stage):
     full = Usage(input=9_000, output=100, total_tokens=9_100)
-    runtime = stage.runtime([Reply(text="a", usage=full)] * 6, window=10_000)
-    runtime.conversation.breaker = Breaker(failures=2)
-    runtime.conversation.use_window(9_000)
-    notices = []
-    for text in ("one", "two", "three"):
-        notices += of_kind(await collect(runtime.submit(text)), Notice)
-    assert [("stopped after 3 failures" in notice.text) for notice in notices] == [True]
+    runtime = stage.runtime([Reply(text="a", usage=full)] * 3, window=10_000)
+    events = [event for n in range(3) for event in await collect(runtime.submit(f"message {n}"))]
+    assert not of_kind(events, CompactionFailed)
+    assert runtime.conversation.breaker == Breaker()
+    assert [event.outcome for event in of_kind(events, TurnFinished)] == ["done"] * 3
 
 
 async def test_the_cost_of_a_summary_is_part_of_the_totals_also_when_resumed(stage):

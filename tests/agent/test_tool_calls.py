@@ -3,12 +3,13 @@ import threading
 
 import pytest
 
+from agent_tui.agent.activity import Emit
 from agent_tui.agent.gate import ApprovalGate
 from agent_tui.agent.tool_calls import ToolRunner, ToolServices
 from agent_tui.events import AgentEvent, ToolFinished, ToolStarted
 from agent_tui.messages import JsonObject
 from agent_tui.providers.scripted import call
-from agent_tui.tools.base import PreparedCall, Toolbox, ToolContext
+from agent_tui.tools.base import NoHistory, PreparedCall, Toolbox, ToolContext, ToolOutput
 from agent_tui.tools.registry import default_toolbox
 
 
@@ -28,6 +29,10 @@ class SlowToolbox:
         return self._tools.prepare(name, arguments, context)
 
 
+async def never_compacted(_focus: str, _emit: Emit) -> ToolOutput:
+    raise AssertionError
+
+
 async def test_a_call_interrupted_while_it_is_looked_at_is_announced_before_its_result(stage):
     (stage.workspace / "a.txt").write_text("one\n")
     runtime = stage.runtime([])
@@ -39,6 +44,8 @@ async def test_a_call_interrupted_while_it_is_looked_at_is_announced_before_its_
         output_dir=stage.folder / "outputs",
         environ={},
         bash_timeout_s=10,
+        compact=never_compacted,
+        history=NoHistory,
     )
     runner = ToolRunner(runtime.conversation, services, events.append)
     calls = (call("c1", "read", path="a.txt"), call("c2", "read", path="a.txt"))

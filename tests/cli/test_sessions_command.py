@@ -7,7 +7,9 @@ import pytest
 
 from agent_tui.cli.sessions_command import run_command
 from agent_tui.errors import SessionError, UsageError
-from agent_tui.sessions.entries import Header, SessionInfoEntry
+from agent_tui.messages import TextContent
+from agent_tui.sessions.changes import EditReport, report_entry, undo_mark
+from agent_tui.sessions.entries import ContextEditEntry, CustomEntry, Header, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_values import conversation
@@ -89,6 +91,38 @@ def test_show_prints_one_line_for_each_entry_and_no_control_characters(
     assert "assistant: Reading. [read] [read]" in text
     assert "\x1b" not in text
     assert "\u2028" not in text
+
+
+def test_show_says_what_changed_in_the_context(
+    capsys: pytest.CaptureFixture[str], store: SessionStore
+) -> None:
+    report = EditReport(
+        batch="b", tokens_before=150_000, tokens_after=62_000, freed={2: 9_000}, messages={2: 40}
+    )
+    cut = (TextContent(text="short"),)
+    with store.create(Header(id="3333", cwd=str(Path.cwd()))) as log:
+        log.append_many(conversation())
+        target = log.entries[0].id
+        edits = [
+            ContextEditEntry(target_id=target, replacement=replacement, tier=tier, batch="b")
+            for tier, replacement in ((0, None), (1, cut), (2, "one line"))
+        ]
+        log.append_many([*edits, report_entry(report)])
+        log.append_many([undo_mark(("x",)), CustomEntry(custom_type="scope", data={})])
+    told = printed(capsys, "show", "3333").splitlines()[-6:]
+    for line, words in zip(
+        told,
+        (
+            f"tier 0: {target} as nothing",
+            f"tier 1: {target} as short",
+            f"tier 2: {target} as one line",
+            "150,000 -> 62,000 tokens: - 40 messages: old outputs as one line each",
+            "The compaction was undone.",
+            "scope",
+        ),
+        strict=True,
+    ):
+        assert words in line
 
 
 def test_show_works_while_the_session_is_open_elsewhere(

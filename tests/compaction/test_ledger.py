@@ -8,7 +8,7 @@ from agent_tui.compaction.ledger import (
     known_so_far,
     unrecorded_entries,
 )
-from agent_tui.messages import FileTouches, Todo, ToolCall
+from agent_tui.messages import BashExecutionMessage, FileTouches, Todo, ToolCall
 from agent_tui.sessions.entries import Carryover, CompactionDetails, Entry, Ledger
 from tests.support.talk import Talk
 
@@ -73,6 +73,21 @@ def test_what_our_own_tool_reports_counts_more_than_its_name():
     talk.reply("", call)
     talk.result(call, files=FileTouches())
     assert ledger(talk.path).read_files == ()
+
+
+def test_nothing_is_kept_of_a_command_that_the_person_ran_outside_the_conversation():
+    talk = Talk()
+    talk.message(
+        lambda ms: BashExecutionMessage(
+            command="deploy --token hidden_word > secret.txt",
+            output="Error: hidden_word denied",
+            exit_code=1,
+            exclude_from_context=True,
+            files=FileTouches(written=("/project/secret.txt",)),
+            timestamp=ms,
+        )
+    )
+    assert ledger(talk.path) == Ledger()
 
 
 def test_a_reused_call_id_belongs_to_the_newest_call():

@@ -1,6 +1,22 @@
 import pytest
+from pydantic import JsonValue
 
-from agent_tui.compaction.ledger_files import FileOperations, capped_lists, normalise_path
+from agent_tui.compaction.ledger_files import (
+    FileOperations,
+    capped_lists,
+    normalise_path,
+    touched_by_person,
+    touched_files,
+)
+from agent_tui.messages import (
+    BashExecutionMessage,
+    FileTouches,
+    ToolCall,
+    ToolDetails,
+    ToolResultMessage,
+)
+
+SEEN = FileTouches(written=("/project/new.py",), edited=("/project/a.py",))
 
 
 @pytest.mark.parametrize(
@@ -43,3 +59,39 @@ def test_modified_files_are_left_out_last_and_counted():
     read, modified = capped_lists(files, 27)
     assert read == ["+1 more"]
     assert modified == ["mod00000", "mod00001", "mod00002", "+7 more"]
+
+
+def result(name: str, details: JsonValue, *, is_error: bool = False) -> ToolResultMessage:
+    return ToolResultMessage(tool_call_id="c", tool_name=name, is_error=is_error, details=details)
+
+
+def seen(files: FileTouches) -> JsonValue:
+    return ToolDetails(files=files).model_dump(mode="json", by_alias=True)
+
+
+def test_a_command_touched_what_it_says_and_what_it_was_seen_to_change():
+    call = ToolCall(id="c", name="bash", arguments={"command": "cat b.py > ignored.txt"})
+    touched = touched_files(result("bash", seen(SEEN)), call)
+    assert touched.read == ("b.py",)
+    assert touched.written == ("ignored.txt", "/project/new.py")
+    assert touched.edited == ("/project/a.py",)
+
+
+def test_a_failed_command_touched_what_it_was_seen_to_change_and_nothing_else():
+    call = ToolCall(id="c", name="bash", arguments={"command": "cat b.py > never.txt"})
+    assert touched_files(result("bash", seen(SEEN), is_error=True), call) == SEEN
+    assert touched_files(result("bash", None, is_error=True), call) == FileTouches()
+
+
+def test_any_other_tool_that_failed_touched_nothing():
+    assert touched_files(result("edit", seen(SEEN), is_error=True), None) == FileTouches()
+
+
+def test_a_command_of_the_persons_touched_files_like_the_tools():
+    message = BashExecutionMessage(
+        command="cat b.py > ignored.txt", output="", exit_code=0, files=SEEN
+    )
+    assert touched_by_person(message).written == ("ignored.txt", "/project/new.py")
+    assert touched_by_person(message.model_copy(update={"exit_code": 1})) == SEEN
+    stopped = message.model_copy(update={"exit_code": None, "files": None})
+    assert touched_by_person(stopped) == FileTouches()

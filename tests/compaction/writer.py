@@ -19,6 +19,7 @@ from agent_tui.providers.base import (
     ModelInfo,
     ModelRef,
     ModelRequest,
+    Provider,
     ProviderError,
     TextChunk,
     ToolCallChunk,
@@ -121,7 +122,7 @@ async def no_wait(delay_s: float) -> None:
 
 
 def service(
-    writer: Writer | None,
+    writer: Provider | None,
     counter: TokenCounter,
     *,
     models: Models | None = None,
@@ -134,7 +135,7 @@ def service(
 
 
 async def compact(
-    writer: Writer | None,
+    writer: Provider | None,
     counter: TokenCounter,
     request: CompactionRequest,
     *,

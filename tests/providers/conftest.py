@@ -83,7 +83,7 @@ async def host(worker_environ: dict[str, str], worker_log: Path) -> AsyncIterato
     await running.aclose()
 
 
-@pytest_asyncio.fixture(loop_scope="session")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def impatient_host(
     worker_environ: dict[str, str], worker_log: Path
 ) -> AsyncIterator[ProviderHost]:

@@ -11,9 +11,11 @@ from agent_tui.messages import (
     ThinkingContent,
     UserMessage,
 )
+from agent_tui.sessions.changes import EditReport, report_entry, undo_mark
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
+    ContextEditEntry,
     CustomMessageEntry,
     SessionInfoEntry,
 )
@@ -64,6 +66,20 @@ def test_markdown_holds_the_whole_conversation() -> None:
     ):
         assert part in text
     assert "hidden" not in text
+
+
+def test_edits_and_their_undoing_are_told_in_words() -> None:
+    report = EditReport(
+        batch="b", tokens_before=150_000, tokens_after=62_000, freed={2: 9_000}, messages={2: 40}
+    )
+    edit = ContextEditEntry(target_id="1", replacement="short", tier=2, batch="b")
+    path = chain(entry(user("go")), edit, report_entry(report), undo_mark(("3",)))
+    text = to_markdown(header(), path)
+    assert "## Context compacted (150,000 -> 62,000 tokens)" in text
+    assert "- 40 messages: old outputs as one line each (about 9,000 tokens)" in text
+    assert "The compaction was undone." in text
+    assert text.count("short") == 0
+    assert "40 messages: old outputs as one line each" in to_html(header(), path)
 
 
 def test_a_fence_is_longer_than_any_in_the_text() -> None:

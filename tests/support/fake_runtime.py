@@ -9,8 +9,9 @@ from agent_tui.agent.approval import Approvals
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.fitting import FittedPrompt
 from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.compaction.preview import CompactionPreview, TierPreview
 from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
-from agent_tui.errors import SessionError
+from agent_tui.errors import AgentTuiError, SessionError
 from agent_tui.events import (
     AgentEvent,
     CompactionFinished,
@@ -25,7 +26,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ImageContent, Message, ThinkingLevel, Todo, ToolSpec, UserMessage
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
-from agent_tui.sessions.entries import Entry, Header, MessageEntry, SessionInfoEntry
+from agent_tui.sessions.entries import Entry, Header, Ledger, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
@@ -42,6 +43,31 @@ LOCAL_INFO = ModelInfo("ollama/small-coder", 32_768, 8_192)
 TOOLS = (
     ToolSpec(name="read", description="Read a file. Lines are numbered.", parameters={}),
     ToolSpec(name="bash", description="Run a command in the workspace.", parameters={}),
+)
+
+
+PREVIEW = CompactionPreview(
+    tokens_before=144_000,
+    window=200_000,
+    target_tokens=80_000,
+    tiers=(
+        TierPreview(0, 12, 112_800, 31_200, is_used=True),
+        TierPreview(1, 31, 88_300, 24_500, is_used=True),
+        TierPreview(2, 140, 61_900, 26_400, is_used=True),
+        TierPreview(3, 412, 27_400, 116_600, is_used=False),
+    ),
+    ledger=Ledger(
+        pinned=(
+            "Never touch anything below vendor/.",
+            "All public functions need a docstring, and please keep every line under 100 "
+            "characters, also in the tests.",
+        ),
+        modified_files=("src/app.py", "src/parser.py", "tests/test_app.py"),
+        read_files=tuple(f"src/generated/schema_{number}.py" for number in range(31)),
+        errors=("$ pytest -q => AssertionError: expected 3 tokens, got 4 | 1 failed, 61 passed",),
+        open_todos=("Run the tests (in progress)", "Write it up"),
+        decisions=("yes, go with the table (asked: A table or a list?)",),
+    ),
 )
 
 
@@ -94,6 +120,8 @@ class FakeRuntime:
         self.compactions: list[str] = []
         self.answers: list[tuple[str, ApprovalAnswer]] = []
         self.on_abort: tuple[AgentEvent, ...] = ()
+        self.preview: CompactionPreview | AgentTuiError = PREVIEW
+        self.undone: tuple[AgentEvent, ...] | AgentTuiError = ()
         self.opened: list[str] = []
         self.is_closed = False
         self._fed: asyncio.Queue[AgentEvent | None] | None = None
@@ -190,6 +218,16 @@ class FakeRuntime:
         self.compactions.append(focus)
         async for event in self._activity("compaction"):
             yield event
+
+    async def preview_compaction(self) -> CompactionPreview:
+        if isinstance(self.preview, AgentTuiError):
+            raise self.preview
+        return self.preview
+
+    async def undo_compaction(self) -> tuple[AgentEvent, ...]:
+        if isinstance(self.undone, AgentTuiError):
+            raise self.undone
+        return self.undone
 
     async def run_bash(self, command: str, *, in_context: bool) -> AsyncGenerator[AgentEvent, None]:
         self.commands.append((command, in_context))

@@ -102,13 +102,18 @@ class Stage:
         windows: Mapping[str, int] = MappingProxyType({}),
         learned_window: int | None = None,
         compaction: CompactionSettings | None = None,
+        background: bool = False,
         is_interactive: bool = True,
     ) -> AgentRuntime:
-        """A runtime over a script, or over a provider that is used as it is."""
+        """A runtime over a script, or over a provider that is used as it is.
+
+        Summaries ahead of time have to be asked for: they would take replies from a script.
+        """
         provider = script
         if not isinstance(provider, ScriptedProvider | ProviderHost | TextToolProvider):
             provider = ScriptedProvider(provider)
-        settings = Settings(compaction=compaction or CompactionSettings())
+        chosen = (compaction or CompactionSettings()).model_copy(update={"background": background})
+        settings = Settings(compaction=chosen)
         models, counter = SmallModels(window, windows, learned_window), TokenCounter()
         services = RuntimeServices(
             provider=provider,

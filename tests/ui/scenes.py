@@ -10,6 +10,8 @@ from agent_tui.config import Settings
 from agent_tui.events import (
     ApprovalRequest,
     ApprovalRequested,
+    CompactionFinished,
+    ContextChanged,
     ReplyFinished,
     ReplyStarted,
     RetryScheduled,
@@ -71,6 +73,20 @@ ANSWER = """## What was wrong
 def main() -> int:
     return run(parse(sys.argv[1:]))
 ```
+"""
+SUMMARY = """## Goal
+Make the version flag of the program work.
+
+## Progress
+### Done
+- [x] `src/app.py` parses `sys.argv[1:]`
+
+## Next Steps
+1. Write the change up
+
+<modified-files>
+src/app.py
+</modified-files>
 """
 APPROVAL = ApprovalRequest(
     id="r1",
@@ -290,7 +306,56 @@ async def context_map(ui: Ui) -> None:
         LargeMessage("reply: Here is the whole plan for the new parser", 9_100),
     )
     usage = ContextUsage(144_000, 200_000, is_estimate=False)
-    ui.app.push_screen(ContextScreen(ContextMap(usage, parts, largest)))
+    shown = ContextMap(usage, parts, largest)
+    ui.app.push_screen(ContextScreen(shown, ui.runtime.preview_compaction))
+    await ui.settle()
+
+
+async def preview(ui: Ui) -> None:
+    """What a compaction would do."""
+    ui.runtime.conversation.usage = ContextUsage(144_000, 200_000, is_estimate=False)
+    ui.app.refresh_status()
+    await ui.send("/compact --preview")
+    await ui.until(lambda: ui.app.screen.query("#tier-table"))
+    await ui.settle()
+
+
+async def compactions(ui: Ui) -> None:
+    """A turn in which the context was compacted, at first by edits, then with a summary."""
+    await work_begun(ui)
+    edits = CompactionFinished(
+        "e5",
+        "threshold",
+        "",
+        150_000,
+        62_000,
+        "",
+        False,
+        freed={0: 31_200, 1: 24_500, 2: 32_300},
+        messages={0: 12, 1: 31, 2: 140},
+    )
+    summary = CompactionFinished(
+        "e6", "threshold", SUMMARY, 161_000, 48_300, "anthropic/claude-haiku", False
+    )
+    after = ContextUsage(48_300, 200_000, is_estimate=True)
+    ui.runtime.conversation.usage = after
+    ui.runtime.feed(
+        edits,
+        ToolStarted("c4", "bash", {}, "pytest -q"),
+        result("c4", "bash", "62 passed\n", {"summary": "exit 0"}),
+        summary,
+        ContextChanged(after),
+        ReplyStarted("m"),
+        TextDelta("The flag works now, and all tests pass."),
+    )
+    ui.runtime.finish(ReplyFinished("e", AssistantMessage()), TurnFinished("done"))
+    await ui.settle()
+
+
+async def compactions_unfolded(ui: Ui) -> None:
+    """The same with what each of them did."""
+    await compactions(ui)
+    ui.app.ready.chat.toggle_details()
     await ui.settle()
 
 
@@ -373,6 +438,9 @@ SCENES: dict[str, Scene] = {
         permissions_page,
         theme_picker,
         context_map,
+        preview,
+        compactions,
+        compactions_unfolded,
         confirm,
         first_run,
         first_run_key,

@@ -4,24 +4,16 @@ from pathlib import Path
 import pytest
 from textual.widgets import OptionList
 
-from agent_tui.events import (
-    CompactionFailed,
-    CompactionProgress,
-    CompactionStarted,
-    ReplyFinished,
-    ReplyStarted,
-    TextDelta,
-)
+from agent_tui.events import ReplyFinished, ReplyStarted, TextDelta
 from agent_tui.messages import AssistantMessage, TextContent, UserMessage
 from agent_tui.ui.commands import built_in_commands, split_command
-from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.page import PageScreen
 from agent_tui.ui.screens.picker import PickerRow, search_rows
 from agent_tui.ui.screens.session_picker import SessionPicker, age
 from agent_tui.ui.screens.theme_picker import ThemePicker
 from agent_tui.ui.theme import DARK, LIGHT
-from agent_tui.ui.transcript import SummaryBlock, UserBlock, WelcomeBlock
+from agent_tui.ui.transcript import UserBlock, WelcomeBlock
 from tests.support.fake_runtime import LOCAL, MODEL, OTHER, FakeRuntime
 from tests.ui.app_support import running_app
 
@@ -31,6 +23,7 @@ COMMANDS = {entry.name for entry in built_in_commands().commands}
 def test_every_command_of_the_program_is_there():
     assert {
         "compact",
+        "uncompact",
         "context",
         "abort",
         "queue",
@@ -68,48 +61,6 @@ def test_every_command_of_the_program_is_there():
 )
 def test_what_is_a_command_and_its_argument(text: str, split: tuple[str, str]):
     assert split_command(text) == split
-
-
-async def test_compact_summarises_and_keeps_the_chat(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        await ui.send("/compact the api")
-        assert ui.runtime.compactions == ["the api"]
-        ui.runtime.feed(CompactionStarted("manual", "the api", 150_000))
-        ui.runtime.feed(CompactionProgress("summarising 1/2", 400))
-        await ui.settle()
-        assert ui.app.ready.activity.state is not None
-        assert ui.app.ready.activity.state.label == "Compacting: summarising 1/2"
-        ui.runtime.finish(ui.runtime.compacted("## Goal"))
-        await ui.settle()
-        assert any(isinstance(block, SummaryBlock) for block in ui.app.ready.chat.blocks)
-
-
-async def test_compact_waits_for_the_end_of_a_turn(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        await ui.send("go")
-        await ui.send("/compact")
-        assert ui.runtime.compactions == []
-        assert ui.notices[-1] == "Cannot compact while responding. Use /abort first."
-
-
-async def test_escape_cancels_a_compaction(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        ui.runtime.on_abort = (CompactionFailed("cancelled"),)
-        await ui.send("/compact")
-        await ui.pilot.press("escape")
-        await ui.settle()
-        assert ui.notices[-1] == "Not compacted: cancelled"
-        assert not ui.app.ready.turns.is_running
-
-
-async def test_context_shows_the_map(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        ui.runtime.write(UserMessage(content="a question of some words"))
-        await ui.send("/context")
-        await ui.until(lambda: isinstance(ui.app.screen, ContextScreen))
-        await ui.pilot.press("escape")
-        await ui.settle()
-        assert not isinstance(ui.app.screen, ContextScreen)
 
 
 async def test_abort_stops_the_turn(tmp_path: Path):

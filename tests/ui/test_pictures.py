@@ -13,11 +13,13 @@ from agent_tui.ui.theme import DARK, LIGHT
 from tests.ui.app_support import Ui
 from tests.ui.scenes import SCENES, scene_app
 
-SMALL, LARGE, README_SIZE = (80, 24), (200, 60), (100, 36)
+SMALL, MEDIUM, LARGE, README_SIZE = (80, 24), (120, 40), (200, 60), (100, 36)
+IN_MEDIUM = ("preview", "compactions_unfolded")
 IN_LARGE = ("chat", "approval_armed", "session_picker", "help_page")
 IN_README = ("chat", "approval_armed", "context_map", "session_picker")
 PICTURES = [
     *((name, theme, SMALL) for name in SCENES for theme in (DARK, LIGHT)),
+    *((name, theme, MEDIUM) for name in IN_MEDIUM for theme in (DARK, LIGHT)),
     *((name, theme, LARGE) for name in IN_LARGE for theme in (DARK, LIGHT)),
     *((name, DARK, README_SIZE) for name in IN_README),
 ]

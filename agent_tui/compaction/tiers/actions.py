@@ -2,24 +2,17 @@
 
 import os
 
-from agent_tui.compaction.ledger_files import SHELLS
 from agent_tui.compaction.tiers.model import Action, ActionKind
+from agent_tui.compaction.tool_names import (
+    EDITORS,
+    PATCHERS,
+    PATH_ARGUMENTS,
+    READERS,
+    SHELLS,
+    WRITERS,
+)
 from agent_tui.messages import JsonObject, ToolCall
 
-_READERS = frozenset(
-    {"read", "read_file", "view", "view_file", "open", "open_file", "cat", "notebookread"}
-)
-_WRITERS = frozenset({"write", "write_file", "create", "create_file"})
-_EDITORS = frozenset(
-    {
-        *("edit", "edit_file", "multiedit", "multi_edit", "str_replace", "replace", "insert"),
-        *("apply_patch", "patch", "notebookedit"),
-    }
-)
-_SHELLS = SHELLS | {
-    *("run_shell_command", "run_terminal_cmd", "local_shell", "execute_ipython_cell"),
-    "run_ipython",
-}
 _EDITOR_COMMANDS: dict[str, ActionKind] = {
     "view": "read",
     "create": "write",
@@ -29,14 +22,13 @@ _EDITOR_COMMANDS: dict[str, ActionKind] = {
 }
 """One tool for all of it (``str_replace_editor`` and its successors): ``command`` tells."""
 
-_PATH_ARGUMENTS = ("path", "file_path", "filePath", "filename", "file", "notebook_path")
 _COMMAND_ARGUMENTS = ("command", "cmd", "code", "script")
 
 
 def action_of(call: ToolCall) -> Action:
     """The action `call` asks for; ``other`` where its name says nothing."""
     kind = _kind(call.name.lower(), call.arguments)
-    path = _first_text(call.arguments, _PATH_ARGUMENTS)
+    path = _first_text(call.arguments, PATH_ARGUMENTS)
     command = _first_text(call.arguments, _COMMAND_ARGUMENTS) if kind == "run" else ""
     return Action(call.name, kind, path, command, call.arguments)
 
@@ -56,13 +48,13 @@ def _kind(name: str, arguments: JsonObject) -> ActionKind:
     command = arguments.get("command")
     if "path" in arguments and isinstance(command, str) and command in _EDITOR_COMMANDS:
         return _EDITOR_COMMANDS[command]
-    if name in _READERS:
+    if name in READERS:
         return "read"
-    if name in _WRITERS:
+    if name in WRITERS:
         return "write"
-    if name in _EDITORS:
+    if name in EDITORS | PATCHERS:
         return "edit"
-    return "run" if name in _SHELLS else "other"
+    return "run" if name in SHELLS else "other"
 
 
 def _first_text(arguments: JsonObject, names: tuple[str, ...]) -> str:

@@ -21,12 +21,12 @@ _ERROR_WORDS = ("error", "exception", "fail", "fatal", "panic", "denied", "no su
 _LEADING_CD = re.compile(r"\s*cd [^&;\n]+ *(?:&&|;|\n)\s*")
 
 _DEFINITION = re.compile(
-    r"^(?:[ \t]*\d+(?:\t|→|: ?))?[ \t]*"
-    r"(?:(?:export|default|public|private|protected|static|abstract|final|async|pub(?:\(\w+\))?"
-    r"|unsafe|override) )*"
+    r"^(?:[ \t]*\d+(?:\t|→|: ?))?"
+    r"(?:[ \t]*(?:(?:export|default|public|private|protected|static|abstract|final|async"
+    r"|pub(?:\(\w+\))?|unsafe|override) )*"
     r"(?:class|def|func|function|fn|interface|struct|enum|trait|impl|type|module|namespace)[ \t]+"
     r"(?:\([^)\n]*\)[ \t]*)?([A-Za-z_]\w*)"
-    r"|^(?:[ \t]*\d+(?:\t|→|: ?))?#{1,3} (\S[^\n]{0,60})",
+    r"|#{1,3} (\S[^\n]{0,60}))",
     re.MULTILINE,
 )
 _EMPTY_WORDS = re.compile(

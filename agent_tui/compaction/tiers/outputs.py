@@ -44,7 +44,7 @@ class _OutputReader:
             case AssistantMessage():
                 self._waiting = list(message.tool_calls)
                 self._reply = message
-                self._plan(message)
+                self._plan(self._waiting)
                 return None
             case ToolResultMessage():
                 return self._of_result(message)
@@ -87,8 +87,8 @@ class _OutputReader:
                 return self._waiting.pop(at)
         return ToolCall(id=result.tool_call_id, name=result.tool_name)
 
-    def _plan(self, reply: AssistantMessage) -> None:
-        for call in reply.tool_calls:
+    def _plan(self, calls: Sequence[ToolCall]) -> None:
+        for call in calls:
             steps = call.arguments.get("todos")
             if isinstance(steps, list):
                 self._todo = next((t for s in steps if (t := _step_in_progress(s))), "")

@@ -95,9 +95,12 @@ def _sizes_of_changed(
     message: Message, tokens: int, edit: ContextEditEntry | None, counter: TokenCounter
 ) -> _Sizes:
     """Of a message that the context holds in another form: edited, settled or both."""
-    present = edited_message(message, edit) if edit is not None else message
+    written = counter.count_message(message)
+    if edit is None:
+        return _Sizes(tokens, tokens, tokens - written)
+    present = edited_message(message, edit)
     settled = tokens - (counter.count_message(present) if present is not None else 0)
-    return _Sizes(tokens, counter.count_message(message) + settled, settled)
+    return _Sizes(tokens, written + settled, settled)
 
 
 def _as_written(entry: _Written | None) -> Message | None:

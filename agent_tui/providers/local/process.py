@@ -94,6 +94,8 @@ class LocalServerProcess:
                 answer = await _answer(process, order)
                 if isinstance(answer, ServedLocal):
                     return cls(process, answer)
+                assert process.stdin is not None
+                process.stdin.close()  # which ends it, should it wait for more
                 await _ends_within(process, _EXIT_GRACE_S)
             except asyncio.CancelledError:
                 await _end(process)

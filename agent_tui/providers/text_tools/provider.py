@@ -53,15 +53,6 @@ class Prefilling(Protocol):
         ...
 
 
-@runtime_checkable
-class ForgettingWorker(Protocol):
-    """A provider with a process that a fork must not stop."""
-
-    def forget_worker(self) -> None:
-        """Leave the process to the parent."""
-        ...
-
-
 class TextToolProvider:
     """Passes requests on in the form the model understands, and reads its calls.
 
@@ -112,11 +103,6 @@ class TextToolProvider:
     async def aclose(self) -> None:
         """See `Provider.aclose`."""
         await self._inner.aclose()
-
-    def forget_worker(self) -> None:
-        """Leave the inner provider's process, where it has one, to the parent."""
-        if isinstance(self._inner, ForgettingWorker):
-            self._inner.forget_worker()
 
     async def _attempt(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         async with aclosing(self._inner.stream(self._rewritten(request))) as chunks:

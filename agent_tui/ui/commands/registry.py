@@ -24,6 +24,7 @@ class Command:
         aliases: Other names it answers to.
         refusal: Why it cannot run while a turn runs; empty if it can.
         choices: What the argument may be, for completion.
+        harmless: Words in the argument with which it can run beside a turn all the same.
         run: The command itself.
     """
 
@@ -33,12 +34,17 @@ class Command:
     aliases: tuple[str, ...]
     refusal: str
     choices: "Choices | None"
+    harmless: tuple[str, ...]
     run: CommandFunction
 
     @property
     def needs_argument(self) -> bool:
         """Whether it says nothing without an argument."""
         return self.argument_hint.startswith("<")
+
+    def refusal_of(self, argument: str) -> str:
+        """Why it cannot run with `argument` while a turn runs; empty if it can."""
+        return "" if any(word in self.harmless for word in argument.split()) else self.refusal
 
 
 def command(
@@ -47,6 +53,7 @@ def command(
     aliases: tuple[str, ...] = (),
     refusal: str = "",
     choices: "Choices | None" = None,
+    harmless: tuple[str, ...] = (),
 ) -> Callable[[CommandFunction], Command]:
     """Make a slash command of a function: its name and its docstring's first line.
 
@@ -55,12 +62,13 @@ def command(
         aliases: Other names.
         refusal: If given, the command waits for the end of a running turn with these words.
         choices: Completions for the argument.
+        harmless: Words in the argument with which it need not wait.
     """
 
     def make(function: CommandFunction) -> Command:
         description = (inspect.getdoc(function) or "").partition("\n")[0].removesuffix(".")
         name = getattr(function, "__name__", "").rstrip("_")
-        return Command(name, description, argument, aliases, refusal, choices, function)
+        return Command(name, description, argument, aliases, refusal, choices, harmless, function)
 
     return make
 

@@ -1,4 +1,4 @@
-"""Commands about the running conversation: its context, its turn, its model."""
+"""Commands about the running conversation: its turn, its model, what it may do."""
 
 from typing import get_args
 
@@ -11,21 +11,6 @@ from agent_tui.ui.commands.registry import command
 
 THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
 PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
-
-
-@command("[focus]", refusal="Cannot compact while responding. Use /abort first.")
-async def compact(host: CommandHost, argument: str) -> None:
-    """Summarise the conversation and go on in a new session."""
-    host.start(host.runtime.compact(argument))
-
-
-@command()
-async def context(host: CommandHost, _argument: str) -> None:
-    """Show what fills the context window."""
-    from agent_tui.ui.context_map import map_context
-    from agent_tui.ui.screens.context import ContextScreen
-
-    await host.ask(ContextScreen(await map_context(host.runtime.conversation)))
 
 
 @command()

@@ -115,10 +115,15 @@ def _best_name(
 
 
 def choice_items(choices: Iterable[str], typed: str) -> tuple[MenuItem, ...]:
-    """The arguments that match, best first."""
+    """The arguments that match, best first.
+
+    An option is found by its dashes: a free text that happens to have letters of it is none.
+    """
     search = FuzzySearch()
     ranked: list[tuple[float, int, MenuItem]] = []
     for order, choice in enumerate(choices):
+        if choice.startswith("-") and typed and not choice.startswith(typed):
+            continue
         score, offsets = search.match(typed, choice) if typed else (1.0, ())
         if score:
             item = MenuItem(choice, choice, matched=tuple(offsets), runs=True)

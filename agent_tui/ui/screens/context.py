@@ -1,18 +1,21 @@
-"""Shows what fills the context window: one bar, its legend, the largest messages."""
+"""Shows what fills the context window: a bar, its legend, what could go, the largest messages."""
 
+from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Static
 
+from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.errors import AgentTuiError
+from agent_tui.ui.compaction_outlook import TIER_LABELS, last_tier
 from agent_tui.ui.context_map import PART_LABELS, ContextMap, PartKind, bar_cells
 from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.screens.reading import ReadingScreen
 
 _STYLES: dict[PartKind, str] = {
     "system": "$secondary",
@@ -62,22 +65,23 @@ class ContextLine(Widget):
         return Content.assemble(label, (numbers, "$foreground-muted"))
 
 
-class ContextScreen(ModalScreen[None]):
-    """Closed with Esc, Enter or q."""
+class ContextScreen(ReadingScreen):
+    """The map at once; what each tier of a compaction would free as soon as that is counted.
+
+    Args:
+        shown: The map.
+        load: Works out what a compaction would do.
+    """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "context.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "leave", "Close"),
-        Binding("up,k", "scroll(-1)", "Up", show=False),
-        Binding("down,j", "scroll(1)", "Down", show=False),
-    ]
 
-    def __init__(self, shown: ContextMap) -> None:
+    def __init__(self, shown: ContextMap, load: Callable[[], Awaitable[CompactionPreview]]) -> None:
         super().__init__()
         self._shown = shown
+        self._load = load
 
     def compose(self) -> ComposeResult:
-        """Title, bar, legend, largest messages."""
+        """Title, bar, legend, tiers, largest messages."""
         usage = self._shown.usage
         about = "about " if usage.is_estimate else ""
         title = Content.assemble(
@@ -93,17 +97,46 @@ class ContextScreen(ModalScreen[None]):
             for part in self._shown.parts:
                 label = Content.assemble(("■ ", _STYLES[part.kind]), PART_LABELS[part.kind])
                 yield ContextLine(label, part.tokens, usage.window)
+            heading = "What each tier of a compaction would free"
+            yield Static(heading, classes="page-heading", markup=False)
+            with Vertical(id="context-tiers"):
+                yield Static("Counting…", classes="context-note", markup=False)
             if self._shown.largest:
                 yield Static("Largest messages", classes="page-heading", markup=False)
             for message in self._shown.largest:
                 label = Content(safe_text(message.label, keep_newlines=False))
                 yield ContextLine(label, message.tokens, usage.window)
-            yield Static("/compact makes room · esc close", id="page-keys", markup=False)
+            keys = "↑↓ scroll · /compact makes room · /compact --preview · esc close"
+            yield Static(keys, id="page-keys", markup=False)
 
-    def action_scroll(self, step: int) -> None:
-        """Scroll the page."""
-        self.query_one("#page").scroll_relative(y=step, animate=False)
+    def on_mount(self) -> None:
+        """Begin to count what could go."""
+        self.run_worker(self._count())
 
-    def action_leave(self) -> None:
-        """Close."""
-        self.dismiss(None)
+    async def _count(self) -> None:
+        try:
+            preview = await self._load()
+        except AgentTuiError as error:
+            found = [_note(str(error))]
+        else:
+            found = tier_lines(preview)
+        tiers = self.query_one("#context-tiers")
+        await tiers.remove_children()
+        await tiers.mount_all(found)
+
+
+def tier_lines(preview: CompactionPreview) -> list[Widget]:
+    """A line for each tier, a mark at the one where an automatic compaction would stop."""
+    last = last_tier(preview)
+    lines: list[Widget] = []
+    for tier in preview.tiers:
+        mark = ("▸ ", "$text-accent") if tier is last else "  "
+        label = Content.assemble(mark, f"{tier.tier}  {TIER_LABELS[tier.tier]}")
+        lines.append(ContextLine(label, tier.freed, preview.window))
+    if preview.problem:
+        lines.append(_note(preview.problem))
+    return lines
+
+
+def _note(text: str) -> Static:
+    return Static(safe_text(text, keep_newlines=False), classes="context-note", markup=False)

@@ -1,31 +1,21 @@
 """Shows a `Page`: headings and rows in two aligned columns."""
 
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
-from textual.types import CSSPathType
+from textual.widget import Widget
 from textual.widgets import Static
 
-from agent_tui.ui.pages import Page
+from agent_tui.ui.pages import Page, Section
 from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.screens.reading import ReadingScreen
 
 MAX_FIRST_COLUMN = 28
 
 
-class PageScreen(ModalScreen[None]):
-    """Closed with Esc, Enter or q."""
-
-    CSS_PATH: ClassVar[CSSPathType | None] = "page.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "leave", "Close"),
-        Binding("up,k", "scroll(-1)", "Up", show=False),
-        Binding("down,j", "scroll(1)", "Down", show=False),
-        Binding("pageup", "scroll(-10)", "Page up", show=False),
-        Binding("pagedown,space", "scroll(10)", "Page down", show=False),
-    ]
+class PageScreen(ReadingScreen):
+    """A page that is known whole."""
 
     def __init__(self, page: Page) -> None:
         super().__init__()
@@ -33,27 +23,28 @@ class PageScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Title, sections, a line of keys."""
-        widest = max(
-            (len(left) for section in self._page.sections for left, _ in section.rows), default=0
-        )
-        column = min(widest, MAX_FIRST_COLUMN)
         with VerticalScroll(id="page", can_focus=False):
             yield Static(safe_text(self._page.title), id="page-title", markup=False)
-            for number, section in enumerate(self._page.sections):
-                if section.heading:
-                    classes = "page-heading -first" if number == 0 else "page-heading"
-                    yield Static(section.heading, classes=classes, markup=False)
-                for left, right in section.rows:
-                    yield PageRow(safe_text(left), safe_text(right), column)
+            yield from section_widgets(self._page.sections)
             yield Static("↑↓ scroll · esc close", id="page-keys", markup=False)
 
-    def action_scroll(self, step: int) -> None:
-        """Scroll the page."""
-        self.query_one("#page").scroll_relative(y=step, animate=False)
 
-    def action_leave(self) -> None:
-        """Close."""
-        self.dismiss(None)
+def section_widgets(
+    sections: Sequence[Section], *, is_after_other: bool = False
+) -> Iterator[Widget]:
+    """Headings and rows, the first column of all sections equally wide.
+
+    The first heading needs a blank row above it only where it `is_after_other` content.
+    """
+    widest = max((len(left) for section in sections for left, _ in section.rows), default=0)
+    column = min(widest, MAX_FIRST_COLUMN)
+    for number, section in enumerate(sections):
+        if section.heading:
+            is_first = number == 0 and not is_after_other
+            classes = "page-heading -first" if is_first else "page-heading"
+            yield Static(section.heading, classes=classes, markup=False)
+        for left, right in section.rows:
+            yield PageRow(safe_text(left), safe_text(right), column)
 
 
 class PageRow(Static):

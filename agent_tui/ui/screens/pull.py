@@ -20,12 +20,13 @@ from textual.worker import Worker
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.model import Offer, PullProgress
+from agent_tui.local_models.sizes import size_text
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.options import LocalModels
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.page import PageRow
 from agent_tui.ui.status_bar import short_path
-from agent_tui.ui.transfer import Pace, short_bytes, transfer_bar, transfer_text
+from agent_tui.ui.transfer import Pace, transfer_bar, transfer_text
 
 FRAMES_PER_S = 5
 QUIET_S = 0.5
@@ -213,8 +214,8 @@ def _headline(offer: Offer) -> Content:
 
 def _facts(offer: Offer, folder: Path) -> tuple[tuple[str, str], ...]:
     return (
-        ("download", short_bytes(offer.download_bytes)),
-        ("on disk", short_bytes(offer.size_bytes)),
+        ("download", size_text(offer.download_bytes)),
+        ("on disk", size_text(offer.size_bytes)),
         ("context", f"{offer.trained_window:,} tokens"),
         ("licence", offer.licence),
         ("source", f"{offer.requirement.replace('==', ' ')} from PyPI, checked by SHA-256"),

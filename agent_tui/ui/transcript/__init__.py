@@ -9,7 +9,7 @@ For the app, `Transcript` is all there is (all methods are synchronous):
   ``finish_reply(mark, note)``, ``discard_reply()``; deltas may come as fast as they like;
 - ``append_tool_output(call_id, text)`` for a running `ToolBlock` or `BashBlock`; a later
   ``replace`` with the finished block stands for everything that was shown live;
-- ``toggle(id)``, ``toggle_all_tools()``, ``show_thinking``;
+- ``toggle(id)``, ``toggle_details()``, ``show_thinking``;
 - ``follow_end()``, ``is_following``, and the message ``Transcript.FollowChanged(following,
   new_count)``; scrolling is at once (``action_page_up`` and its like);
 - ``to_text()``, ``last_reply_text``.

@@ -118,3 +118,6 @@ Block: TypeAlias = (
     | DividerBlock
     | WelcomeBlock
 )
+
+DetailedBlock: TypeAlias = ToolBlock | SummaryBlock
+"""Blocks of one line that unfold together."""

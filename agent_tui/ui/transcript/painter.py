@@ -36,6 +36,9 @@ MARGIN = 3
 FOLDED_USER_LINES = 30
 """Lines of a long message of the person (a paste) that show while it is folded."""
 
+_LEAST_DASHES = 3
+"""Of a rule between its title and the hint at its end."""
+
 
 class BlockPainter:
     """Draws blocks at one width in one palette."""
@@ -143,7 +146,8 @@ class BlockPainter:
         if block.tokens_before:
             before, after = short_tokens(block.tokens_before), short_tokens(block.tokens_after)
             title = f"context compacted ({before} -> {after} tokens)" + (note and f" · {note}")
-        rows = [replace(row, toggles=True) for row in self._divider(title)]
+        hint = "" if is_expanded else "ctrl+o"
+        rows = [replace(row, toggles=True) for row in self._divider(title, hint)]
         if is_expanded:
             rows += [BLANK, *self._markdown_rows(block.summary)]
         return rows
@@ -158,21 +162,21 @@ class BlockPainter:
         rows = wrap_text(safe_text(block.text), style, min(self._room, MAX_MEASURE))
         return prefixed(rows, [Segment(f" {glyph} ", style)], [Segment(" " * MARGIN)])
 
-    def _divider(self, title: str) -> list[Line]:
+    def _divider(self, title: str, hint: str = "") -> list[Line]:
+        """A rule with `title` in it, and `hint` near its right end where there is room."""
         palette = self.palette
-        rule = Segment(" " + "─" * max(0, self.width - 2), palette.faint)
         if not title:
+            rule = Segment(" " + "─" * max(0, self.width - 2), palette.faint)
             return [Line((rule,), is_decoration=True)]
         label = wrap([Segment(title, palette.muted)], self._room - 4)[0]
         before = Segment(" ── ", palette.faint)
-        after = "─" * max(0, self.width - 6 - label.cells)
-        return [
-            Line(
-                (before, *label.segments, Segment(" " + after, palette.faint)),
-                lead=len(before.text),
-                tail=len(after) + 1,
-            )
-        ]
+        ending = f" {hint} ─" if hint else ""
+        dashes = self.width - 6 - label.cells - len(ending)
+        if dashes < _LEAST_DASHES:
+            ending, dashes = "", max(0, dashes + len(ending))
+        after = f" {'─' * dashes}{ending}"
+        segments = (before, *label.segments, Segment(after, palette.faint))
+        return [Line(segments, lead=len(before.text), tail=len(after))]
 
     def _welcome(self, block: WelcomeBlock) -> list[Line]:
         palette = self.palette

@@ -16,6 +16,7 @@ from agent_tui.ui.transcript.blocks import (
     BashBlock,
     Block,
     BlockId,
+    DetailedBlock,
     ReplyMark,
     ThinkingBlock,
     ToolBlock,
@@ -47,7 +48,7 @@ class Transcript(StackView):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._by_call: dict[str, BlockId] = {}
-        self._tools_expanded = False
+        self._details_expanded = False
         self._reply: list[BlockId] = []
         self._arrived: list[tuple[_Kind, str]] = []
         self._live_output: dict[str, list[str]] = {}
@@ -171,19 +172,19 @@ class Transcript(StackView):
         self._stack.invalidate(index)
         self._settle_in_place()
 
-    def toggle_all_tools(self) -> bool:
-        """Unfold the results of all tool calls, also of those to come, or fold them all.
+    def toggle_details(self) -> bool:
+        """Unfold all results of tools and all summaries, also those to come, or fold them.
 
         Returns:
             Whether they are unfolded now.
         """
-        self._tools_expanded = not self._tools_expanded
+        self._details_expanded = not self._details_expanded
         for index, item in enumerate(self._stack):
-            if isinstance(item.block, ToolBlock) and item.is_expanded != self._tools_expanded:
-                item.is_expanded = self._tools_expanded
+            if isinstance(item.block, DetailedBlock) and item.is_expanded != self._details_expanded:
+                item.is_expanded = self._details_expanded
                 self._stack.invalidate(index)
         self._settle_changed()
-        return self._tools_expanded
+        return self._details_expanded
 
     def watch_show_thinking(self) -> None:
         """Fold or unfold all reasoning."""
@@ -234,7 +235,7 @@ class Transcript(StackView):
 
     def _add(self, block: Block) -> Item:
         item = self._stack.append(block)
-        item.is_expanded = self._tools_expanded and isinstance(block, ToolBlock)
+        item.is_expanded = self._details_expanded and isinstance(block, DetailedBlock)
         self._register(item.id, block)
         return item
 

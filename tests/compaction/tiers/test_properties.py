@@ -1,187 +1,213 @@
 """What must hold whatever the session is and wherever the target lies."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent_tui.compaction.tiers.model import Tier
+from agent_tui.compaction.tiers.model import Tier, TierPlan
 from agent_tui.messages import AssistantMessage, ThinkingContent, UserMessage
-from agent_tui.providers.wire import anthropic_payload, openai_messages
+from agent_tui.sessions.changes import newest_change, undo_mark
 from agent_tui.sessions.context import build_context
-from agent_tui.sessions.entries import ContextEditEntry, Entry, MessageEntry
+from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import TokenCounter
 from tests.compaction.tiers.planning import edited, messages, planned, protected_ids, size, text_of
-from tests.compaction.tiers.sessions import rich_sessions
-from tests.support.context_checks import assert_settled
-from tests.support.histories import histories
+from tests.support.context_checks import assert_sendable, context_bytes
+from tests.support.histories import (
+    RULES,
+    SOME_OR_ALL,
+    changed_histories,
+    for_every,
+    histories,
+)
 from tests.support.session_values import header
-from tests.support.wire_rules import anthropic_problems, openai_problems
 
-PATHS = st.one_of(rich_sessions(), histories())
+PATHS = st.one_of(changed_histories(), histories())
 TIERS: st.SearchStrategy[Tier] = st.sampled_from([0, 1, 2])
 TARGETS = st.sampled_from([0, 200, 1_000, 5_000, 50_000])
 
-RULE = "Never touch the lock file."
-
-generated = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SLACK_TOKENS = 2
+"""A call id that the context had to change can move where a long text is sliced for counting."""
 
 
-@generated
-@given(path=PATHS, target=TARGETS, up_to=TIERS)
+@dataclass(frozen=True)
+class Case:
+    """A session and how far to go with it."""
+
+    path: tuple[Entry, ...] = field(repr=False)
+    target: int
+    up_to: Tier
+
+    def plan(self, counter: TokenCounter, overhead: int = 0) -> TierPlan:
+        return planned(
+            self.path, counter, target=self.target, up_to=self.up_to, overhead=overhead
+        )
+
+
+CASES = st.tuples(PATHS, TARGETS, TIERS).map(lambda drawn: Case(*drawn))
+
+
+@SOME_OR_ALL
 def test_the_context_stays_one_that_every_service_takes(
-    path: tuple[Entry, ...], target: int, up_to: Tier, counter: TokenCounter
+    examples: int, counter: TokenCounter
 ) -> None:
-    after = edited(path, planned(path, counter, target=target, up_to=up_to))
-    assert_settled(build_context(after).messages)
-    for model in ("", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-pro"):
-        assert openai_problems(openai_messages("", messages(after), model=model)) == []
-    assert anthropic_problems(anthropic_payload("", messages(after))) == []
+    def check(case: Case) -> None:
+        assert_sendable(edited(case.path, case.plan(counter)))
+
+    for_every(CASES, examples, check)
 
 
-@generated
-@given(path=PATHS, target=TARGETS, up_to=TIERS)
+@SOME_OR_ALL
 def test_the_plan_says_what_it_frees_and_never_makes_anything_larger(
-    path: tuple[Entry, ...], target: int, up_to: Tier, counter: TokenCounter
+    examples: int, counter: TokenCounter
 ) -> None:
-    plan = planned(path, counter, target=target, up_to=up_to, overhead=70)
-    assert plan.tokens_before == size(path, counter) + 70
-    assert plan.tokens_after == size(edited(path, plan), counter) + 70
-    assert plan.tokens_before - plan.tokens_after == sum(plan.freed.values())
-    assert all(freed > 0 for freed in plan.freed.values())
-    assert all(tier <= up_to for tier in plan.freed)
-    before, after = _sizes(path, counter), _sizes(edited(path, plan), counter)
-    for edit in plan.edits:
-        assert after.get(edit.target_id, 0) < before[edit.target_id]
+    def check(case: Case) -> None:
+        plan = case.plan(counter, overhead=70)
+        after = edited(case.path, plan)
+        assert plan.tokens_before == size(case.path, counter) + 70
+        assert plan.tokens_after == pytest.approx(size(after, counter) + 70, abs=SLACK_TOKENS)
+        assert plan.tokens_before - plan.tokens_after == sum(plan.freed.values())
+        assert all(freed > 0 for freed in plan.freed.values())
+        assert all(tier <= case.up_to for tier in plan.freed)
+        size_of, left_of = _sizes(case.path, counter), _sizes(after, counter)
+        for edit in plan.edits:
+            assert left_of.get(edit.target_id, 0) < size_of[edit.target_id]
+
+    for_every(CASES, examples, check)
 
 
-@generated
-@given(path=PATHS, target=TARGETS, up_to=TIERS)
+@SOME_OR_ALL
 def test_nothing_is_done_where_the_target_is_met_and_a_second_run_changes_nothing(
-    path: tuple[Entry, ...], target: int, up_to: Tier, counter: TokenCounter
+    examples: int, counter: TokenCounter
 ) -> None:
-    plan = planned(path, counter, target=target, up_to=up_to)
-    if plan.tokens_before <= target:
-        assert plan.edits == ()
-    again = planned(edited(path, plan), counter, target=target, up_to=up_to)
-    assert again.edits == ()
-    assert again.tokens_before == plan.tokens_after
+    def check(case: Case) -> None:
+        plan = case.plan(counter)
+        if plan.tokens_before <= case.target:
+            assert plan.edits == ()
+        again = Case(edited(case.path, plan), case.target, case.up_to).plan(counter)
+        assert again.edits == ()
+        assert again.tokens_before == plan.tokens_after
+
+    for_every(CASES, examples, check)
 
 
-@generated
-@given(path=PATHS, target=TARGETS)
-def test_without_the_edits_of_the_batch_the_context_is_byte_for_byte_what_it_was(
-    path: tuple[Entry, ...], target: int, counter: TokenCounter
+@SOME_OR_ALL
+def test_a_batch_that_is_taken_back_leaves_the_context_byte_for_byte_what_it_was(
+    examples: int, counter: TokenCounter
 ) -> None:
-    plan = planned(path, counter, target=target)
-    assert len({edit.batch for edit in plan.edits}) <= 1
-    assert len({edit.target_id for edit in plan.edits}) == len(plan.edits)
-    batch = {edit.batch for edit in plan.edits}
-    undone = [
-        entry
-        for entry in edited(path, plan)
-        if not (isinstance(entry, ContextEditEntry) and entry.batch in batch)
-    ]
-    assert _bytes(undone) == _bytes(path)
+    def check(case: Case) -> None:
+        plan = case.plan(counter)
+        assert len({edit.batch for edit in plan.edits}) <= 1
+        assert len({edit.target_id for edit in plan.edits}) == len(plan.edits)
+        after = edited(case.path, plan)
+        if plan.edits:
+            newest = newest_change(after)
+            assert newest == tuple(entry.id for entry in after[len(case.path) :])
+            assert context_bytes((*after, undo_mark(newest))) == context_bytes(case.path)
+
+    for_every(CASES, examples, check)
 
 
-@generated
-@given(path=PATHS, target=TARGETS)
+@SOME_OR_ALL
 def test_protected_messages_stay_byte_for_byte_unless_they_alone_are_too_much(
-    path: tuple[Entry, ...], target: int, counter: TokenCounter
+    examples: int, counter: TokenCounter
 ) -> None:
-    plan = planned(path, counter, target=target)
-    protected = protected_ids(path, counter)
-    assert protected or not plan.edits
-    touched = {edit.target_id: edit for edit in plan.edits}
-    if not plan.protected_over_target:
-        assert protected.isdisjoint(touched)
-        return
-    results = {
-        entry.id
-        for entry in path
-        if isinstance(entry, MessageEntry) and not isinstance(entry.message, AssistantMessage)
-    }
-    for entry_id in protected.intersection(touched):
-        assert touched[entry_id].tier == 1
-        assert entry_id in results
+    def check(case: Case) -> None:
+        plan = case.plan(counter)
+        protected = protected_ids(case.path, counter)
+        assert protected or not plan.edits
+        touched = {edit.target_id: edit for edit in plan.edits}
+        if not plan.protected_over_target:
+            assert protected.isdisjoint(touched)
+            return
+        results = {
+            entry.id
+            for entry in case.path
+            if isinstance(entry, MessageEntry) and not isinstance(entry.message, AssistantMessage)
+        }
+        for entry_id in protected.intersection(touched):
+            assert touched[entry_id].tier == 1
+            assert entry_id in results
+
+    for_every(CASES, examples, check)
 
 
-@generated
-@given(path=PATHS)
-def test_only_protected_replies_keep_their_thinking(
-    path: tuple[Entry, ...], counter: TokenCounter
-) -> None:
-    after = edited(path, planned(path, counter))
-    protected = protected_ids(path, counter)
-    for item in build_context(after).messages:
-        if isinstance(item.message, AssistantMessage) and item.entry_id not in protected:
-            thoughts = [p for p in item.message.content if isinstance(p, ThinkingContent)]
-            assert not any(thought.thinking for thought in thoughts)
+@SOME_OR_ALL
+def test_only_protected_replies_keep_their_thinking(examples: int, counter: TokenCounter) -> None:
+    def check(path: tuple[Entry, ...]) -> None:
+        protected = protected_ids(path, counter)
+        for item in build_context(edited(path, planned(path, counter))).messages:
+            if isinstance(item.message, AssistantMessage) and item.entry_id not in protected:
+                thoughts = [p for p in item.message.content if isinstance(p, ThinkingContent)]
+                assert not any(thought.thinking for thought in thoughts)
+
+    for_every(PATHS, examples, check)
 
 
-@generated
-@given(path=PATHS, target=TARGETS)
+@SOME_OR_ALL
 def test_calls_keep_their_ids_names_keys_and_kinds_of_values(
-    path: tuple[Entry, ...], target: int, counter: TokenCounter
+    examples: int, counter: TokenCounter
 ) -> None:
-    before = [m for m in messages(path) if isinstance(m, AssistantMessage)]
-    after = [
-        m
-        for m in messages(edited(path, planned(path, counter, target=target)))
-        if isinstance(m, AssistantMessage)
-    ]
-    assert len(before) == len(after)
-    for old, new in zip(before, after, strict=True):
-        for call, kept in zip(old.tool_calls, new.tool_calls, strict=True):
-            assert (call.id, call.name) == (kept.id, kept.name)
-            assert {k: type(v) for k, v in call.arguments.items()} == {
-                k: type(v) for k, v in kept.arguments.items()
-            }
+    def check(case: Case) -> None:
+        before = [m for m in messages(case.path) if isinstance(m, AssistantMessage)]
+        after = [
+            m
+            for m in messages(edited(case.path, case.plan(counter)))
+            if isinstance(m, AssistantMessage)
+        ]
+        assert len(before) == len(after)
+        for old, new in zip(before, after, strict=True):
+            for call, kept in zip(old.tool_calls, new.tool_calls, strict=True):
+                assert (call.id, call.name) == (kept.id, kept.name)
+                assert {k: type(v) for k, v in call.arguments.items()} == {
+                    k: type(v) for k, v in kept.arguments.items()
+                }
+
+    for_every(CASES, examples, check)
 
 
-@generated
-@given(path=PATHS, target=TARGETS)
+@SOME_OR_ALL
 def test_what_a_person_wrote_is_never_described_and_rules_stay_word_for_word(
-    path: tuple[Entry, ...], target: int, counter: TokenCounter
+    examples: int, counter: TokenCounter
 ) -> None:
-    plan = planned(path, counter, target=target)
-    said = {
-        entry.id
-        for entry in path
-        if isinstance(entry, MessageEntry)
-        and isinstance(entry.message, UserMessage)
-        and not entry.message.text.startswith("<returncode>")
-    }
-    assert all(edit.tier < 2 for edit in plan.edits if edit.target_id in said)
-    after = edited(path, plan)
-    for entry_id in said:
-        if RULE in text_of(path, entry_id):
-            assert RULE in text_of(after, entry_id)
+    def check(case: Case) -> None:
+        plan = case.plan(counter)
+        said = {
+            entry.id
+            for entry in case.path
+            if isinstance(entry, MessageEntry)
+            and isinstance(entry.message, UserMessage)
+            and not entry.message.text.startswith("<returncode>")
+        }
+        assert all(edit.tier < 2 for edit in plan.edits if edit.target_id in said)
+        after = edited(case.path, plan)
+        for entry_id in said:
+            before = text_of(case.path, entry_id)
+            assert all(rule in text_of(after, entry_id) for rule in RULES if rule in before)
+
+    for_every(CASES, examples, check)
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(path=rich_sessions(), target=TARGETS)
+@SOME_OR_ALL
 def test_a_resumed_session_sees_what_the_live_one_saw(
-    path: tuple[Entry, ...],
-    target: int,
-    counter: TokenCounter,
-    tmp_path_factory: pytest.TempPathFactory,
+    examples: int, counter: TokenCounter, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    file: Path = tmp_path_factory.mktemp("sessions") / "session.jsonl"
-    with SessionLog.write(file, header(), path, "none") as log:
-        log.append_many(planned(log.path_entries(), counter, target=target).edits)
-        live = _bytes(log.path_entries())
-    with SessionLog.open(file, "none") as log:
-        assert _bytes(log.path_entries()) == live
-        assert planned(log.path_entries(), counter, target=target).edits == ()
+    file = tmp_path_factory.mktemp("sessions") / "session.jsonl"
+
+    def check(case: Case) -> None:
+        file.unlink(missing_ok=True)
+        with SessionLog.write(file, header(), case.path, "none") as log:
+            stored = Case(log.path_entries(), case.target, case.up_to)
+            log.append_many(stored.plan(counter).edits)
+            live = context_bytes(log.path_entries())
+        with SessionLog.open(file, "none") as log:
+            assert context_bytes(log.path_entries()) == live
+            resumed = Case(log.path_entries(), case.target, case.up_to)
+            assert resumed.plan(counter).edits == ()
+
+    for_every(CASES, examples, check)
 
 
 def _sizes(path: Sequence[Entry], counter: TokenCounter) -> dict[str, int]:
@@ -192,7 +218,3 @@ def _sizes(path: Sequence[Entry], counter: TokenCounter) -> dict[str, int]:
         for item in build_context(path).messages
         if kinds.get(item.entry_id, type(item.message)) is type(item.message)
     }
-
-
-def _bytes(path: Sequence[Entry]) -> list[str]:
-    return [item.entry_id + item.message.model_dump_json() for item in build_context(path).messages]

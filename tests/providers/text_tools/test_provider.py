@@ -223,9 +223,6 @@ class Recording(ScriptedProvider):
     async def aclose(self) -> None:
         self.notes.append("aclose")
 
-    def forget_worker(self) -> None:
-        self.notes.append("forget_worker")
-
     async def prefill(self, request: ModelRequest) -> None:
         self.prefilled.append(request)
 
@@ -234,17 +231,15 @@ async def test_everything_else_is_passed_on() -> None:
     inner = Recording()
     wrapped = TextToolProvider(inner, lambda _ref: replace(PLAIN, tool_style="text"))
     await wrapped.warm()
-    wrapped.forget_worker()
     await wrapped.prefill(REQUEST)
     await wrapped.aclose()
-    assert inner.notes == ["warm", "forget_worker", "aclose"]
+    assert inner.notes == ["warm", "aclose"]
     assert inner.prefilled[0].tools == ()
     assert "# Tools" in inner.prefilled[0].system
 
 
 async def test_what_the_inner_provider_cannot_do_is_left_undone() -> None:
     wrapped, scripted = provider()
-    wrapped.forget_worker()
     await wrapped.prefill(REQUEST)
     assert scripted.requests == []
 

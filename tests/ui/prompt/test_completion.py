@@ -73,6 +73,13 @@ def test_arguments_are_matched_loosely():
     assert [item.label for item in items] == ["agent-light"]
 
 
+def test_an_option_is_found_by_its_dashes_not_by_words_that_share_its_letters():
+    choices = ("--preview",)
+    assert [item.label for item in choice_items(choices, "")] == ["--preview"]
+    assert [item.label for item in choice_items(choices, "--p")] == ["--preview"]
+    assert choice_items(choices, "review") == ()
+
+
 def test_a_path_with_blanks_is_quoted_and_a_folder_can_be_gone_into():
     assert mention_item("a b.txt").insert == '@"a b.txt" '
     assert mention_item("src/").insert == "@src/"

@@ -338,12 +338,12 @@ async def test_unfolding_keeps_the_row_at_the_top(pilot: Pilot[None]):
 async def test_all_tools_unfold_also_those_to_come(pilot: Pilot[None]):
     app = app_of(pilot)
     app.chat.append(ToolBlock("1", "bash", "bash a", "ok", "out a"))
-    assert app.chat.toggle_all_tools()
+    assert app.chat.toggle_details()
     app.chat.append(ToolBlock("2", "bash", "bash b", "ok", "out b"))
     rows = app.screen_rows()
     assert "   │ out a" in rows
     assert "   │ out b" in rows
-    assert not app.chat.toggle_all_tools()
+    assert not app.chat.toggle_details()
     assert "   │ out a" not in app.screen_rows()
 
 

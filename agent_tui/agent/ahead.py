@@ -1,0 +1,95 @@
+"""The next summary, written while the work goes on."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+from agent_tui.compaction.service import CompactionRequest, CompactionService, Draft
+from agent_tui.compaction.summariser import WrittenSummary
+from agent_tui.errors import AgentTuiError
+from agent_tui.messages import Usage
+
+
+class AheadSummary:
+    """At most one summary in the making or made; whoever compacts may take it.
+
+    It is made from a snapshot of the conversation. Whether it still fits is for the one to
+    decide who takes it: see `Draft.lacks_the_same`.
+    """
+
+    def __init__(self, service: CompactionService) -> None:
+        self._service = service
+        self._task: asyncio.Task[WrittenSummary | None] | None = None
+        self._draft: asyncio.Future[Draft | None] | None = None
+        self.begun_at_tokens = 0
+        """Size of the conversation it was last begun for."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is in the making or made."""
+        task = self._task
+        return task is not None and (not task.done() or _result_of(task) is not None)
+
+    async def draft(self) -> Draft | None:
+        """What it is the prose of, which takes no model; None where there is no summary."""
+        return await asyncio.shield(self._draft) if self._draft is not None else None
+
+    def begin(self, request: CompactionRequest, is_needed: Callable[[], bool]) -> None:
+        """Write the summary of `request` in the background, in place of any other.
+
+        Args:
+            request: The snapshot.
+            is_needed: Asked first, off the event loop.
+        """
+        self.drop()
+        self.begun_at_tokens = request.tokens_before
+        self._draft = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._write(request, is_needed, self._draft))
+
+    async def written(self) -> WrittenSummary | None:
+        """The summary, waited for; None where there is none to be had."""
+        return await asyncio.shield(self._task) if self._task is not None else None
+
+    def drop(self) -> Usage | None:
+        """Forget it, and stop writing it; what it used up, where it was written."""
+        task, self._task, self._draft = self._task, None, None
+        self.begun_at_tokens = 0
+        if task is None or task.cancel():
+            return None
+        written = _result_of(task)
+        return written.usage if written is not None else None
+
+    def forget(self) -> None:
+        """Leave what was written to the one who took it."""
+        self._task = self._draft = None
+        self.begun_at_tokens = 0
+
+    async def aclose(self) -> None:
+        """Stop, and wait until it has stopped."""
+        task = self._task
+        self.drop()
+        if task is not None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _write(
+        self,
+        request: CompactionRequest,
+        is_needed: Callable[[], bool],
+        settled: asyncio.Future[Draft | None],
+    ) -> WrittenSummary | None:
+        try:
+            if not await asyncio.to_thread(is_needed):
+                return None
+            draft = await asyncio.to_thread(self._service.draft, request)
+            settled.set_result(draft)
+            return await self._service.write_ahead(request, draft)
+        except AgentTuiError:
+            return None  # the compaction itself will try again, and say what is wrong
+        finally:
+            if not settled.done():
+                settled.set_result(None)
+
+
+def _result_of(task: "asyncio.Task[WrittenSummary | None]") -> WrittenSummary | None:
+    return None if task.cancelled() or task.exception() is not None else task.result()

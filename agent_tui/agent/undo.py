@@ -1,0 +1,56 @@
+"""Taking back the newest compaction of a conversation."""
+
+import asyncio
+from pathlib import Path
+
+from agent_tui.errors import CompactionError
+from agent_tui.sessions.changes import changes_context, newest_change, undo_mark
+from agent_tui.sessions.entries import CompactionEntry, SessionInfoEntry
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.store import SessionStore
+
+
+async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> SessionLog | None:
+    """Take back the newest compaction of `log`.
+
+    Returns:
+        None where that was done by one more entry; else the session to go back to, which `log`
+        was compacted from, with what was said since at its end.
+
+    Raises:
+        CompactionError: There is none, or what it stands for was never kept.
+        SessionError: It cannot be written, or the earlier session cannot be opened.
+    """
+    path = log.path_entries()
+    changes = newest_change(path)
+    begins_compacted = bool(path) and isinstance(path[0], CompactionEntry)
+    if changes and not (begins_compacted and changes == (path[0].id,)):
+        log.append(undo_mark(changes))
+        return None
+    if not begins_compacted and log.header.compaction is None:
+        raise CompactionError("Nothing to undo: this conversation was not compacted.")
+    if not log.header.parent_session or log.path is None:
+        raise CompactionError("Nothing to undo: the session before the compaction was not kept.")
+    return await asyncio.to_thread(_reopened, log, log.header.parent_session, store, cwd)
+
+
+def _reopened(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> SessionLog:
+    """The parent of `log`; what was said since stays out where it was gone on with meanwhile."""
+    earlier = store.open(parent, cwd)
+    known = {entry.id for entry in earlier.entries}
+    since = [
+        entry
+        for entry in log.path_entries()
+        if entry.id not in known
+        and not isinstance(entry, SessionInfoEntry)
+        and not changes_context(entry)
+    ]
+    newest = earlier.entries[-1] if earlier.entries else None
+    was_left_alone = newest is None or newest.timestamp <= log.header.timestamp
+    if since and was_left_alone:
+        try:
+            earlier.append_many(since)
+        except BaseException:
+            earlier.close()
+            raise
+    return earlier

@@ -1,0 +1,117 @@
+"""Changes of what the model sees: edits made in a batch, compactions, and taking them back.
+
+The log only grows. A change is taken back by one more entry that names it; whoever replays a
+session looks at `in_force` of its path alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeGuard
+
+from pydantic import Field, ValidationError
+
+from agent_tui.messages import Stored
+from agent_tui.sessions.entries import (
+    CompactionEntry,
+    ContextEditEntry,
+    CustomEntry,
+    Entry,
+)
+
+UNDO = "context_undo"
+"""Custom type of the entry that takes changes back; its data names their ids."""
+
+EDIT_REPORT = "context_edits"
+"""Custom type of the entry after a batch of edits that says what they did."""
+
+
+class _UndoMark(Stored):
+    entries: tuple[str, ...] = ()
+
+
+class EditReport(Stored):
+    """What one batch of edits did. Sizes in tokens of the whole request, as measured.
+
+    Args:
+        batch: Of the edits.
+        reason: Why they were made, as in `CompactionEntry`.
+        freed: Estimated tokens that each tier freed.
+        messages: How many messages each tier changed.
+    """
+
+    batch: str
+    reason: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    freed: Mapping[int, int] = Field(default_factory=dict[int, int])
+    messages: Mapping[int, int] = Field(default_factory=dict[int, int])
+
+
+def report_entry(report: EditReport) -> CustomEntry:
+    """`report` as the entry that ends its batch."""
+    return CustomEntry(custom_type=EDIT_REPORT, data=report.model_dump(mode="json", by_alias=True))
+
+
+def report_of(entry: Entry) -> EditReport | None:
+    """The report that `entry` is; None for any other entry or one that cannot be read."""
+    if not isinstance(entry, CustomEntry) or entry.custom_type != EDIT_REPORT:
+        return None
+    try:
+        return EditReport.model_validate(entry.data)
+    except ValidationError:
+        return None
+
+
+def undo_mark(entry_ids: Sequence[str]) -> CustomEntry:
+    """An entry that takes back the changes `entry_ids`."""
+    mark = _UndoMark(entries=tuple(entry_ids))
+    return CustomEntry(custom_type=UNDO, data=mark.model_dump(mode="json", by_alias=True))
+
+
+def is_undo_mark(entry: Entry) -> TypeGuard[CustomEntry]:
+    """Whether `entry` takes changes back."""
+    return isinstance(entry, CustomEntry) and entry.custom_type == UNDO
+
+
+def in_force(path: Sequence[Entry]) -> Sequence[Entry]:
+    """`path` (root to leaf) without the compactions and edits that were taken back."""
+    undone = {entry_id for entry in path if is_undo_mark(entry) for entry_id in _named_in(entry)}
+    if not undone:
+        return path
+    return tuple(
+        entry
+        for entry in path
+        if not (isinstance(entry, CompactionEntry | ContextEditEntry) and entry.id in undone)
+    )
+
+
+def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
+    """Ids of the compaction, or of the edits of the batch, made last on `path` and in force.
+
+    Edits of the batch count until the next older entry that is none of them: a batch is
+    written in one go. Edits that a session was begun with are older than the compaction it
+    begins with, though they come after it. Empty where nothing was changed.
+    """
+    batch: list[ContextEditEntry] = []
+    for entry in reversed(in_force(path)):
+        if isinstance(entry, ContextEditEntry) and (not batch or entry.batch == batch[0].batch):
+            batch.append(entry)
+        elif batch:
+            break
+        elif isinstance(entry, CompactionEntry):
+            return (entry.id,)
+    first = path[0] if path else None
+    if batch and isinstance(first, CompactionEntry) and batch[0].timestamp < first.timestamp:
+        return (first.id,)
+    return tuple(edit.id for edit in reversed(batch))
+
+
+def changes_context(entry: Entry) -> bool:
+    """Whether `entry` makes the context before it another one than it was."""
+    return isinstance(entry, CompactionEntry | ContextEditEntry) or is_undo_mark(entry)
+
+
+def _named_in(mark: CustomEntry) -> tuple[str, ...]:
+    try:
+        return _UndoMark.model_validate(mark.data).entries
+    except ValidationError:
+        return ()

@@ -1,0 +1,30 @@
+"""The `compact` tool: the model makes room in its context when the moment is good."""
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
+
+
+class CompactArguments(ToolArguments):
+    """Arguments of `compact`."""
+
+    focus: str = Field(default="", description="what to keep with special care")
+
+
+@dataclass(frozen=True, slots=True)
+class CompactTool:
+    """Asks the conversation to compact itself; whether it does is the conversation's matter."""
+
+    name: str = "compact"
+    arguments_type: type[CompactArguments] = CompactArguments
+
+    def intent(self, arguments: CompactArguments, context: ToolContext) -> Intent:
+        """Touches nothing outside the program."""
+        focus = " ".join(arguments.focus.split())
+        return Intent(title=f"compact: {focus}" if focus else "compact", access="none")
+
+    async def run(self, arguments: CompactArguments, context: ToolContext) -> ToolOutput:
+        """Compact, and say what was kept or why there was no need."""
+        return await context.compact(arguments.focus.strip())

@@ -1,0 +1,248 @@
+"""What was said in a conversation, as it was written: its text, what it was, its lines."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TypeAlias, TypeGuard, assert_never
+
+from pydantic import JsonValue
+
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    ImageContent,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserContent,
+    UserMessage,
+)
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    CustomMessageEntry,
+    Entry,
+    MessageEntry,
+)
+
+ROW_CHARS = 500
+"""A longer line counts as several, so that every part of it can be asked for."""
+
+_SUBJECT_CHARS = 80
+_MOST_CALLS = 3
+_TELLING = frozenset({"command", "cmd", "path", "file_path", "pattern", "query", "url", "id"})
+"""Arguments that say what a call is about, whichever program's tool it is."""
+
+
+Said: TypeAlias = MessageEntry | CompactionEntry | BranchSummaryEntry | CustomMessageEntry
+"""The entries that hold words; see `says_something`."""
+
+
+def says_something(entry: Entry) -> TypeGuard[Said]:
+    """Whether `entry` has words that the model may be given.
+
+    What the person ran with ``!!`` was meant to stay out of the model's sight, and does.
+    """
+    if isinstance(entry, MessageEntry):
+        message = entry.message
+        return not (isinstance(message, BashExecutionMessage) and message.exclude_from_context)
+    return isinstance(entry, CompactionEntry | BranchSummaryEntry | CustomMessageEntry)
+
+
+def text_of(entry: Said) -> str:
+    """What `entry` says, thinking left out."""
+    match entry:
+        case MessageEntry(message=message):
+            return _message_text(message)
+        case CompactionEntry() | BranchSummaryEntry():
+            return entry.summary
+        case CustomMessageEntry():
+            return _joined(entry.content)
+        case _:
+            assert_never(entry)
+
+
+def texts_in(value: JsonValue) -> Iterator[str]:
+    """Every text in an argument of a call."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for inner in value.values():
+                yield from texts_in(inner)
+        case list():
+            for inner in value:
+                yield from texts_in(inner)
+        case _:
+            pass
+
+
+def reply_text(reply: AssistantMessage, blanked: frozenset[str] = frozenset()) -> str:
+    """Text and calls of a reply in their order, every argument in full.
+
+    Args:
+        reply: Its thinking is left out.
+        blanked: Tools whose calls become as many empty lines.
+    """
+    parts: list[str] = []
+    for part in reply.content:
+        match part:
+            case TextContent():
+                parts.append(part.text)
+            case ToolCall():
+                given = [_argument_lines(key, value) for key, value in part.arguments.items()]
+                lines = "\n".join([f"[call {part.name}]", *chain.from_iterable(given)])
+                parts.append("\n" * lines.count("\n") if part.name in blanked else lines)
+            case ThinkingContent():
+                pass
+            case _:
+                assert_never(part)
+    return "\n".join(parts)
+
+
+def what_is(entry: Said, call: ToolCall | None) -> str:
+    """What `entry` was, in a few words.
+
+    Args:
+        entry: What was said.
+        call: The call that it answers, if it is a result and the call is known.
+    """
+    match entry:
+        case MessageEntry(message=message):
+            return _what_message_is(message, call)
+        case CompactionEntry():
+            return "summary of a compaction"
+        case BranchSummaryEntry():
+            return "summary of a branch that was left"
+        case CustomMessageEntry():
+            return f"note ({entry.custom_type})" if entry.custom_type else "note"
+        case _:
+            assert_never(entry)
+
+
+def call_subject(call: ToolCall) -> str:
+    """Tool and target of a call: ``read src/a.py``, ``bash pytest -q``."""
+    given = [(key, value) for key, value in call.arguments.items() if isinstance(value, str)]
+    telling = [value for key, value in given if key in _TELLING] or [v for _, v in given[:1]]
+    return _one_line(" ".join([call.name, *telling]))
+
+
+def call_answered_by(entry: Said, older: Iterable[Entry]) -> ToolCall | None:
+    """The call that `entry` is the result of: the newest with its id among `older`.
+
+    Args:
+        entry: None is answered by anything but a result.
+        older: The entries before it, newest first.
+    """
+    if not (isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage)):
+        return None
+    for before in older:
+        if isinstance(before, MessageEntry) and isinstance(before.message, AssistantMessage):
+            for call in before.message.tool_calls:
+                if call.id == entry.message.tool_call_id:
+                    return call
+    return None
+
+
+def images_in(entry: Said) -> tuple[ImageContent, ...]:
+    """The images of a message."""
+    match entry:
+        case MessageEntry(message=UserMessage() | ToolResultMessage() as message):
+            content = message.content
+        case CustomMessageEntry():
+            content = entry.content
+        case _:
+            return ()
+    return tuple(part for part in content if isinstance(part, ImageContent))
+
+
+def whole_output_path(entry: Said) -> str | None:
+    """The file that was given the whole output when the model was given part of it."""
+    match entry:
+        case MessageEntry(message=ToolResultMessage() as result):
+            return result.tool_details.full_output_path
+        case MessageEntry(message=BashExecutionMessage() as run):
+            return run.full_output_path
+        case _:
+            return None
+
+
+def said_at(entry: Said) -> str:
+    """Minute of an entry, in UTC: ``2026-03-02 09:00``."""
+    return entry.timestamp[:16].replace("T", " ")
+
+
+def rows_of(text: str) -> list[str]:
+    """`text` in lines with their ends, lines over `ROW_CHARS` in pieces; joined they are `text`."""
+    rows: list[str] = []
+    for line in text.split("\n"):
+        rows += [line[at : at + ROW_CHARS] for at in range(0, len(line), ROW_CHARS)] or [""]
+        rows[-1] += "\n"
+    rows[-1] = rows[-1].removesuffix("\n")
+    return rows
+
+
+def _what_message_is(message: Message, call: ToolCall | None) -> str:
+    match message:
+        case UserMessage():
+            return "message of the person"
+        case AssistantMessage(tool_calls=()):
+            return "reply"
+        case AssistantMessage(tool_calls=calls):
+            return f"reply that calls {', '.join(map(call_subject, calls[:_MOST_CALLS]))}"
+        case ToolResultMessage():
+            subject = call_subject(call) if call is not None else message.tool_name
+            return f"{'error' if message.is_error else 'result'} of {subject}"
+        case BashExecutionMessage():
+            return f"the person's ! {_one_line(message.command)}"
+        case _:
+            assert_never(message)
+
+
+def _message_text(message: Message) -> str:
+    match message:
+        case UserMessage() | ToolResultMessage():
+            return _joined(message.content)
+        case AssistantMessage():
+            return reply_text(message)
+        case BashExecutionMessage():
+            return message.text
+        case _:
+            assert_never(message)
+
+
+def _joined(content: str | Sequence[UserContent]) -> str:
+    if isinstance(content, str):
+        return content
+    if len(content) == 1 and isinstance(content[0], TextContent):
+        return content[0].text
+    return "\n".join(
+        part.text if isinstance(part, TextContent) else f"[image, {part.mime_type}]"
+        for part in content
+    )
+
+
+def _argument_lines(name: str, value: JsonValue) -> Iterator[str]:
+    """`value` with its texts as they are, each behind its place: ``edits[0].old: x = 1``."""
+    match value:
+        case str():
+            yield f"{name}:\n{value}" if "\n" in value else f"{name}: {value}"
+        case dict() if value:
+            for key, inner in value.items():
+                yield from _argument_lines(f"{name}.{key}", inner)
+        case list() if value:
+            for index, inner in enumerate(value):
+                yield from _argument_lines(f"{name}[{index}]", inner)
+        case _:
+            yield f"{name}: {json.dumps(value)}"
+
+
+def _one_line(text: str) -> str:
+    """`text` on one line, cut in the middle: commands begin, and paths end, with what tells."""
+    joined = " ".join(text.split())
+    if len(joined) <= _SUBJECT_CHARS:
+        return joined
+    tail = _SUBJECT_CHARS // 2
+    return f"{joined[: _SUBJECT_CHARS - tail - 1]}…{joined[-tail:]}"

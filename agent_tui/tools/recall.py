@@ -1,0 +1,214 @@
+"""The `recall` tool: the original of what the context no longer holds."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import dropwhile
+from pathlib import Path
+
+from pydantic import Field
+from rapidfuzz import fuzz, process
+
+from agent_tui.messages import ToolCall, ToolDetails
+from agent_tui.tools.base import (
+    History,
+    Intent,
+    ToolArguments,
+    ToolContext,
+    ToolError,
+    ToolOutput,
+    in_thread,
+)
+from agent_tui.tools.history_search import Found, Hit, search_history, terms_of
+from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.originals import (
+    Said,
+    call_answered_by,
+    call_subject,
+    images_in,
+    rows_of,
+    said_at,
+    says_something,
+    text_of,
+    what_is,
+    whole_output_path,
+)
+from agent_tui.tools.shorten import keep_head, size_bytes
+
+_MOST_IMAGES = 3
+_MOST_NAMED = 5
+_NEAR_PERCENT = 75
+"""Ids that are this much alike differ in one or two of eight characters."""
+
+_MARK = re.compile(r"^\W*(?:recall\b\W*)?|\W+$", re.IGNORECASE)
+_NOTE_BYTES = 80
+"""Room kept for how to get the rest."""
+
+_LEAST_TEXT_BYTES = 100
+_HOW_TO_GO_ON = "Recall an id to see it whole, or from a line on with offset."
+
+
+class RecallArguments(ToolArguments):
+    """Arguments of `recall`: either `id` or `query`."""
+
+    id: str = Field(default="", description="as in [recall ID]")
+    query: str = Field(default="", description='words that all occur, "exact phrases"')
+    offset: int = Field(default=0, ge=0, description="first line")
+
+
+@dataclass(frozen=True, slots=True)
+class RecallTool:
+    """Looks through everything that was said, in this session and those it goes on from."""
+
+    name: str = "recall"
+    arguments_type: type[RecallArguments] = RecallArguments
+
+    def intent(self, arguments: RecallArguments, context: ToolContext) -> Intent:
+        """Touches nothing outside the program.
+
+        Raises:
+            ToolError: not one of id and query was given.
+        """
+        wanted, query = _bare_id(arguments.id), arguments.query.strip()
+        if bool(wanted) == bool(query):
+            problem = "Give only one of the two" if wanted else "Nothing to look for was given"
+            raise ToolError(
+                f"{problem}: id for one original, as in [recall ID], or query for words to search "
+                "for, such as query='timeout \"exact phrase\"'."
+            )
+        if query and not terms_of(query):
+            raise ToolError(f"{query} holds no word to search for.")
+        title = f"recall {wanted}" if wanted else f'recall "{" ".join(query.split())}"'
+        return Intent(title=title, access="none")
+
+    async def run(self, arguments: RecallArguments, context: ToolContext) -> ToolOutput:
+        """The original with that id, or the messages with those words."""
+        return await in_thread(lambda: _recall(arguments, context))
+
+
+def _recall(arguments: RecallArguments, context: ToolContext) -> ToolOutput:
+    if wanted := _bare_id(arguments.id):
+        entry = _find(wanted, context.history)
+        older = dropwhile(lambda other: other is not entry, context.history.entries())
+        call = call_answered_by(entry, older)
+        return _original(entry, call, arguments.offset, context.limits)
+    terms = terms_of(arguments.query)
+    found = search_history(list(context.history.entries()), terms)
+    return _hits(found, context.history, context.limits)
+
+
+def _bare_id(text: str) -> str:
+    """`text` without the brackets and the word that ids are written with."""
+    return _MARK.sub("", text.strip())
+
+
+def _find(wanted: str, history: History) -> Said:
+    """The entry with that id, or the only one whose id begins so."""
+    begun: dict[str, Said] = {}
+    ids: dict[str, Said] = {}
+    for entry in history.entries():
+        if not says_something(entry):
+            continue
+        if entry.id == wanted:
+            return entry
+        ids.setdefault(entry.id, entry)
+        if entry.id.casefold().startswith(wanted.casefold()):
+            begun.setdefault(entry.id, entry)
+    if len(begun) == 1:
+        return next(iter(begun.values()))
+    if begun:
+        raise ToolError(f"{wanted} begins {len(begun)} ids: {_named(begun)}. Give more of it.")
+    near = process.extractOne(wanted, list(ids), scorer=fuzz.ratio, score_cutoff=_NEAR_PERCENT)
+    hint = f"Nearest: {_named({near[0]: ids[near[0]]})}." if near else "Search with query instead."
+    raise ToolError(f"No message {wanted} among {_searched(len(ids), history)}. {hint}")
+
+
+def _named(entries: Mapping[str, Said]) -> str:
+    shown = [f"{entry.id} ({what_is(entry, None)})" for entry in entries.values()]
+    return ", ".join(shown[:_MOST_NAMED]) + (", ..." if len(shown) > _MOST_NAMED else "")
+
+
+def _original(entry: Said, call: ToolCall | None, offset: int, limits: OutputLimits) -> ToolOutput:
+    """The lines of `entry` from `offset` on, as many as may be given."""
+    rows = rows_of(text_of(entry))
+    first = max(offset, 1)
+    if first > len(rows):
+        raise ToolError(f"{entry.id} has {len(rows)} lines; offset {offset} is past its end.")
+    size = "1 line" if len(rows) == 1 else f"{len(rows):,} lines"
+    head = f"[{entry.id} · {what_is(entry, call)} · {said_at(entry)} · {size}]"
+    images = images_in(entry) if offset <= 1 else ()
+    notes = [f"first {_MOST_IMAGES} of {len(images)} images"] if len(images) > _MOST_IMAGES else []
+    if path := _still_there(whole_output_path(entry)):
+        notes.append(f"whole output: {path}; read shows it")
+    room = limits.max_bytes - sum(map(size_bytes, [head, *notes])) - _NOTE_BYTES
+    text, last = _fitting(rows, first, limits.max_lines, max(room, _LEAST_TEXT_BYTES))
+    if last < len(rows):
+        notes.append(f"lines {first}-{last} of {len(rows)}; id={entry.id} offset={last + 1}: more")
+    details = ToolDetails(
+        summary=f"{size} of {call_subject(call) if call else what_is(entry, None)}",
+        truncated=last < len(rows),
+    )
+    lines = [head, text or "(no text)", *(f"[{note}]" for note in notes)]
+    return ToolOutput("\n".join(lines), details, images=images[:_MOST_IMAGES])
+
+
+def _fitting(rows: Sequence[str], first: int, max_lines: int, max_bytes: int) -> tuple[str, int]:
+    """The rows from number `first` on that fit, at least part of one; the last one's number."""
+    kept: list[str] = []
+    for row in rows[first - 1 : first - 1 + max_lines]:
+        max_bytes -= size_bytes(row)
+        if max_bytes < 0:
+            break
+        kept.append(row)
+    if not kept:
+        room = max_bytes + size_bytes(rows[first - 1])
+        kept = [keep_head(rows[first - 1], max_lines=1, max_bytes=room).text]
+    last = first + len(kept) - 1
+    text = "".join(kept)
+    return text if last == len(rows) else text.removesuffix("\n"), last
+
+
+def _still_there(path: str | None) -> str:
+    try:
+        return path if path and Path(path).is_file() else ""
+    except (OSError, ValueError):  # a name too long, a NUL
+        return ""
+
+
+def _hits(found: Found, history: History, limits: OutputLimits) -> ToolOutput:
+    searched = _searched(found.searched, history)
+    if not found.hits:
+        text = f"Nothing found in {searched}. Try fewer or other words."
+        return ToolOutput(text, ToolDetails(summary="nothing found"))
+    if found.hits[0].missing:
+        head = f"No message has all of it ({searched}). Nearest:"
+    else:
+        count = "1 message has" if found.matches == 1 else f"{found.matches:,} messages have"
+        head = f"{count} it ({searched})."
+    room = limits.max_bytes - size_bytes(head) - size_bytes(_HOW_TO_GO_ON) - 2
+    blocks: list[str] = []
+    for block in map(_block, found.hits):
+        room -= size_bytes(block) + 2
+        if blocks and room < 0:
+            break
+        blocks.append(block)
+    if room < 0 and len(blocks) == 1:
+        blocks = [blocks[0].partition("\n")[0]]
+    shown = "1 message" if found.matches == 1 else f"{found.matches:,} messages"
+    summary = "nothing has all of it" if found.hits[0].missing else shown
+    text = "\n\n".join([head, *blocks, _HOW_TO_GO_ON])
+    return ToolOutput(text, ToolDetails(summary=summary, truncated=len(blocks) < found.matches))
+
+
+def _block(hit: Hit) -> str:
+    about = [hit.entry_id, hit.what, hit.said_at, f"line {hit.row_number}"]
+    about += [f"without {', '.join(hit.missing)}"] if hit.missing else []
+    about += [f"{hit.older_alike} older like it"] if hit.older_alike else []
+    return "\n".join([" · ".join(about), *(f"  {number}: {row}" for number, row in hit.rows)])
+
+
+def _searched(messages: int, history: History) -> str:
+    sessions = "1 session" if history.session_count == 1 else f"{history.session_count} sessions"
+    lost = Path(history.missing).name
+    more = f"; the session before, {lost}, cannot be read" if lost else ""
+    return f"{messages:,} messages in {sessions}{more}"

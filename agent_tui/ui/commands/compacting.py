@@ -1,0 +1,62 @@
+"""Commands about the context: what fills it, making room in it, and taking that back."""
+
+from agent_tui.errors import AgentTuiError
+from agent_tui.events import SessionChanged
+from agent_tui.ui.commands.host import CommandHost
+from agent_tui.ui.commands.registry import command
+
+PREVIEW = "--preview"
+
+
+@command(
+    f"[focus] [{PREVIEW}]",
+    refusal="Cannot compact while responding. Use /abort first.",
+    choices=lambda _host: (PREVIEW,),
+    harmless=(PREVIEW,),
+)
+async def compact(host: CommandHost, argument: str) -> None:
+    """Summarise and go on in a new session."""
+    words = argument.split()
+    if PREVIEW in words:
+        await _preview(host, is_focus_given=len(words) > 1)
+    elif words and words[0].startswith("--"):
+        host.say(f"/compact has no option {words[0]}, only {PREVIEW}.", "warning")
+    else:
+        host.start(host.runtime.compact(argument))
+
+
+async def _preview(host: CommandHost, *, is_focus_given: bool) -> None:
+    """Show what a compaction would do; it only reads, so it may run beside a turn."""
+    from agent_tui.ui.screens.preview import PreviewScreen
+
+    if is_focus_given:
+        host.say(f"A focus changes the summary alone, so {PREVIEW} leaves it out.")
+    runtime = host.runtime
+    await host.ask(PreviewScreen(runtime.preview_compaction, lambda: runtime.usage.label))
+    host.show_events(())  # the bar shows what was counted
+
+
+@command(refusal="Cannot undo while responding. Use /abort first.")
+async def uncompact(host: CommandHost, _argument: str) -> None:
+    """Undo the last compaction."""
+    try:
+        events = await host.runtime.undo_compaction()
+    except AgentTuiError as error:
+        host.say(str(error), "warning")
+        return
+    host.show_events(events)
+    size = f"about {host.runtime.usage.used:,} tokens"
+    if any(isinstance(event, SessionChanged) for event in events):
+        host.say(f"Undone: back in the session from before /compact, {size}.")
+    else:
+        host.say(f"Undone: the context is as it was before, {size} again.")
+
+
+@command()
+async def context(host: CommandHost, _argument: str) -> None:
+    """Show what fills the context window."""
+    from agent_tui.ui.context_map import map_context
+    from agent_tui.ui.screens.context import ContextScreen
+
+    shown = await map_context(host.runtime.conversation)
+    await host.ask(ContextScreen(shown, host.runtime.preview_compaction))

@@ -1,0 +1,61 @@
+"""Compactions as blocks of the chat: the same when one happens and when the log is read again."""
+
+import re
+
+from agent_tui.compaction.appendix import without_index
+from agent_tui.events import CompactionFinished
+from agent_tui.sessions.change_words import NO_MODEL, UNDONE, describe_edits
+from agent_tui.sessions.changes import is_undo_mark, report_of
+from agent_tui.sessions.entries import CompactionEntry, CustomEntry
+from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock
+
+_HEADINGS = {
+    "current-request": "Your newest message",
+    "pinned-constraints": "Your rules",
+    "open-errors": "Open errors",
+    "read-files": "Read files",
+    "modified-files": "Changed files",
+}
+_FACTS = re.compile(rf"^<({'|'.join(_HEADINGS)})>\n(.*?)\n?</\1>$", re.DOTALL | re.MULTILINE)
+
+
+def finished_block(event: CompactionFinished) -> SummaryBlock:
+    """The line for a compaction that just happened; unfolded its summary, or what it did."""
+    notes = [NO_MODEL] if event.is_fallback else []
+    notes += [event.note] if event.note else []
+    said = readable_summary(event.summary) or describe_edits(event.messages, event.freed)
+    return SummaryBlock(said, event.tokens_before, event.tokens_after, " · ".join(notes))
+
+
+def summary_block(entry: CompactionEntry) -> SummaryBlock:
+    """The line for a compaction with a summary that the log tells of."""
+    note = NO_MODEL if entry.details.is_fallback else ""
+    summary = readable_summary(entry.summary)
+    return SummaryBlock(summary, entry.tokens_before, entry.tokens_after, note)
+
+
+def change_block(entry: CustomEntry) -> SummaryBlock | NoticeBlock | None:
+    """The line for a compaction by edits alone, or for one that was undone; None for others."""
+    if is_undo_mark(entry):
+        return NoticeBlock("info", UNDONE)
+    if (report := report_of(entry)) is None:
+        return None
+    done = describe_edits(report.messages, report.freed)
+    return SummaryBlock(done, report.tokens_before, report.tokens_after)
+
+
+def readable_summary(summary: str) -> str:
+    """`summary` for a person: the facts that code added under headings, without tags."""
+    return _FACTS.sub(_readable_facts, without_index(summary))
+
+
+def _readable_facts(block: re.Match[str]) -> str:
+    tag, lines = block[1], block[2].split("\n")
+    match tag:
+        case "current-request":
+            body = [f"> {line}" for line in lines]
+        case "read-files" | "modified-files":
+            body = [f"- {line}" if line.startswith("+") else f"- `{line}`" for line in lines]
+        case _:
+            body = lines
+    return "\n".join([f"## {_HEADINGS[tag]}", *body])

@@ -1,0 +1,65 @@
+"""Compacting without a model in tests, and looking at what is left."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent_tui.compaction.result import CompactionResult
+from agent_tui.compaction.service import CompactionRequest
+from agent_tui.config import CompactionSettings
+from agent_tui.errors import CompactionError
+from agent_tui.providers.base import ModelRef, Provider
+from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry
+from agent_tui.sessions.settle import ContextMessage
+from agent_tui.tokens import TokenCounter
+from tests.compaction.writer import compact
+
+
+def compacted(
+    path: Sequence[Entry],
+    counter: TokenCounter,
+    *,
+    settings: CompactionSettings,
+    window: int,
+    cwd: str = "/project",
+    target_tokens: int = 0,
+    previous: Carryover | None = None,
+    writer: Provider | None = None,
+) -> CompactionResult | None:
+    """What comes of `path`; None where there is nothing to compact."""
+    request = CompactionRequest(
+        path=tuple(path),
+        previous=previous,
+        model=ModelRef("scripted/one"),
+        window=window,
+        cwd=Path(cwd),
+        tokens_before=10_000,
+        target_tokens=target_tokens,
+    )
+    try:
+        return asyncio.run(compact(writer, counter, request, settings=settings))
+    except CompactionError:
+        return None
+
+
+def placed(result: CompactionResult, entry_id: str = "compaction") -> CompactionEntry:
+    """The compaction as the log would append it."""
+    entry = result.entry("threshold")
+    first = result.first_kept_entry_id or entry_id
+    return entry.model_copy(update={"id": entry_id, "first_kept_entry_id": first})
+
+
+def seen(path: Sequence[Entry]) -> tuple[ContextMessage, ...]:
+    """What the model sees of `path`."""
+    return build_context(path).messages
+
+
+def size(path: Sequence[Entry], counter: TokenCounter) -> int:
+    """Tokens of the context of `path`."""
+    return counter.count_messages(item.message for item in seen(path))
+
+
+def told(items: Sequence[ContextMessage]) -> list[tuple[str, str, str]]:
+    """Who said what in which entry; ids of calls depend on what else is in the context."""
+    return [(item.entry_id, item.message.role, item.message.text) for item in items]

@@ -1,0 +1,192 @@
+"""What a compaction keeps, whatever the session is; no model is asked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from agent_tui.compaction.plan import CompactionPlan, plan_compaction
+from agent_tui.compaction.result import CompactionResult
+from agent_tui.compaction.service import child_entries
+from agent_tui.config import CompactionSettings
+from agent_tui.errors import CompactionError
+from agent_tui.messages import ToolCall, UserMessage
+from agent_tui.sessions.changes import newest_change, undo_mark
+from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.log import SessionLog
+from agent_tui.tokens import TokenCounter
+from tests.compaction import compacting
+from tests.compaction.compacting import placed, seen, size, told
+from tests.compaction.tiers.planning import planned
+from tests.support.context_checks import assert_sendable, context_bytes
+from tests.support.histories import (
+    SOME_OR_ALL,
+    changed_histories,
+    continued,
+    drawn_bytes,
+    files_touched,
+    for_every,
+    rules_said,
+)
+from tests.support.session_values import header
+from tests.support.talk import Talk
+
+WINDOW = 20_000
+SETTINGS = CompactionSettings(keep_recent_tokens=1_500, protected_messages=4)
+
+
+def compacted(path: Sequence[Entry], counter: TokenCounter) -> CompactionResult | None:
+    return compacting.compacted(path, counter, settings=SETTINGS, window=WINDOW)
+
+
+@SOME_OR_ALL
+def test_what_is_left_can_be_sent_and_is_smaller_in_the_session_and_in_its_child(
+    examples: int, counter: TokenCounter
+) -> None:
+    def check(path: tuple[Entry, ...]) -> None:
+        result = compacted(path, counter)
+        if result is None:
+            return
+        assert result.tokens_after < result.tokens_before
+        in_place, child = (*path, placed(result)), child_entries(result)
+        for after in (in_place, child):
+            assert_sendable(after)
+            assert size(after, counter) < size(path, counter)
+            first, *rest = seen(after)
+            assert isinstance(first.message, UserMessage)
+            assert result.summary in first.message.text
+            assert told(rest) == told(seen(path))[-len(rest) or len(seen(path)) :]
+        assert [item.message.text for item in seen(child)] == [
+            item.message.text for item in seen(in_place)
+        ]
+
+    for_every(changed_histories(), examples, check)
+
+
+@SOME_OR_ALL
+def test_nothing_that_could_fill_the_window_is_refused(
+    examples: int, counter: TokenCounter
+) -> None:
+    def check(path: tuple[Entry, ...]) -> None:
+        talk = Talk(entries=list(path), prefix="last")
+        talk.reply("It is done.")
+        if compacted(talk.path, counter) is None:
+            assert size(talk.path, counter) <= WINDOW // 2
+
+    for_every(changed_histories(), examples, check)
+
+
+@SOME_OR_ALL
+def test_a_second_compaction_begins_where_the_first_one_kept(
+    examples: int, counter: TokenCounter
+) -> None:
+    def check(case: tuple[tuple[Entry, ...], bytes]) -> None:
+        path, more = case
+        result = compacted(path, counter)
+        if result is None:
+            return
+        for once in ((*path, placed(result)), child_entries(result)):
+            for present in (once, continued(once, more)):
+                live = seen(present)
+                again = compacted(present, counter)
+                if again is not None:
+                    after = (*present, placed(again, "second"))
+                    assert size(after, counter) < size(present, counter)
+                    assert_sendable(after)
+                try:
+                    cut = _plan(present, counter)
+                except CompactionError:
+                    continue
+                assert cut.previous_summary == result.summary
+                assert sorted(told((*cut.summarised, *cut.kept))) == sorted(told(live[1:]))
+
+    for_every(st.tuples(changed_histories(), drawn_bytes(60)), examples, check)
+
+
+@SOME_OR_ALL
+def test_rules_stay_word_for_word_and_file_lists_grow_round_by_round(
+    examples: int, counter: TokenCounter
+) -> None:
+    def check(case: tuple[tuple[Entry, ...], list[bytes]]) -> None:
+        path, rounds = case
+        rules: set[str] = set()
+        files: set[str] = set()
+        modified: set[str] = set()
+        for number, drawn in enumerate(rounds):
+            path = continued(path, drawn)
+            rules |= rules_said(path)
+            files |= files_touched(path)
+            result = compacted(path, counter)
+            if result is None:
+                continue
+            known = result.carryover
+            assert all(rule in result.summary for rule in rules)
+            assert files <= {*known.read_files, *known.modified_files}
+            assert modified <= set(known.modified_files)
+            files |= {*known.read_files, *known.modified_files}
+            modified |= set(known.modified_files)
+            path = (*path, placed(result, f"round{number}"))
+
+    some_rounds = st.lists(drawn_bytes(60), min_size=1, max_size=4)
+    for_every(st.tuples(changed_histories(), some_rounds), examples, check)
+
+
+@SOME_OR_ALL
+def test_taking_changes_back_one_by_one_gives_each_earlier_context_byte_for_byte(
+    examples: int, counter: TokenCounter, tmp_path: Path
+) -> None:
+    file = tmp_path / "session.jsonl"
+
+    def check(path: tuple[Entry, ...]) -> None:
+        file.unlink(missing_ok=True)
+        with SessionLog.write(file, header(), path, "none") as log:
+            earlier = [context_bytes(log.path_entries())]
+            if edits := planned(log.path_entries(), counter, target=1_000).edits:
+                log.append_many(edits)
+                earlier.append(context_bytes(log.path_entries()))
+            if (result := compacted(log.path_entries(), counter)) is not None:
+                log.append(result.entry("threshold"))
+                earlier.append(context_bytes(log.path_entries()))
+            _assert_resumes(file, earlier.pop())
+            while earlier:
+                log.append(undo_mark(newest_change(log.path_entries())))
+                assert context_bytes(log.path_entries()) == earlier[-1]
+                _assert_resumes(file, earlier.pop())
+
+    for_every(changed_histories(), examples, check)
+
+
+@SOME_OR_ALL
+def test_a_call_that_still_waits_stays_and_gets_its_result(
+    examples: int, counter: TokenCounter
+) -> None:
+    def check(path: tuple[Entry, ...]) -> None:
+        talk = Talk(entries=list(path), prefix="w")
+        calls = (ToolCall(id="now_0", name="compact"), ToolCall(id="now_1", name="read"))
+        asked = talk.reply("I make room first.", *calls)
+        talk.result(calls[1], "read meanwhile")
+        result = compacted(talk.path, counter)
+        if result is None:
+            return
+        for after in ((*talk.path, placed(result)), child_entries(result)):
+            later = Talk(entries=list(after), prefix="r")
+            answer = later.result(calls[0], "room was made")
+            reply, first, second = seen(later.path)[-3:]
+            assert reply.entry_id == asked.id
+            assert first.entry_id == answer.id
+            assert first.message.text == "room was made"
+            assert second.message.text == "read meanwhile"
+            assert_sendable(later.path)
+
+    for_every(changed_histories(), examples, check)
+
+
+def _plan(path: Sequence[Entry], counter: TokenCounter) -> CompactionPlan:
+    return plan_compaction(
+        path, previous=None, counter=counter, settings=SETTINGS, window=WINDOW
+    )
+
+
+def _assert_resumes(file: Path, live: list[str]) -> None:
+    with SessionLog.open(file, read_only=True) as log:
+        assert context_bytes(log.path_entries()) == live

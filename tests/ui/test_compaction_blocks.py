@@ -1,0 +1,75 @@
+"""A compaction in the chat: the same words when it happens and when the log is read again."""
+
+from agent_tui.events import CompactionFinished
+from agent_tui.sessions.changes import EditReport, report_entry, undo_mark
+from agent_tui.sessions.entries import (
+    CompactionDetails,
+    CompactionEntry,
+    ContextEditEntry,
+    CustomEntry,
+    Entry,
+)
+from agent_tui.ui.compaction_blocks import finished_block, readable_summary
+from agent_tui.ui.history_blocks import blocks_of
+from agent_tui.ui.transcript import NoticeBlock, SummaryBlock
+
+FREED, MESSAGES = {0: 31_200, 1: 24_500}, {0: 12, 1: 1}
+
+
+def edits_and_report() -> tuple[Entry, ...]:
+    report = EditReport(
+        batch="b", tokens_before=150_000, tokens_after=62_000, freed=FREED, messages=MESSAGES
+    )
+    edits = (ContextEditEntry(target_id=str(n), tier=0, batch="b") for n in range(13))
+    return (*edits, report_entry(report))
+
+
+def test_edits_are_one_line_and_the_same_live_and_from_the_log():
+    event = CompactionFinished(
+        "e1", "threshold", "", 150_000, 62_000, "", False, freed=FREED, messages=MESSAGES
+    )
+    block = finished_block(event)
+    assert blocks_of(edits_and_report()) == [block]
+    assert block.summary.splitlines()[:2] == [
+        "- 12 messages: thinking, and output that came again later, left out (about 31,200 tokens)",
+        "- 1 message: long outputs and arguments shortened (about 24,500 tokens)",
+    ]
+    assert "recall" in block.summary
+
+
+def test_a_summary_without_a_model_says_so_live_and_from_the_log():
+    event = CompactionFinished("e1", "manual", "## Goal", 9, 3, "", is_fallback=True)
+    entry = CompactionEntry(
+        summary="## Goal",
+        first_kept_entry_id="x",
+        tokens_before=9,
+        tokens_after=3,
+        details=CompactionDetails(is_fallback=True),
+    )
+    assert (
+        [finished_block(event)]
+        == blocks_of((entry,))
+        == [SummaryBlock("## Goal", 9, 3, "made without a model")]
+    )
+
+
+def test_an_undone_compaction_is_a_quiet_line():
+    assert blocks_of((undo_mark(("e1",)),)) == [NoticeBlock("info", "The compaction was undone.")]
+
+
+def test_state_of_other_features_is_not_shown():
+    assert blocks_of((CustomEntry(custom_type="scope", data={"a": 1}),)) == []
+
+
+def test_the_facts_in_a_summary_are_readable():
+    summary = (
+        "## Goal\nx\n\n<current-request>\ndo it\nnow\n</current-request>\n\n"
+        "<pinned-constraints>\n- never a\n- only b\n</pinned-constraints>\n\n"
+        "<modified-files>\nsrc/__init__.py\n+3 more\n</modified-files>\n\n"
+        "<names-by-file>\na.py: x y\n</names-by-file>"
+    )
+    assert readable_summary(summary) == (
+        "## Goal\nx\n\n## Your newest message\n> do it\n> now\n\n"
+        "## Your rules\n- never a\n- only b\n\n"
+        "## Changed files\n- `src/__init__.py`\n- +3 more"
+    )

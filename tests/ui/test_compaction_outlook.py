@@ -1,0 +1,60 @@
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_tui.compaction.preview import CompactionPreview, TierPreview
+from agent_tui.sessions.entries import Ledger
+from agent_tui.ui.compaction_outlook import kept_facts, last_tier, verdict
+from agent_tui.ui.screens.preview import tier_rows
+from tests.support.fake_runtime import PREVIEW
+
+
+def test_the_verdict_names_the_target_and_whether_it_is_reached():
+    target = "its target is 80,000 tokens (40%)"
+    assert verdict(PREVIEW) == f"Automatic compaction would stop at ▸: {target}."
+    unused = tuple(replace(tier, is_used=False) for tier in PREVIEW.tiers)
+    assert verdict(replace(PREVIEW, tiers=unused)) == (
+        f"Automatic compaction would change nothing: {target}."
+    )
+    too_large = tuple(replace(tier, tokens_after=90_000, is_used=True) for tier in PREVIEW.tiers)
+    assert verdict(replace(PREVIEW, tiers=too_large)) == (
+        f"Automatic compaction would end at ▸ with too much: {target}."
+    )
+
+
+def test_an_unknown_window_has_no_percent_to_divide_by():
+    assert "(0%)" in verdict(replace(PREVIEW, window=0))
+
+
+def test_only_lists_with_something_in_them_are_shown_and_each_is_bounded():
+    assert kept_facts(Ledger()) == ()
+    (section,) = kept_facts(Ledger(modified_files=tuple(f"{n}.py" for n in range(1_000))))
+    assert section.heading == "Changed files (1,000)"
+    assert section.rows[0] == ("·", "0.py")
+    assert section.rows[-1] == ("", "+992 more")
+    assert len(section.rows) == 9
+
+
+def test_the_mark_stands_at_the_last_tier_that_is_used():
+    assert last_tier(PREVIEW) is PREVIEW.tiers[2]
+    marked = [
+        row.plain for row in tier_rows(PREVIEW, "[ctx: 72%]", 30) if row.plain.startswith("▸")
+    ]
+    assert len(marked) == 1
+    assert marked[0].startswith("▸ 2")
+
+
+COUNTS = st.integers(min_value=0, max_value=3_000_000)
+
+
+@given(
+    st.lists(st.tuples(COUNTS, COUNTS, COUNTS, st.booleans()), max_size=4),
+    st.integers(min_value=12, max_value=34),
+)
+def test_the_rows_of_the_table_are_equally_wide(
+    counts: list[tuple[int, int, int, bool]], label_width: int
+):
+    tiers = tuple(TierPreview(tier, *values) for tier, values in enumerate(counts))
+    preview = CompactionPreview(3_000_000, 2_000_000, 800_000, tiers, Ledger())
+    assert len({row.cell_length for row in tier_rows(preview, "[ctx: ~1%]", label_width)}) == 1
