@@ -154,7 +154,7 @@ class AssistantMessage(Stored):
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls asked for, in order."""
-        return tuple(part for part in self.content if isinstance(part, ToolCall))
+        return tuple([part for part in self.content if isinstance(part, ToolCall)])
 
 
 class FileTouches(Stored):

@@ -6,9 +6,24 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.support.provider_process import (
+    connections,
+    host,
+    impatient_host,
+    worker_environ,
+    worker_log,
+)
 from tests.support.real_model import real_model_data, real_model_file
 
-__all__ = ["real_model_data", "real_model_file"]
+__all__ = [
+    "connections",
+    "host",
+    "impatient_host",
+    "real_model_data",
+    "real_model_file",
+    "worker_environ",
+    "worker_log",
+]
 
 _PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
 

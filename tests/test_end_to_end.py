@@ -58,8 +58,13 @@ class Program:
 
 
 @pytest.fixture
-def program(tmp_path: Path, server: OpenAiServer) -> Program:
-    return Program(tmp_path, server.base_url)
+def program(tmp_path: Path, server: OpenAiServer) -> Iterator[Program]:
+    """The program; at the end its key may be in no file."""
+    running = Program(tmp_path, server.base_url)
+    yield running
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if b"canary" in path.read_bytes()]
 
 
 def last_reply(log: SessionLog) -> AssistantMessage:
@@ -95,15 +100,6 @@ def test_two_rounds_of_tools_change_files_and_a_rate_limit_is_waited_out(program
     assert server.chats[0].headers["authorization"] == "Bearer sk-canary-0123456789"
     assert result["tokens"] == {"input": 33, "output": 21}
     assert result["context"]["is_estimate"] is False
-
-
-def test_a_key_appears_in_no_file(program, server):
-    server.play(Reply(text="Hello."))
-    code, _, err = program.run("-p", "hi")
-    assert code == 0, err
-    files = [path for path in program.folder.rglob("*") if path.is_file()]
-    assert files
-    assert not [p for p in files if b"canary" in p.read_bytes()]
 
 
 def test_a_cut_stream_keeps_what_came_and_fails(program, server):

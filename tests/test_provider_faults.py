@@ -48,13 +48,12 @@ from tests.support.openai_server import (
     overloaded,
     rate_limited,
 )
+from tests.support.provider_process import IMPATIENCE_S
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only, roles
 from tests.support.wire_rules import openai_problems
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-PATIENCE_S = 60.0
-IMPATIENCE_S = 1.0
 FINE = Reply(text="Fine.")
 NOTE = Call("bash", {"command": "echo ran >> ran.txt"})
 """A call that leaves a line behind each time it runs."""
@@ -151,28 +150,6 @@ def server(running_server: OpenAiServer) -> Iterator[OpenAiServer]:
     yield running_server
     for chat in running_server.chats:
         assert openai_problems(chat.body["messages"]) == []
-
-
-def _host(folder: Path, idle_timeout_s: float) -> ProviderHost:
-    environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "THE_KEY": "sk-test-0123456789"}
-    log_path = folder / "provider.log"
-    return ProviderHost(log_path=log_path, idle_timeout_s=idle_timeout_s, environ=environ)
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProviderHost]:
-    running = _host(tmp_path_factory.mktemp("provider"), PATIENCE_S)
-    await running.warm()
-    yield running
-    await running.aclose()
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def impatient_host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProviderHost]:
-    running = _host(tmp_path_factory.mktemp("impatient"), IMPATIENCE_S)
-    await running.warm()
-    yield running
-    await running.aclose()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -5,9 +5,8 @@ import contextlib
 from collections.abc import Callable
 
 from agent_tui.compaction.service import CompactionRequest, CompactionService, Draft
-from agent_tui.compaction.summariser import WrittenSummary
+from agent_tui.compaction.summariser import OnUsage, WrittenSummary
 from agent_tui.errors import AgentTuiError
-from agent_tui.messages import Usage
 
 
 class AheadSummary:
@@ -34,33 +33,29 @@ class AheadSummary:
         """What it is the prose of, which takes no model; None where there is no summary."""
         return await asyncio.shield(self._draft) if self._draft is not None else None
 
-    def begin(self, request: CompactionRequest, is_needed: Callable[[], bool]) -> None:
+    def begin(
+        self, request: CompactionRequest, is_needed: Callable[[], bool], on_usage: OnUsage
+    ) -> None:
         """Write the summary of `request` in the background, in place of any other.
 
         Args:
             request: The snapshot.
             is_needed: Asked first, off the event loop.
+            on_usage: Told of every request that was paid for, whatever comes of it.
         """
         self.drop()
         self.begun_at_tokens = request.tokens_before
         self._draft = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._write(request, is_needed, self._draft))
+        self._task = asyncio.create_task(self._write(request, is_needed, self._draft, on_usage))
 
     async def written(self) -> WrittenSummary | None:
         """The summary, waited for; None where there is none to be had."""
         return await asyncio.shield(self._task) if self._task is not None else None
 
-    def drop(self) -> Usage | None:
-        """Forget it, and stop writing it; what it used up, where it was written."""
-        task, self._task, self._draft = self._task, None, None
-        self.begun_at_tokens = 0
-        if task is None or task.cancel():
-            return None
-        written = _result_of(task)
-        return written.usage if written is not None else None
-
-    def forget(self) -> None:
-        """Leave what was written to the one who took it."""
+    def drop(self) -> None:
+        """Forget it, and stop writing it."""
+        if self._task is not None:
+            self._task.cancel()
         self._task = self._draft = None
         self.begun_at_tokens = 0
 
@@ -77,13 +72,14 @@ class AheadSummary:
         request: CompactionRequest,
         is_needed: Callable[[], bool],
         settled: asyncio.Future[Draft | None],
+        on_usage: OnUsage,
     ) -> WrittenSummary | None:
         try:
             if not await asyncio.to_thread(is_needed):
                 return None
             draft = await asyncio.to_thread(self._service.draft, request)
             settled.set_result(draft)
-            return await self._service.write_ahead(request, draft)
+            return await self._service.write_ahead(request, draft, on_usage)
         except AgentTuiError:
             return None  # the compaction itself will try again, and say what is wrong
         finally:

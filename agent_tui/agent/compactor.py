@@ -13,7 +13,7 @@ from agent_tui.compaction.filling import what_fills
 from agent_tui.compaction.policy import should_compact
 from agent_tui.compaction.preview import CompactionPreview, make_preview
 from agent_tui.compaction.service import CompactionRequest, CompactionResult, child_entries
-from agent_tui.compaction.summariser import WrittenSummary
+from agent_tui.compaction.summariser import OnUsage, WrittenSummary
 from agent_tui.compaction.tiers.model import TierPlan
 from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
@@ -88,11 +88,23 @@ class Compactor:
         is_worthwhile = sum(tiers.freed.values()) >= self._least_gain(reason)
         if is_worthwhile and tiers.tokens_after <= self._estimated(conversation.target_tokens):
             self._shorten(tiers, reason, emit)
-        elif not await self._summarise_in_place(reason, focus, emit):
-            if not is_worthwhile:
-                return False
-            self._shorten(tiers, reason, emit)
-        return True
+            return True
+        problem = ""
+        try:
+            await self._summarise_in_place(reason, focus, emit)
+            return True
+        except NothingToCompactError:
+            pass
+        except CompactionError as error:
+            problem = str(error)
+        if is_worthwhile:
+            self._shorten(tiers, reason, emit, problem)
+            return True
+        conversation.left_by_compaction = conversation.usage.used
+        if problem:
+            emit(CompactionFailed(problem))
+            self._count_failure(emit)
+        return False
 
     async def answer_call(self, focus: str, emit: Emit) -> ToolOutput:
         """Compact because the model asks for it, and tell it what came of that."""
@@ -123,10 +135,11 @@ class Compactor:
         for event in await conversation.refresh_usage():
             emit(event)
         emit(CompactionStarted("manual", focus, conversation.usage.used))
-        request = await self._request(focus)
         try:
-            on_progress = _progress(emit)
-            result = await self._services.compaction.compact(request, on_progress)
+            request = await self._request(focus)
+            result = await self._services.compaction.compact(
+                request, _progress(emit), self._spending(emit)
+            )
             log = self._services.store.create_child(
                 conversation.log, child_entries(result), result.carryover, cwd=conversation.cwd
             )
@@ -172,7 +185,8 @@ class Compactor:
             and conversation.model_info.source != "server"
         ):
             plan, target = self._plan_tiers, self._estimated(conversation.target_tokens)
-            ahead.begin(await self._request(""), lambda: plan().tokens_after > target)
+            request = await self._request("")
+            ahead.begin(request, lambda: plan().tokens_after > target, self._count_usage)
 
     def _least_gain(self, reason: CompactionReason) -> int:
         """What shortening must free; where the window overflows or the model asks, anything."""
@@ -212,8 +226,10 @@ class Compactor:
             focus=focus,
         )
 
-    def _shorten(self, plan: TierPlan, reason: CompactionReason, emit: Emit) -> None:
-        """Write the edits of `plan` in one go."""
+    def _shorten(
+        self, plan: TierPlan, reason: CompactionReason, emit: Emit, problem: str = ""
+    ) -> None:
+        """Write the edits of `plan` in one go; `problem` is why there is no summary."""
         conversation = self._conversation
         before = conversation.usage.used
         after = before * plan.tokens_after // max(plan.tokens_before, 1)
@@ -234,12 +250,13 @@ class Compactor:
             tokens_after=after,
             summarised_by="",
             is_fallback=False,
+            note=problem and f"Shortened, but not summarised. {problem}",
             freed=report.freed,
             messages=report.messages,
         )
         self._made_room(event, emit)
 
-    async def _summarise_in_place(self, reason: CompactionReason, focus: str, emit: Emit) -> bool:
+    async def _summarise_in_place(self, reason: CompactionReason, focus: str, emit: Emit) -> None:
         conversation, service = self._conversation, self._services.compaction
         request = await self._request(focus)
         earlier = None if focus else await self._ahead.draft()
@@ -250,23 +267,14 @@ class Compactor:
             if earlier is not None and earlier.lacks_the_same(draft):
                 emit(CompactionProgress("finishing the summary begun earlier", 0))
                 written = await self._ahead.written()
-            result = await service.finish(request, draft, _progress(emit), written)
-        except NothingToCompactError:
-            conversation.left_by_compaction = conversation.usage.used
-            return False
-        except CompactionError as error:
-            emit(CompactionFailed(str(error)))
-            self._count_failure(emit)
-            return False
+            result = await service.finish(
+                request, draft, _progress(emit), self._spending(emit), written
+            )
         except asyncio.CancelledError:
             emit(CompactionFailed("Compaction cancelled; nothing was changed."))
             raise
-        if written is not None:
-            self._ahead.forget()
         entry = conversation.log.append(result.entry(reason))
         self._made_room(_finished(entry.id, reason, result), emit)
-        self._add_usage(result.usage, emit)
-        return True
 
     def _made_room(self, event: CompactionFinished, emit: Emit) -> None:
         """Take note of what was written, and tell."""
@@ -274,18 +282,24 @@ class Compactor:
         conversation.breaker = conversation.breaker.after_success()
         conversation.refill = conversation.refill.after_compaction()
         conversation.left_by_compaction = event.tokens_after
+        self._ahead.drop()
         emit(event)
         emit(conversation.use_window(event.tokens_after))
-        self._add_usage(self._ahead.drop(), emit)
 
-    def _add_usage(self, usage: Usage | None, emit: Emit) -> None:
-        if usage is not None:
-            self._conversation.totals = add_totals(self._conversation.totals, usage)
+    def _spending(self, emit: Emit) -> OnUsage:
+        """Counts what summaries use, also those that come to nothing, and tells."""
+
+        def count(usage: Usage) -> None:
+            self._count_usage(usage)
             emit(self._conversation.totals)
+
+        return count
+
+    def _count_usage(self, usage: Usage) -> None:
+        self._conversation.totals = add_totals(self._conversation.totals, usage)
 
     def _count_failure(self, emit: Emit) -> None:
         conversation = self._conversation
-        conversation.left_by_compaction = conversation.usage.used
         was_open = conversation.breaker.is_open
         conversation.breaker = conversation.breaker.after_failure()
         if conversation.breaker.is_open and not was_open:

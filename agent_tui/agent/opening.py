@@ -9,6 +9,7 @@ from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.fitting import PromptParts, fit_prompt
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.errors import AgentTuiError
+from agent_tui.local_models.addresses import shown_address
 from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, Usage
 from agent_tui.providers.base import ModelRef, is_loopback, model_name
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
@@ -33,7 +34,7 @@ def new_log(
         cwd=str(cwd),
         provider=model.provider,
         model_id=model.model_id,
-        base_url=model.base_url or None,
+        base_url=shown_address(model.base_url) or None,
         thinking_level=thinking,
         launch_cwd=str(launch_cwd) if launch_cwd and launch_cwd != cwd else None,
     )
@@ -79,15 +80,15 @@ def model_to_resume(
     """The model a session goes on with, and what to tell the person (empty for nothing).
 
     A session file may lead back to a server on this machine or to the one in the settings,
-    never to another address: it could come from anywhere.
+    never to another address: it could come from anywhere. A login in an address is in no file.
     """
     name, settings = last_model_name(log), services.settings
-    base_url = newest_base_url(log.path_entries(), log.header)
-    if not name or (name, base_url) == (present.name, present.base_url):
+    base_url = shown_address(newest_base_url(log.path_entries(), log.header))
+    if not name or (name, base_url) == (present.name, shown_address(present.base_url)):
         return present, ""
     if base_url:
-        if base_url == settings.base_url:
-            return ModelRef(name, base_url, settings.api_key_env), ""
+        if base_url == shown_address(settings.base_url):
+            return ModelRef(name, settings.base_url, settings.api_key_env), ""
         if is_loopback(base_url):
             return ModelRef(name, base_url), ""
         return present, (
@@ -103,7 +104,9 @@ def model_to_resume(
 def model_change(model: ModelRef) -> ModelChangeEntry:
     """The entry that says `model` answers from here on."""
     return ModelChangeEntry(
-        provider=model.provider, model_id=model.model_id, base_url=model.base_url or None
+        provider=model.provider,
+        model_id=model.model_id,
+        base_url=shown_address(model.base_url) or None,
     )
 
 

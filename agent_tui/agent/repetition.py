@@ -48,6 +48,11 @@ class Repetition:
             return output
         return replace(output, for_model=output.for_model + _REMARK.format(count=count))
 
+    def forget_single_calls(self) -> None:
+        """The context was compacted: to make a call again whose result has gone is no circle."""
+        often = [seen for seen in self._seen if self._seen.count(seen) >= REMARK_AT]
+        self._seen = deque(often, maxlen=_REMEMBERED)
+
 
 _LOOP_PERIODS = range(8, 201)
 _LOOP_TIMES = 12

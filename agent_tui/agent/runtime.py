@@ -7,12 +7,11 @@ from contextlib import aclosing
 from pathlib import Path
 
 from agent_tui.agent.activity import Activity, Emit
-from agent_tui.agent.ahead import AheadSummary
 from agent_tui.agent.approval import Approvals
 from agent_tui.agent.compactor import Compactor
 from agent_tui.agent.context_files import ContextFile, load_context_files
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
+from agent_tui.agent.gate import ApprovalAnswer
 from agent_tui.agent.model_choice import choose_model, choose_thinking, learn_model
 from agent_tui.agent.opening import (
     converse,
@@ -25,14 +24,15 @@ from agent_tui.agent.opening import (
 )
 from agent_tui.agent.person_bash import run_person_command
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn import Turn
-from agent_tui.agent.undo import undo_newest
+from agent_tui.agent.undo import left_out_note, undo_newest
+from agent_tui.agent.workers import Workers
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import (
     AgentEvent,
+    ContextWarning,
     ModelChanged,
     Notice,
     QueueChanged,
@@ -44,7 +44,6 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ImageContent, ThinkingLevel, Todo
 from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.sessions.chain import PastSessions, SessionChain
 from agent_tui.sessions.entries import Entry, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
@@ -64,10 +63,8 @@ class AgentRuntime:
         self, services: RuntimeServices, model: ModelRef, cwd: Path, mode: PermissionMode
     ) -> None:
         self._services = services
-        self._gate = ApprovalGate()
         self._activity: Activity | None = None
-        self._ahead = AheadSummary(services.compaction)
-        self._past = PastSessions(services.store)
+        self._workers = Workers(services)
         self._approvals = services.make_approvals(cwd, mode)
         self._context_files = load_context_files(services.user_config_dir, cwd)
         thinking = services.settings.thinking
@@ -183,7 +180,6 @@ class AgentRuntime:
 
     async def preview_compaction(self) -> CompactionPreview:
         """What a compaction would do now; writes nothing and asks no model."""
-        await self._conversation.refresh_usage()
         return await self._compactor().preview()
 
     async def undo_compaction(self) -> tuple[AgentEvent, ...]:
@@ -195,19 +191,26 @@ class AgentRuntime:
         """
         before = self._conversation
         earlier = await undo_newest(before.log, self.store, self.cwd)
-        self._ahead.drop()
+        self._workers.ahead.drop()
         events: tuple[AgentEvent, ...] = ()
         if earlier is not None:
-            events = self._switch(earlier, before.cwd, before.model, before.thinking, "resumed")
+            log = earlier.log
+            events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
+            if earlier.left_out:
+                events = (*events, Notice("warning", left_out_note(before.log)))
         counted = await self.conversation.refresh_usage()
         self.conversation.left_by_compaction = self.usage.used
-        return (*events, *counted)
+        return (*events, *(e for e in counted if not isinstance(e, ContextWarning)))
 
     def run_bash(self, command: str, *, in_context: bool) -> AsyncGenerator[AgentEvent, None]:
         """Run a command of the person's; they typed it, so nothing is asked."""
         return self._run(
             lambda emit: run_person_command(
-                self._conversation, self._tool_services(), command, in_context, emit
+                self._conversation,
+                self._workers.tool_services(self._conversation, self._approvals),
+                command,
+                in_context,
+                emit,
             )
         )
 
@@ -218,7 +221,7 @@ class AgentRuntime:
 
     def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:
         """Answer an `ApprovalRequested`; late answers are ignored."""
-        self._gate.answer(request_id, answer)
+        self._workers.gate.answer(request_id, answer)
 
     async def _run(
         self, work: Callable[[Emit], Awaitable[None]]
@@ -239,26 +242,10 @@ class AgentRuntime:
                 self._activity = None
 
     def _turn(self, emit: Emit) -> Turn:
-        conversation = self._conversation
-        runner = ToolRunner(conversation, self._tool_services(), emit)
-        services, compactor = self._services, self._compactor()
-        return Turn(conversation, services.provider, runner, compactor, emit, services.sleep)
+        return self._workers.turn(self._conversation, self._approvals, emit)
 
     def _compactor(self) -> Compactor:
-        return Compactor(self._conversation, self._services, self._ahead)
-
-    def _tool_services(self) -> ToolServices:
-        services = self._services
-        return ToolServices(
-            toolbox=services.toolbox,
-            approvals=self._approvals,
-            gate=self._gate,
-            output_dir=services.output_dir,
-            environ=services.environ,
-            bash_timeout_s=services.settings.bash_timeout_s,
-            compact=self._compactor().answer_call,
-            history=lambda: SessionChain(self.log, self._past),
-        )
+        return self._workers.compactor(self._conversation)
 
     # Queue
 
@@ -346,7 +333,7 @@ class AgentRuntime:
         """Abort what runs and close the session file."""
         if self._activity is not None:
             await self._activity.stop()
-        await self._ahead.aclose()
+        await self._workers.ahead.aclose()
         self.log.close()
 
     async def _compact(self, focus: str, emit: Emit) -> None:
@@ -379,9 +366,9 @@ class AgentRuntime:
         )
         if reason == "compacted":
             after.inbox, after.files, after.todos = before.inbox, before.files, before.todos
-            self._past.remember(before.log)
+            self._workers.past.remember(before.log)
         after.told_note = before.told_note
-        self._ahead.drop()
+        self._workers.ahead.drop()
         before.log.close()
         return (
             self._session_changed(reason),

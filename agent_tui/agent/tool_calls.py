@@ -72,6 +72,10 @@ class ToolRunner:
         """Whether calls have been made in vain so often that going on is no use."""
         return self._repetition.is_stuck
 
+    def made_room(self) -> None:
+        """The context was compacted: results that were seen may have gone from it."""
+        self._repetition.forget_single_calls()
+
     def broken_calls(self, calls: Sequence[ToolCall], known: dict[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
         names = {tool.name for tool in self._services.toolbox.specs}
@@ -217,8 +221,13 @@ class ToolRunner:
             default_timeout_s=self._services.bash_timeout_s,
             limits=conversation.output_limits(calls_in_reply),
             history=self._services.history(),
-            compact=lambda focus: self._services.compact(focus, self._emit),
+            compact=self._compact,
         )
+
+    async def _compact(self, focus: str) -> ToolOutput:
+        output = await self._services.compact(focus, self._emit)
+        self.made_room()
+        return output
 
     def _record(self, call: ToolCall, output: ToolOutput) -> None:
         output = self._repetition.noticed(call, output)

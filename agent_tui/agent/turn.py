@@ -203,8 +203,7 @@ class Turn:
         is_due = self._compactor.is_due(conversation.usage)
         if not is_due and not conversation.is_overfull:
             return
-        if await self._compactor.make_room("threshold" if is_due else "overflow", self._emit):
-            await self._say_usage()
+        await self._make_room("threshold" if is_due else "overflow")
         if conversation.is_overfull:
             raise _TurnEnded(TurnFinished("error", _overfull(conversation.usage)))
 
@@ -226,7 +225,7 @@ class Turn:
             if message.tool_calls or message.text.strip():
                 return reply
             if message.stop_reason == "length":
-                if last_try or message.content or not await self._make_room_for_overflow():
+                if last_try or message.content or not await self._make_room("overflow"):
                     return reply
                 continue
             if last_try:
@@ -234,11 +233,12 @@ class Turn:
             self._emit(Notice("info", "The model sent an empty reply; asking again."))
         raise AssertionError
 
-    async def _make_room_for_overflow(self) -> bool:
-        is_mended = await self._compactor.make_room("overflow", self._emit)
-        if is_mended:
+    async def _make_room(self, reason: CompactionReason) -> bool:
+        has_room = await self._compactor.make_room(reason, self._emit)
+        if has_room:
+            self._tools.made_room()
             await self._say_usage()
-        return is_mended
+        return has_room
 
     async def _reply_with_retries(self) -> Reply:
         """The reply, asked for again where that may help.
@@ -256,7 +256,7 @@ class Turn:
                 if error.kind == "context_overflow" and not was_overflow:
                     was_overflow = True
                     has_learned = self._learns_window(error)
-                    is_mended = await self._make_room_for_overflow()
+                    is_mended = await self._make_room("overflow")
                     is_short = not is_mended and bool(
                         self._conversation.request().max_output_tokens
                     )

@@ -1,6 +1,7 @@
 """Taking back the newest compaction of a conversation."""
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.errors import CompactionError
@@ -10,12 +11,20 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
 
-async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> SessionLog | None:
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The session to go back to; `left_out` counts what was said since and is not in it."""
+
+    log: SessionLog
+    left_out: int
+
+
+async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> Earlier | None:
     """Take back the newest compaction of `log`.
 
     Returns:
-        None where that was done by one more entry; else the session to go back to, which `log`
-        was compacted from, with what was said since at its end.
+        None where that was done by one more entry; else the session that `log` was compacted
+        from, with what was said since at its end.
 
     Raises:
         CompactionError: There is none, or what it stands for was never kept.
@@ -34,7 +43,7 @@ async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> Sessio
     return await asyncio.to_thread(_reopened, log, log.header.parent_session, store, cwd)
 
 
-def _reopened(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> SessionLog:
+def _reopened(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> Earlier:
     """The parent of `log`; what was said since stays out where it was gone on with meanwhile."""
     earlier = store.open(parent, cwd)
     known = {entry.id for entry in earlier.entries}
@@ -47,10 +56,20 @@ def _reopened(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> S
     ]
     newest = earlier.entries[-1] if earlier.entries else None
     was_left_alone = newest is None or newest.timestamp <= log.header.timestamp
-    if since and was_left_alone:
+    if not was_left_alone:
+        return Earlier(earlier, left_out=len(since))
+    if since:
         try:
             earlier.append_many(since)
         except BaseException:
             earlier.close()
             raise
-    return earlier
+    return Earlier(earlier, left_out=0)
+
+
+def left_out_note(child: SessionLog) -> str:
+    """What to tell of a session that was left behind with something in it."""
+    return (
+        f"The earlier session was gone on with meanwhile, so what was said since the compaction "
+        f"is not in it: /resume {child.header.id[:8]} leads there."
+    )

@@ -6,6 +6,7 @@ from typing import Final, Self
 
 from pydantic import JsonValue
 
+from agent_tui.local_models.addresses import shown_address
 from agent_tui.local_models.model import LocalModel, Offer
 from agent_tui.local_models.sizes import size_text
 from agent_tui.providers.base import FoundModel
@@ -180,7 +181,7 @@ def _offer_json(offer: Offer) -> dict[str, JsonValue]:
 def _found_json(model: FoundModel) -> dict[str, JsonValue]:
     return {
         "name": model.ref.name,
-        "base_url": model.ref.base_url,
+        "base_url": shown_address(model.ref.base_url),
         "window": model.info.window,
         "window_source": model.info.source,
         "via": model.via,

@@ -25,9 +25,9 @@ _TAGS = (
     "modified-files",
     "names-by-file",
 )
-_BLOCK = re.compile(rf"\n*<({'|'.join(_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
+_BLOCK = re.compile(rf"(?<!\n)\n*<({'|'.join(_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
 
-_INDEX = re.compile(r"\n*<names-by-file>\n.*?\n?</names-by-file>", re.DOTALL)
+_INDEX = re.compile(r"(?<!\n)\n*<names-by-file>\n.*?\n?</names-by-file>", re.DOTALL)
 
 
 def appendix(ledger: Ledger, *, request: str, window: int) -> str:

@@ -26,6 +26,9 @@ from agent_tui.providers.retry import Sleep, retry_delay_s
 OnProgress: TypeAlias = Callable[[str, int], None]
 """Called with the phase ("summarising 2/3") and the characters received so far."""
 
+OnUsage: TypeAlias = Callable[[Usage], None]
+"""Called with what a request used, as soon as that is known and whatever comes of the rest."""
+
 _MOST_RETRIES = 2
 _PASSING_FAULTS: Mapping[FaultKind, str] = MappingProxyType(
     {"rate_limit": "rate limited", "overloaded": "overloaded", "server": "server error"}
@@ -33,18 +36,39 @@ _PASSING_FAULTS: Mapping[FaultKind, str] = MappingProxyType(
 """What is waited out, in words. For the rest the next model, or none, is the quicker way."""
 
 
+class Spending:
+    """What all requests for one summary used, of models that failed too.
+
+    `total` is None before the first that says so.
+    """
+
+    def __init__(self, on_usage: OnUsage) -> None:
+        self._on_usage = on_usage
+        self.total: Usage | None = None
+
+    def add(self, usage: Usage) -> None:
+        """One more request."""
+        self.total = usage if self.total is None else add_usage(self.total, usage)
+        self._on_usage(usage)
+
+
 class SummaryLine:
-    """The line to one model: replies to prompts, and what they used so far."""
+    """The line to one model: prompts go out, replies come back."""
 
     def __init__(
-        self, provider: Provider, model: ModelRef, sleep: Sleep, on_progress: OnProgress
+        self,
+        provider: Provider,
+        model: ModelRef,
+        sleep: Sleep,
+        on_progress: OnProgress,
+        spending: Spending,
     ) -> None:
         self._provider = provider
         self._model = model
         self._sleep = sleep
         self._on_progress = on_progress
+        self._spending = spending
         self._received_chars = 0
-        self.usage = Usage()
 
     async def ask(
         self, prompt: str, phase: str, *, max_output_tokens: int, schema: JsonObject | None
@@ -90,7 +114,7 @@ class SummaryLine:
                     case ToolCallChunk():
                         called_tools = True
                     case UsageChunk(usage=usage):
-                        self.usage = add_usage(self.usage, usage)
+                        self._spending.add(usage)
                     case FinishChunk(reason=reason):
                         finish = reason
                     case ThinkingChunk():

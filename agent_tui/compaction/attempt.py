@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from agent_tui.compaction.asking import OnProgress, SummaryLine
+from agent_tui.compaction.asking import OnProgress, Spending, SummaryLine
 from agent_tui.compaction.prompts import SYSTEM_PROMPT, SummaryPrompt, reminder
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.subject import Subject
@@ -19,7 +19,7 @@ from agent_tui.compaction.validate import (
     fit_to_tokens,
 )
 from agent_tui.errors import CompactionError
-from agent_tui.messages import JsonObject, Message, Usage
+from agent_tui.messages import JsonObject, Message
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider, ProviderError
 from agent_tui.providers.retry import Sleep
 from agent_tui.tokens import TokenCounter
@@ -78,10 +78,7 @@ class UnusableReplyError(CompactionError):
 
 
 class Attempt:
-    """One model's try. `usage` and `left_out` are right after `run`, whatever came of it.
-
-    `left_out` counts the messages that the model was not shown.
-    """
+    """One model's try. `left_out` counts the messages that the model was not shown."""
 
     def __init__(
         self,
@@ -91,22 +88,18 @@ class Attempt:
         job: SummaryJob,
         model: SummaryModel,
         on_progress: OnProgress,
+        spending: Spending,
     ) -> None:
         self._counter = counter
         self._job = job
         self._info = model.info
-        self._line = SummaryLine(provider, model.ref, sleep, on_progress)
+        self._line = SummaryLine(provider, model.ref, sleep, on_progress, spending)
         self._judge = SummaryJudge(job.template, job.subject, counter, job.max_tokens)
         self._schema = self._reply_schema() if model.info.takes_schema else None
         self._focus = shorten_middle(job.focus, max(model.info.window // 2, 200))
         self._is_short = False
         self._largest_part_tokens = 0
         self.left_out = 0
-
-    @property
-    def usage(self) -> Usage:
-        """What the requests used so far."""
-        return self._line.usage
 
     async def run(self) -> AcceptedSummary | ThinSummary:
         """The document; smaller parts are tried when the model's window proves smaller.

@@ -30,7 +30,9 @@ _NO_RULE = re.compile(
     r"|^\W*(?:why|how come|what|who|when|where|how|do|does|did|is|are|was|were)\b.*\?\W*$",
     re.IGNORECASE | re.DOTALL,
 )
-_FENCED = re.compile(r"^(?P<fence>\s*(?:```|~~~)).*?(?:^(?P=fence)|\Z)", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(
+    r"^[ \t]*(?P<fence>```|~~~).*?(?:^[ \t]*(?P=fence)|\Z)", re.MULTILINE | re.DOTALL
+)
 _TAGGED = re.compile(r"<(?P<tag>[a-z][\w-]*)(?:\s[^<>\n]*)?>\s*\n.*?</(?P=tag)>", re.DOTALL | re.I)
 _FOREIGN_LINE = re.compile(
     r"^\s*(?:>|\$ |[{}\[\]<|]|at \S+ ?\(|File \"|Traceback |\d{4}-\d\d-\d\d[T ]|[+-]{3} |@@ )"

@@ -62,6 +62,7 @@ class CompactionResult:
                 ledger=self.carryover.ledger,
                 summarised_by=self.summarised_by,
                 is_fallback=self.is_fallback,
+                note=self.note,
             ),
             reason=reason,
             focus=self.focus or None,

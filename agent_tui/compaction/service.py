@@ -15,6 +15,8 @@ from agent_tui.compaction.result import CompactionResult, child_entries
 from agent_tui.compaction.summariser import (
     NoSummaryError,
     OnProgress,
+    OnUsage,
+    Spending,
     Summariser,
     SummaryJob,
     SummaryModel,
@@ -23,6 +25,7 @@ from agent_tui.compaction.summariser import (
 from agent_tui.compaction.templates import Template, template_named
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import AgentTuiError, CompactionError
+from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
 from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.entries import Carryover
@@ -54,6 +57,10 @@ class ModelLookup(Protocol):
         ...
 
 
+def _uncounted(usage: Usage) -> None:
+    """For callers that keep no account."""
+
+
 class CompactionService:
     """Plans, summarises (with a model or without) and puts the result together.
 
@@ -80,16 +87,24 @@ class CompactionService:
         self._template: Template = template_named(settings.template)
 
     async def compact(
-        self, request: CompactionRequest, on_progress: OnProgress
+        self,
+        request: CompactionRequest,
+        on_progress: OnProgress,
+        on_usage: OnUsage = _uncounted,
     ) -> CompactionResult:
         """Compact `request` without any side effect; cancel the task to give up.
+
+        Args:
+            request: The conversation.
+            on_progress: Told of each step.
+            on_usage: Told of every request that was paid for, whatever comes of it.
 
         Raises:
             CompactionError: there is nothing to compact, or the result would not be smaller.
         """
         on_progress("reading the conversation", 0)
         draft = await asyncio.to_thread(self.draft, request)
-        return await self.finish(request, draft, on_progress)
+        return await self.finish(request, draft, on_progress, on_usage)
 
     def draft(self, request: CompactionRequest, earlier: Draft | None = None) -> Draft:
         """All of a compaction but the prose; takes a moment, but asks no model.
@@ -108,9 +123,12 @@ class CompactionService:
         kept = request.overhead_tokens + draft.plan.kept_tokens
         return kept + summary_tokens(draft.appendix, self._counter) + draft.wanted_tokens
 
-    async def write_ahead(self, request: CompactionRequest, draft: Draft) -> WrittenSummary | None:
+    async def write_ahead(
+        self, request: CompactionRequest, draft: Draft, on_usage: OnUsage
+    ) -> WrittenSummary | None:
         """The prose that `draft` lacks, for `finish` later on; None where no model gave one."""
-        written, _ = await self._write(request, draft, lambda _phase, _chars: None)
+        spending = Spending(on_usage)
+        written, _ = await self._write(request, draft, lambda _phase, _chars: None, spending)
         return written
 
     async def finish(
@@ -118,6 +136,7 @@ class CompactionService:
         request: CompactionRequest,
         draft: Draft,
         on_progress: OnProgress,
+        on_usage: OnUsage = _uncounted,
         written: WrittenSummary | None = None,
     ) -> CompactionResult:
         """`draft` with its prose: `written` if there is one, else what is written now.
@@ -125,9 +144,12 @@ class CompactionService:
         Raises:
             CompactionError: The result would not be smaller.
         """
-        failures = written.failures if written is not None else ()
-        if written is None:
-            written, failures = await self._write(request, draft, on_progress)
+        if written is not None:
+            failures, usage = written.failures, written.usage
+        else:
+            spending = Spending(on_usage)
+            written, failures = await self._write(request, draft, on_progress, spending)
+            usage = spending.total
         prose = await asyncio.to_thread(
             finished_prose,
             written,
@@ -137,10 +159,14 @@ class CompactionService:
             counter=self._counter,
             max_tokens=draft.max_tokens,
         )
-        return self._result(request, draft, prose)
+        return self._result(request, draft, prose, usage)
 
     async def _write(
-        self, request: CompactionRequest, draft: Draft, on_progress: OnProgress
+        self,
+        request: CompactionRequest,
+        draft: Draft,
+        on_progress: OnProgress,
+        spending: Spending,
     ) -> tuple[WrittenSummary | None, tuple[str, ...]]:
         """A model's summary, or None, and what went wrong on the way."""
         if self._summariser is None:
@@ -157,7 +183,7 @@ class CompactionService:
             splits_turn=draft.plan.splits_turn,
         )
         try:
-            written = await self._summariser.summarise(job, models, on_progress)
+            written = await self._summariser.summarise(job, models, on_progress, spending)
         except NoSummaryError as error:
             return None, (*problems, *error.failures)
         return written, (*problems, *written.failures)
@@ -176,7 +202,9 @@ class CompactionService:
         distinct = dict.fromkeys(refs)
         return [SummaryModel(ref, self._models.info(ref)) for ref in distinct], problems
 
-    def _result(self, request: CompactionRequest, draft: Draft, prose: Prose) -> CompactionResult:
+    def _result(
+        self, request: CompactionRequest, draft: Draft, prose: Prose, usage: Usage | None
+    ) -> CompactionResult:
         plan, ledger, written = draft.plan, draft.record.ledger, prose.written
         summary = "\n\n".join(text for text in (prose.text, draft.appendix) if text)
         kept = request.overhead_tokens + plan.kept_tokens
@@ -198,7 +226,7 @@ class CompactionService:
             ),
             summarised_by=written.model.name if written else "",
             is_fallback=written is None,
-            usage=written.usage if written else None,
+            usage=usage,
             note=prose.note,
             focus=request.focus,
         )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent_tui.compaction.asking import OnProgress, add_usage
+from agent_tui.compaction.asking import OnProgress, OnUsage, Spending
 from agent_tui.compaction.attempt import Attempt, SummaryJob, SummaryModel, UnusableReplyError
 from agent_tui.compaction.validate import AcceptedSummary
 from agent_tui.errors import CompactionError
@@ -15,6 +15,8 @@ from agent_tui.tokens import TokenCounter
 __all__ = [
     "NoSummaryError",
     "OnProgress",
+    "OnUsage",
+    "Spending",
     "Summariser",
     "SummaryJob",
     "SummaryModel",
@@ -29,7 +31,7 @@ class WrittenSummary:
     Args:
         text: The document.
         model: Who wrote it.
-        usage: What all requests for it used.
+        usage: What all requests for it used; None where no model said so.
         failures: Which models failed before, one line each.
         problem: Why it must be completed from what the log says; empty if it need not.
         left_out: Messages that the model was not shown, because its window is too small.
@@ -37,7 +39,7 @@ class WrittenSummary:
 
     text: str
     model: ModelRef
-    usage: Usage
+    usage: Usage | None
     failures: tuple[str, ...] = ()
     problem: str = ""
     left_out: int = 0
@@ -60,7 +62,11 @@ class Summariser:
         self._sleep = sleep
 
     async def summarise(
-        self, job: SummaryJob, models: Sequence[SummaryModel], on_progress: OnProgress
+        self,
+        job: SummaryJob,
+        models: Sequence[SummaryModel],
+        on_progress: OnProgress,
+        spending: Spending,
     ) -> WrittenSummary:
         """Try `models` in order; the first thin document is the answer where no other comes.
 
@@ -69,28 +75,31 @@ class Summariser:
         """
         failures: list[str] = []
         draft: WrittenSummary | None = None
-        usage = Usage()
         for model in models:
-            attempt = Attempt(self._provider, self._counter, self._sleep, job, model, on_progress)
+            attempt = Attempt(
+                self._provider, self._counter, self._sleep, job, model, on_progress, spending
+            )
             try:
                 outcome = await attempt.run()
             except (ProviderError, UnusableReplyError) as error:
                 failures.append(f"{model.ref.name}: {error.message}")
                 continue
-            finally:
-                usage = add_usage(usage, attempt.usage)
             if isinstance(outcome, AcceptedSummary):
                 return WrittenSummary(
-                    outcome.text, model.ref, usage, tuple(failures), left_out=attempt.left_out
+                    outcome.text,
+                    model.ref,
+                    spending.total,
+                    tuple(failures),
+                    left_out=attempt.left_out,
                 )
             draft = draft or WrittenSummary(
                 outcome.text,
                 model.ref,
-                usage,
+                spending.total,
                 problem=outcome.problem,
                 left_out=attempt.left_out,
             )
             failures.append(f"{model.ref.name}: {outcome.problem}")
         if draft is not None:
-            return replace(draft, usage=usage, failures=tuple(failures))
+            return replace(draft, usage=spending.total, failures=tuple(failures))
         raise NoSummaryError(failures)

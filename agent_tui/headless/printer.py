@@ -112,7 +112,7 @@ class _TextWatcher(_Watcher):
             case CompactionFinished(tokens_before=before, tokens_after=after):
                 self._tell(f"- context compacted ({before} -> {after} tokens) -")
             case CompactionFailed(message):
-                self._tell(f"Compaction failed: {message}")
+                self._tell(message)
             case _:
                 pass
 

@@ -22,7 +22,7 @@ _VERSION = r"(\d+)(?:[-.](\d{1,2}))?"
 FAMILIES: Final[Mapping[str, Family]] = MappingProxyType(
     {
         "anthropic": Family((f"claude-sonnet-{_VERSION}",), (f"claude-haiku-{_VERSION}",)),
-        "openai": Family((f"gpt-{_VERSION}",), (f"gpt-{_VERSION}-mini",)),
+        "openai": Family((f"gpt-{_VERSION}",), (f"gpt-{_VERSION}-(?:mini|luna)",)),
         "gemini": Family((f"gemini-{_VERSION}-pro(?:-preview)?",), (f"gemini-{_VERSION}-flash",)),
         "openrouter": Family(
             (f"anthropic/claude-sonnet-{_VERSION}",),
@@ -36,9 +36,12 @@ FAMILIES: Final[Mapping[str, Family]] = MappingProxyType(
         "mistral": Family(
             (r"devstral-medium-latest", r"mistral-medium-latest"), (r"mistral-small-latest",)
         ),
-        "deepseek": Family((r"deepseek-chat",), (r"deepseek-chat",)),
+        "deepseek": Family(
+            (r"deepseek-v(\d+)(?:\.(\d))?-pro", r"deepseek-chat"),
+            (r"deepseek-v(\d+)(?:\.(\d))?-flash", r"deepseek-chat"),
+        ),
         "xai": Family((r"grok-(\d+)(?:\.(\d))?",), (r"grok-(\d+)(?:\.(\d))?-(?:fast|mini)",)),
         "cerebras": Family((r"gpt-oss-(\d+)b",), (r"llama(\d+)\.(\d+)-8b",)),
-        "moonshot": Family((r"kimi-k(\d+)(?:\.(\d+))?", r"kimi-latest"), ()),
+        "moonshot": Family((r"kimi-k(\d+)(?:\.(\d+))?", r"kimi-latest"), (r"kimi-k2\.(\d+)",)),
     }
 )

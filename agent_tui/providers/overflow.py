@@ -21,11 +21,14 @@ _WORDINGS = re.compile(
             r"exceed_context_size_error",  # llama.cpp: the type
             r"(?:greater|longer|larger) than the context (?:length|size|window)",  # LM Studio
             r"context (?:size|length|window)[^.]{0,40}(?:exceeded|overflow|is full|too small)",
-            r"context[_ ]window[_ ]exceeded",
+            r"context[_ ]?window[_ ]?exceeded",  # z.ai; the name of litellm's own error
+            r"context window exceeds limit",  # MiniMax
+            r"reached context length of \d+",  # LM Studio, in the middle of a reply
             r"exceeds? max context window|exceeds? n_ctx|longer than the model'?s context",
             r"tokens? (?:\(\d+\) )?exceeds? (?:the )?(?:context window|configured limit)",
             r"keep the first \d+ tokens when context",  # LM Studio
-            r"`inputs` tokens \+ `max_new_tokens` must be",  # Hugging Face TGI
+            r"`?inputs`? tokens \+ `?max_new_tokens`? must be",  # Hugging Face TGI, Together
+            r"`?inputs`? must have less than \d+ tokens",  # the same
             r"current length is \d+ while limit is \d+",  # Cerebras
             r"maximum (?:prompt|input) length is \d+",  # xAI, Together
             r"prompt(?: length)?[^.]{0,40}(?:exceeds|is longer than)[^.]{0,40}(?:context|limit)",
@@ -33,7 +36,24 @@ _WORDINGS = re.compile(
             r"(?:token|context|model)",  # Ollama, Databricks, Groq ("reduce your message size")
             r"reduce the length of (?:the|your) (?:messages|prompt|input)",  # OpenAI, Groq
             r"tokens? (?:in|of) (?:the )?(?:prompt|request)[^.]{0,40}exceed",
-            r"string too long[^.]{0,60}maximum length",  # OpenAI: one message over 10 MB
+            r"'(?:messages|input)\[\d+\][^']*': string too long",  # OpenAI: one message over 10 MB
+            r"exceeded model token limit|model max length exceeded",  # Moonshot
+            r"total message size \d+ exceeds limit",  # Moonshot: bytes
+            r"input length[^.]{0,40}exceeds the maximum allowed length",  # SGLang
+            r"input tokens exceeded",  # Bedrock: Nova
+            r"expected maxLength: \d+, actual: \d+",  # Bedrock: characters
+            r"input token count is \d+ but (?:the )?model only supports",  # Vertex AI
+            r"prompt has \d+ tokens, but the configured context size",
+            r"prompt length \d+ is greater than max_seq_len",  # TabbyAPI
+            r"max_prompt_tokens_exceeded",  # GitHub Copilot
+            r"prompt (?:exceeds max length|超长)",  # z.ai
+            r"request_too_large|request exceeds the maximum size",  # Anthropic: bytes
+            r"input tokens \d+ cannot exceed the total tokens limit",  # watsonx
+            r"total tokens of image and text exceed",  # Volcengine
+            r"input_tokens \(\d+\) \+ max_tokens \(\d+\) > context window",
+            r"max tokens of \d+ exceeded",  # Snowflake
+            r"max_tokens must be at least 1, got -\d",  # vLLM: the prompt alone is larger
+            r"n_keep \d+ >= n_ctx",
             r"range of input length should be",  # DashScope
             r"input (?:tokens? )?exceeds? (?:the )?[^.]{0,20}(?:limit|context)",
         )

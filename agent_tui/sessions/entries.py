@@ -136,13 +136,14 @@ class ThinkingLevelChangeEntry(_Entry):
 
 
 class CompactionDetails(Stored):
-    """Complete lists as of this compaction, earlier ones included."""
+    """Complete lists as of this compaction, earlier ones included, and how it was made."""
 
     read_files: tuple[str, ...] = ()
     modified_files: tuple[str, ...] = ()
     ledger: Ledger | None = None
     summarised_by: str = ""
     is_fallback: bool = False
+    note: str = ""
 
 
 class CompactionEntry(_Entry):

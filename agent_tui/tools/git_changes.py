@@ -30,7 +30,7 @@ MAX_CHANGED_FILES = 200
 would drown those of the files that the work is about."""
 
 _CHANCES = 2
-"""The first look at a large work tree reads a cold disk; a second one that is slow is the last."""
+"""The first look at a large work tree reads a cold disk; when it is slow again, that was all."""
 
 _Stamp: TypeAlias = tuple[int, int, int]
 """Time of change in nanoseconds, size in bytes and inode of a file; it changes with the file."""
@@ -91,12 +91,14 @@ class GitChanges:
             async with asyncio.timeout(COMPARE_S):
                 after = await read_work_tree(root, environ)
                 moved = await committed_changes(root, before.tree.head, after.head, environ)
-                return await asyncio.to_thread(_changes, before, after, moved)
+                changes = await asyncio.to_thread(_changes, before, after, moved)
         except TimeoutError:
             self._slow_looks[before.cwd] += 1
+            return FileTouches()
         except GitSilentError:
-            pass
-        return FileTouches()
+            return FileTouches()
+        self._slow_looks.pop(before.cwd, None)
+        return changes
 
 
 def _stamps(tree: WorkTree) -> dict[str, _Stamp | None]:

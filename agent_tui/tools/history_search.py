@@ -149,7 +149,7 @@ def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> Found:
     """Messages that have all `terms`, in their text or in the call that they answer.
 
     Originals come before summaries, then those with the most words in one row, with the most
-    occurrences, the newest. About half a second for 100,000 entries with 140 MB of text.
+    occurrences, the newest. 100,000 entries with 140 MB of text take 0.5 to 1.1 s.
 
     Args:
         entries: Newest first.

@@ -21,15 +21,14 @@ _FACTS = re.compile(rf"^<({'|'.join(_HEADINGS)})>\n(.*?)\n?</\1>$", re.DOTALL | 
 
 def finished_block(event: CompactionFinished) -> SummaryBlock:
     """The line for a compaction that just happened; unfolded its summary, or what it did."""
-    notes = [NO_MODEL] if event.is_fallback else []
-    notes += [event.note] if event.note else []
+    note = event.note or (NO_MODEL if event.is_fallback else "")
     said = readable_summary(event.summary) or describe_edits(event.messages, event.freed)
-    return SummaryBlock(said, event.tokens_before, event.tokens_after, " · ".join(notes))
+    return SummaryBlock(said, event.tokens_before, event.tokens_after, note)
 
 
 def summary_block(entry: CompactionEntry) -> SummaryBlock:
     """The line for a compaction with a summary that the log tells of."""
-    note = NO_MODEL if entry.details.is_fallback else ""
+    note = entry.details.note or (NO_MODEL if entry.details.is_fallback else "")
     summary = readable_summary(entry.summary)
     return SummaryBlock(summary, entry.tokens_before, entry.tokens_after, note)
 

@@ -101,6 +101,7 @@ class EventView:
         self._denied: set[str] = set()
         self._asked: dict[str, str] = {}
         self._shown_error = ""
+        self._has_warned = False
         self.last_outcome = ""
 
     def show(self, event: AgentEvent) -> None:
@@ -249,9 +250,16 @@ class EventView:
             self._parts.activity.show(replace(state, until=until, detail=event.reason))
 
     def _warn(self, event: ContextWarning) -> None:
+        """Say it each time where the person must act, else once: the bar shows it anyway."""
         self._parts.status_changed()
-        is_due = event.level == "trigger" and self._runtime.settings.compaction.auto
-        advice = "It is about to be compacted." if is_due else "/compact makes room."
+        conversation = self._runtime.conversation
+        acts_by_itself = conversation.settings.auto and not conversation.breaker.is_open
+        if acts_by_itself and (event.level == "trigger" or self._has_warned):
+            return
+        self._has_warned = True
+        advice = "/compact makes room."
+        if acts_by_itself:
+            advice = "It will be compacted by itself when it is full; /compact does it now."
         text = f"The context is {event.usage.percent}% full. {advice}"
         self._parts.chat.append(NoticeBlock("warning", text))
 
@@ -264,6 +272,8 @@ class EventView:
     def _session(self, event: SessionChanged) -> None:
         if event.reason not in ("compacted", "renamed"):  # the chat of those is on the screen
             self.redraw()
+        if event.reason != "renamed":
+            self._has_warned = False
         self._parts.status_changed()
 
     def _finish(self, event: TurnFinished) -> None:

@@ -99,10 +99,19 @@ def keys_page() -> Page:
     return Page("Keys", tuple(Section(heading, rows) for heading, rows in KEYS))
 
 
-def tools_page(specs: Sequence[ToolSpec]) -> Page:
-    """The tools the model is offered, each with the first sentence of its description."""
-    rows = tuple((spec.name, _first_sentence(spec.description)) for spec in specs)
-    return Page("Tools the model has", (Section("", rows),))
+def tools_page(offered: Sequence[ToolSpec], specs: Sequence[ToolSpec]) -> Page:
+    """The tools the model is offered, and those of `specs` that its window has no room for.
+
+    Each with the first sentence of its full description.
+    """
+    names = {spec.name for spec in offered}
+    rows = [(spec.name, _first_sentence(spec.description)) for spec in specs]
+    has = tuple(row for row in rows if row[0] in names)
+    left_out = tuple(row for row in rows if row[0] not in names)
+    sections = [Section("", has)]
+    if left_out:
+        sections.append(Section("Left out: the model's window is too small", left_out))
+    return Page("Tools the model has", tuple(sections))
 
 
 def _first_sentence(text: str) -> str:

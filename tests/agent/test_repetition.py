@@ -110,3 +110,23 @@ async def test_a_reply_in_a_loop_is_stopped_and_kept(stage):
     kept = runtime.history()[-1].message.text
     assert kept.startswith("Well. I can help")
     assert len(kept) < 2_000
+
+
+def test_a_call_made_again_after_its_result_has_gone_is_no_circle():
+    repetition = Repetition()
+    read = call("c", "read", path="a.py")
+    for _ in range(10):
+        for _ in range(2):
+            assert repetition.noticed(read, ToolOutput("same")).for_model == "same"
+        repetition.forget_single_calls()
+    assert not repetition.is_stuck
+
+
+def test_a_circle_goes_on_being_one_across_compactions():
+    repetition = Repetition()
+    read = call("c", "read", path="a.py")
+    for _ in range(2):
+        for _ in range(3):
+            repetition.noticed(read, ToolOutput("same"))
+        repetition.forget_single_calls()
+    assert repetition.is_stuck

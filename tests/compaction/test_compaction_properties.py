@@ -160,31 +160,32 @@ def test_taking_changes_back_one_by_one_gives_each_earlier_context_byte_for_byte
 def test_a_call_that_still_waits_stays_and_gets_its_result(
     examples: int, counter: TokenCounter
 ) -> None:
-    def check(path: tuple[Entry, ...]) -> None:
+    def check(case: tuple[tuple[Entry, ...], str]) -> None:
+        path, written = case
         talk = Talk(entries=list(path), prefix="w")
-        calls = (ToolCall(id="now_0", name="compact"), ToolCall(id="now_1", name="read"))
-        asked = talk.reply("I make room first.", *calls)
-        talk.result(calls[1], "read meanwhile")
+        waiting = ToolCall(id="now_0", name="compact")
+        quick = ToolCall(id="now_1", name="write", arguments={"path": "a", "content": written})
+        asked = talk.reply("I make room first.", waiting, quick)
+        talk.result(quick, "written meanwhile")
         result = compacted(talk.path, counter)
         if result is None:
             return
         for after in ((*talk.path, placed(result)), child_entries(result)):
             later = Talk(entries=list(after), prefix="r")
-            answer = later.result(calls[0], "room was made")
+            answer = later.result(waiting, "room was made")
             reply, first, second = seen(later.path)[-3:]
             assert reply.entry_id == asked.id
             assert first.entry_id == answer.id
             assert first.message.text == "room was made"
-            assert second.message.text == "read meanwhile"
+            assert second.message.text == "written meanwhile"
             assert_sendable(later.path)
 
-    for_every(changed_histories(), examples, check)
+    written = st.sampled_from(["", "word " * 12_000])
+    for_every(st.tuples(changed_histories(), written), examples, check)
 
 
 def _plan(path: Sequence[Entry], counter: TokenCounter) -> CompactionPlan:
-    return plan_compaction(
-        path, previous=None, counter=counter, settings=SETTINGS, window=WINDOW
-    )
+    return plan_compaction(path, previous=None, counter=counter, settings=SETTINGS, window=WINDOW)
 
 
 def _assert_resumes(file: Path, live: list[str]) -> None:

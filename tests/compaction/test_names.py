@@ -120,3 +120,8 @@ _names = st.dictionaries(
 def test_an_index_never_exceeds_its_room(groups: list[NamedIn]):
     for room in (0, 30, 200):
         assert len("\n".join(index_lines(groups, max_chars=room, known=set()))) <= room
+
+
+def test_a_huge_run_without_a_break_is_looked_through_once() -> None:
+    assert names_in("a+" * 80_000) == set()
+    assert names_in("+".join(["src/parser.py"] * 9)) != set()

@@ -56,6 +56,11 @@ def test_other_sentences_code_quotes_and_logs_are_no_rules(text: str):
     assert pinned_sentences(text) == ()
 
 
+@pytest.mark.parametrize("code", ["```py\ncode\n```", "  ```\ncode\n```", "~~~\n\ncode\n\n  ~~~"])
+def test_a_rule_after_a_block_of_code_is_found(code: str):
+    assert pinned_sentences(f"It fails here:\n\n{code}\n\nNever push.") == ("Never push.",)
+
+
 def test_the_middle_of_a_long_paste_is_not_read():
     text = "Never push. See:\n" + "you must obey\n" * 5_000 + "\nAlways test."
     found = pinned_sentences(text)

@@ -1,35 +1,10 @@
-"""One provider process and one server for all tests of this room: a process takes seconds."""
+"""One server for all tests of this room."""
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
-import pytest_asyncio
 
-from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.local.provider import KEY_VARIABLE
-from tests.providers.local_rig import KEY
 from tests.support.openai_server import OpenAiServer
-
-PATIENCE_S = 60.0
-IMPATIENCE_S = 1.0
-AUDIT = """
-import os, sys
-
-def note(event, arguments):
-    if event == "socket.connect" and isinstance(arguments[1], tuple):
-        host = arguments[1][0]
-    elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
-        host = arguments[0]
-    else:
-        return
-    with open(os.environ["CONNECTIONS"], "a") as file:
-        file.write(f"{host}\\n")
-
-if "CONNECTIONS" in os.environ:
-    sys.addaudithook(note)
-"""
-SECRET = "sk-test-0123456789abcdef"
 
 
 @pytest.fixture(scope="session")
@@ -44,51 +19,3 @@ def server(session_server: OpenAiServer) -> OpenAiServer:
     """A server with nothing recorded and nothing to play."""
     session_server.reset()
     return session_server
-
-
-@pytest.fixture(scope="session")
-def connections(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file in which every provider process notes whom it connects to."""
-    return tmp_path_factory.mktemp("audit") / "connections"
-
-
-@pytest.fixture(scope="session")
-def worker_environ(tmp_path_factory: pytest.TempPathFactory, connections: Path) -> dict[str, str]:
-    """An environment with one key in it, a home of its own and a hook that notes connections."""
-    home = tmp_path_factory.mktemp("home")
-    (home / "sitecustomize.py").write_text(AUDIT, encoding="utf-8")
-    return {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(home),
-        "PYTHONPATH": str(home),
-        "CONNECTIONS": str(connections),
-        "THE_KEY": SECRET,
-        KEY_VARIABLE: KEY,
-    }
-
-
-@pytest.fixture(scope="session")
-def worker_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the shared process's stderr goes."""
-    return tmp_path_factory.mktemp("log") / "provider.log"
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def host(worker_environ: dict[str, str], worker_log: Path) -> AsyncIterator[ProviderHost]:
-    """The shared provider, warm; waits for long, so that a busy machine fails no test."""
-    running = ProviderHost(log_path=worker_log, idle_timeout_s=PATIENCE_S, environ=worker_environ)
-    running.start()
-    await running.warm()
-    yield running
-    await running.aclose()
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def impatient_host(
-    worker_environ: dict[str, str], worker_log: Path
-) -> AsyncIterator[ProviderHost]:
-    """A provider that takes a second without a word for silence."""
-    running = ProviderHost(log_path=worker_log, idle_timeout_s=IMPATIENCE_S, environ=worker_environ)
-    await running.warm()
-    yield running
-    await running.aclose()

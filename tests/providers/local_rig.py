@@ -19,8 +19,8 @@ from agent_tui.providers.base import ModelRef, ModelRequest, Provider
 from agent_tui.providers.local.provider import LocalProvider
 from tests.support import fake_llama_server
 from tests.support.gguf_files import gguf_bytes
+from tests.support.provider_process import LOCAL_KEY
 
-KEY = "local-test-key-0123456789"
 FAKE_COMMAND = (sys.executable, "-P", fake_llama_server.__file__)
 PATIENCE_S = 60.0
 
@@ -73,7 +73,7 @@ def local_provider(
     host: Provider,
     log_path: Path,
     *models: FakeModel,
-    key: str = KEY,
+    key: str = LOCAL_KEY,
     settings: LocalSettings | None = None,
     environ: dict[str, str] | None = None,
 ) -> LocalProvider:

@@ -208,6 +208,12 @@ async def test_nobody_at_home_is_no_model_and_says_what_to_do() -> None:
         catalog(Settings(base_url="http://127.0.0.1:1/v1")).default_model()
 
 
+def test_a_login_in_an_address_is_not_told() -> None:
+    with pytest.raises(ConfigError, match=r"http://127\.0\.0\.1:1/v1 lists no models") as caught:
+        catalog(Settings(base_url="http://me:hunter2@127.0.0.1:1/v1")).default_model()
+    assert "hunter2" not in str(caught.value)
+
+
 @pytest.mark.parametrize("answer", ["a page", {"data": "none"}, {"models": [{}]}, [1], 7])
 async def test_a_server_that_is_something_else_is_not_a_model_server(
     server: OpenAiServer, answer: object
@@ -228,3 +234,17 @@ def test_the_bundled_table_has_a_default_for_every_provider_with_a_family(
         assert ref is not None
         assert ref.provider == provider
         assert ModelCatalog(Settings(), environ, table=bundled).info(ref).source == "table"
+
+
+@pytest.mark.parametrize("provider", FAMILIES)
+def test_models_taken_unasked_stay_and_the_cheap_one_costs_less(
+    bundled: ModelTable, provider: str
+) -> None:
+    family = FAMILIES[provider]
+    patterns = (family.cheap, family.working)
+    names = [name for p in patterns if (name := bundled.newest(provider, *p)) is not None]
+    assert [n for n in names if "deprecation_date" in bundled._by_name[n]] == []
+    infos = [info for name in names if (info := bundled.info(name)) is not None]
+    assert len(infos) == len(names)
+    prices = [info.input_price or 0.0 for info in infos]
+    assert prices == sorted(set(prices))

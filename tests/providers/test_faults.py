@@ -59,6 +59,51 @@ OVERFLOWS = [
     "Current length is 9000 while limit is 8192",
     "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens",
     "Range of input length should be [1, 98304]",
+    "Input validation error: inputs tokens + max_new_tokens must be <= 40960. Given: 38984 inputs",
+    "Input validation error: `inputs` must have less than 4095 tokens. Given: 5000",
+    # OpenAI, one message of more than 10 MB, through both of its interfaces
+    "Invalid 'messages[1].content': string too long. Expected a string with maximum length 9",
+    "Invalid 'input[2].content[0].text': string too long. Expected a string with maximum length 9",
+    "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 273000.",
+    # litellm's own error
+    "litellm.ContextWindowExceededError: BadRequestError: it is too much",
+    # Anthropic, in bytes
+    "request_too_large: Request exceeds the maximum size",
+    # Bedrock: Nova, and limits in characters
+    "Input Tokens Exceeded: Number of input tokens exceeds maximum length.",
+    "Malformed input request: expected maxLength: 50000, actual: 52611, please reformat your input",
+    # Vertex AI
+    "Unable to submit request because the input token count is 40000 but model only supports up "
+    "to 32768.",
+    # Moonshot
+    "Invalid request: Your request exceeded model token limit: 262144 (requested: 269030)",
+    "model max length exceeded, max length:8192",
+    "total message size 2100954 exceeds limit 2097152",
+    # SGLang
+    "Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).",
+    "The input (61709 tokens) is longer than the model's context length (40960 tokens).",
+    "Requested token count exceeds the model's maximum context length of 202752 tokens.",
+    # vLLM, where the prompt leaves less than nothing for the reply
+    "max_tokens must be at least 1, got -186.",
+    # LM Studio, in the middle of a reply
+    "Reached context length of 4096 tokens with this model, but this model does not currently "
+    "support mid-generation context overflow.",
+    # Cohere
+    "too many tokens: total number of tokens (prompt and prediction) cannot exceed 2048",
+    # z.ai, MiniMax, GitHub Copilot, watsonx, Volcengine, Snowflake, TabbyAPI
+    "model_context_window_exceeded",
+    "Prompt exceeds max length",
+    "Prompt 超长",
+    "invalid params, context window exceeds limit (2013)",
+    "prompt token count of 97000 exceeds the limit of 90000",
+    "model_max_prompt_tokens_exceeded",
+    "the number of input tokens 4100 cannot exceed the total tokens limit 4096 for this model",
+    "Total tokens of image and text exceed max message tokens.",
+    "max tokens of 4096 exceeded",
+    "Prompt length 5000 is greater than max_seq_len 4096",
+    "Prompt has 5000 tokens, but the configured context size is 4096 tokens",
+    "input_tokens (200000) + max_tokens (10000) > context window (204800)",
+    "n_keep 9000 >= n_ctx 4096",
 ]
 
 NOT_OVERFLOWS = [
@@ -67,6 +112,12 @@ NOT_OVERFLOWS = [
     "Rate limit reached: too many tokens per day",
     "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens",
     "Invalid 'user': string too long. Expected a string with maximum length 64",
+    "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64",
+    "max_tokens is too large: 100000. This model supports at most 16384 completion tokens",
+    "max_tokens must be less than or equal to 16384, the maximum value for this model",
+    "The maximum tokens you requested exceeds the model limit of 8192.",
+    "max_tokens must be at least 1, got 0",
+    "Tool description exceeds the maximum length of 1024 characters",
     "The image is too large.",
     "tools: too many items",
 ]

@@ -22,7 +22,6 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.wire import GO_ON
-from tests.providers.conftest import IMPATIENCE_S, SECRET
 from tests.providers.requests import arguments_by_index, collect, failing, request_to, text_of
 from tests.support.openai_server import (
     Answer,
@@ -40,6 +39,7 @@ from tests.support.openai_server import (
     overloaded,
     rate_limited,
 )
+from tests.support.provider_process import IMPATIENCE_S, SECRET
 from tests.support.wire_rules import openai_problems
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -16,7 +16,6 @@ from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.protocol import ServedLocal
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from tests.providers.local_rig import (
-    KEY,
     FakeModel,
     ask,
     is_gone,
@@ -27,6 +26,7 @@ from tests.providers.local_rig import (
 from tests.providers.requests import collect, failing, text_of
 from tests.support.fake_llama_server import WINDOW
 from tests.support.gguf_files import gguf_bytes
+from tests.support.provider_process import LOCAL_KEY
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -123,7 +123,7 @@ async def test_no_key_is_in_the_environment_of_a_server(
         "LANG": "C.UTF-8",
         "OPENAI_API_KEY": "sk-secret-1",
         "MY_OWN_API_KEY": "secret-2",
-        KEY_VARIABLE: KEY,
+        KEY_VARIABLE: LOCAL_KEY,
     }
     provider = local_provider(host, tmp_path / "log", model, environ=environ)
     await provider.served("small")
@@ -131,7 +131,7 @@ async def test_no_key_is_in_the_environment_of_a_server(
     seen = model.starts[0]["environ"]
     assert seen["LANG"] == "C.UTF-8"
     assert seen["GGML_NO_BACKTRACE"] == "1"
-    assert not {"sk-secret-1", "secret-2", KEY} & set(seen.values())
+    assert not {"sk-secret-1", "secret-2", LOCAL_KEY} & set(seen.values())
 
 
 async def test_a_request_without_the_right_key_is_refused(

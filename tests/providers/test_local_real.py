@@ -30,8 +30,9 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local.provider import LocalProvider
-from tests.providers.local_rig import KEY, Shelf, is_gone, is_refused, until
+from tests.providers.local_rig import Shelf, is_gone, is_refused, until
 from tests.providers.requests import collect, failing, text_of
+from tests.support.provider_process import LOCAL_KEY
 
 pytestmark = [pytest.mark.real_model, pytest.mark.asyncio(loop_scope="session")]
 
@@ -54,12 +55,13 @@ from pathlib import Path
 from agent_tui.config import LocalSettings
 from agent_tui.local_models.model import LocalModel
 from agent_tui.providers.local.provider import LocalProvider
-from tests.providers.local_rig import KEY, Shelf
+from tests.providers.local_rig import Shelf
+from tests.support.provider_process import LOCAL_KEY
 
 async def main():
     path, log_path = Path(sys.argv[1]), Path(sys.argv[2])
     shelf = Shelf(LocalModel(name="tiny", path=path, size_bytes=1))
-    provider = LocalProvider(None, shelf, LocalSettings(context=512), log_path, KEY)
+    provider = LocalProvider(None, shelf, LocalSettings(context=512), log_path, LOCAL_KEY)
     print((await provider.served("tiny")).url, flush=True)
     await asyncio.sleep(600)
 
@@ -70,7 +72,7 @@ asyncio.run(main())
 def provider_of(path: Path, host: ProviderHost, log_path: Path) -> LocalProvider:
     """A provider of one model, ``tiny``, with a small window."""
     model = LocalModel(name="tiny", path=path, size_bytes=path.stat().st_size)
-    return LocalProvider(host, Shelf(model), LocalSettings(context=WINDOW), log_path, KEY)
+    return LocalProvider(host, Shelf(model), LocalSettings(context=WINDOW), log_path, LOCAL_KEY)
 
 
 @pytest.fixture(scope="module")
@@ -239,15 +241,15 @@ async def test_the_log_holds_no_prompt_and_no_key(local: LocalProvider, log_path
     await collect(local, ask(MARKER))
     log = log_path.read_text(encoding="utf-8")
     assert MARKER not in log
-    assert KEY not in log
+    assert LOCAL_KEY not in log
 
 
 async def test_the_key_is_not_in_the_command_line(local: LocalProvider) -> None:
     await local.served("tiny")
     (pid,) = local.pids
     process = psutil.Process(pid)
-    assert KEY not in " ".join(process.cmdline())
-    assert KEY not in process.environ().values()
+    assert LOCAL_KEY not in " ".join(process.cmdline())
+    assert LOCAL_KEY not in process.environ().values()
 
 
 async def test_killed_while_idle_it_is_replaced(local: LocalProvider) -> None:

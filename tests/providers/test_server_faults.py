@@ -66,6 +66,8 @@ async def test_what_starts_the_usual_server_is_said(port: int, title: str, comma
     error = provider_error(fault, model)
     assert error.message.startswith(title + model.base_url)
     assert command in error.hint
+    with_login = ModelRef("openai/x", f"http://me:hunter2@127.0.0.1:{port}/v1")
+    assert provider_error(fault, with_login).message == error.message
     elsewhere = provider_error(fault, ModelRef("openai/x", f"http://192.168.0.9:{port}/v1"))
     assert elsewhere.message.startswith("The server at ")
     assert "`" not in elsewhere.hint

@@ -15,6 +15,7 @@ serves tests with and without an event loop, and programs in other processes ali
 """
 
 import asyncio
+import contextlib
 import json
 import socket
 import struct
@@ -158,29 +159,38 @@ class OpenAiServer:
 
     async def _stop(self) -> None:
         assert self._server is not None
+        while len(asyncio.all_tasks()) > 1:  # a connection that is just being made comes first
+            for connection in tuple(self._connections):
+                connection.cancel()
+            await asyncio.sleep(0)
         self._server.close()
-        for connection in tuple(self._connections):
-            connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
         try:
-            request = await _read_request(reader)
-            if request is not None:
-                with self._changed:
-                    self.requests.append(request)
-                    self._changed.notify_all()
-                await self._answer(request, reader, writer)
+            await self._take_request(reader, writer)
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
         except (ConnectionError, asyncio.IncompleteReadError):
             self._note_disconnect()
         except asyncio.CancelledError:
-            writer.transport.abort()  # the server stops: nobody waits for what is left
+            pass  # the server stops
         finally:
+            writer.transport.abort()  # nobody waits for what is left, if anything is
             self._connections.discard(task)
-            writer.close()
+
+    async def _take_request(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        request = await _read_request(reader)
+        if request is not None:
+            with self._changed:
+                self.requests.append(request)
+                self._changed.notify_all()
+            await self._answer(request, reader, writer)
 
     async def _answer(
         self,

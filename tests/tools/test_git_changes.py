@@ -305,8 +305,8 @@ async def test_outside_a_repository_git_is_not_asked(
     [
         "exit 128",
         "echo nonsense",
-        'case "$*" in *rev-parse*) pwd;; *) echo 1 nonsense;; esac',
-        'case "$*" in *rev-parse*) pwd;; *status*) echo "# branch.oid $$";; *) echo nonsense;; esac',
+        'case "$*" in *-parse*) pwd;; *) echo 1 nonsense;; esac',
+        'case "$*" in *-parse*) pwd;; *status*) echo "# branch.oid $$";; *) echo nonsense;; esac',
     ],
 )
 async def test_a_failing_or_missing_git_is_no_error(
@@ -343,7 +343,20 @@ async def test_a_work_tree_that_is_slow_twice_is_not_looked_at_again(
     assert await GitChanges().look(repository, context.environ) is not None
 
 
-async def test_one_slow_look_is_forgiven_and_slow_comparisons_count(
+async def test_one_slow_look_is_forgiven_once_another_is_quick(
+    context: ToolContext, repository: Path, monkeypatch: pytest.MonkeyPatch
+):
+    changes = GitChanges()
+    for _ in range(3):
+        with monkeypatch.context() as patch:
+            patch.setattr(git_changes, "LOOK_S", 0)
+            assert await changes.look(repository, context.environ) is None
+        before = await changes.look(repository, context.environ)
+        assert before is not None
+        await changes.since(before)
+
+
+async def test_slow_comparisons_count_as_slow_looks(
     context: ToolContext, repository: Path, monkeypatch: pytest.MonkeyPatch
 ):
     changes = GitChanges()

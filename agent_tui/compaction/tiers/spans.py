@@ -8,7 +8,7 @@ from math import inf
 from agent_tui.compaction.tiers.model import Output
 from agent_tui.messages import JsonObject
 
-_NUMBERED = re.compile(r"^[ \t]*(\d+)(?:\t|→|: |\| )", re.MULTILINE)
+_NUMBERED = re.compile(r"[ \t]*(\d+)(?:\t|→|: |\| )")
 _CUT_NOTE = re.compile(
     r"[\[(<][^\n\[]*(?:offset|truncated|clipped|more lines|left out|not shown)[^\n]*\s*\Z",
     re.IGNORECASE,
@@ -76,5 +76,6 @@ def _asked(arguments: JsonObject) -> tuple[float, float | None]:
 
 
 def _last_number(text: str) -> int | None:
-    numbers = _NUMBERED.findall(text[-_END_CHARS * 10 :])
-    return int(numbers[-1]) if numbers else None
+    lines = text[-_END_CHARS * 10 :].split("\n")
+    number = next((found[1] for line in reversed(lines) if (found := _NUMBERED.match(line))), None)
+    return int(number) if number is not None else None

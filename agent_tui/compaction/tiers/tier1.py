@@ -63,7 +63,7 @@ def propose_shorter_output(
     unit: Unit, max_output_tokens: int, counter: TokenCounter
 ) -> Iterator[Proposal]:
     """The edit that shortens one output, if it is long. Its images stay."""
-    if unit.output is None:
+    if unit.output is None or unit.written_tokens <= max_output_tokens:
         return
     images = images_of(unit)
     image_tokens = IMAGE_TOKENS * len(images)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from agent_tui.config import Settings
 from agent_tui.errors import ConfigError
+from agent_tui.local_models.addresses import shown_address
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.providers.servers.find import FoundServer, find_servers, server_at
 from agent_tui.providers.servers.kinds import HOST, usual_addresses
@@ -91,7 +92,8 @@ class ServerCatalog:
         if server is None or not server.models:
             problem = f" It {server.problem}." if server and server.problem else ""
             raise ConfigError(
-                f"The server at {base_url} lists no models.{problem}", "Name one with --model NAME."
+                f"The server at {shown_address(base_url)} lists no models.{problem}",
+                "Name one with --model NAME.",
             )
         found = server.found_models()
         self._remember(found)

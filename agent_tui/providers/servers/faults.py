@@ -2,6 +2,7 @@
 
 import re
 
+from agent_tui.local_models.addresses import shown_address
 from agent_tui.providers.base import FaultKind, ModelRef, is_loopback
 from agent_tui.providers.servers.kinds import kind_at, name_at_server, start_command
 
@@ -58,8 +59,7 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
 
 def server_title(model: ModelRef) -> str:
     """The server of `model`: its kind, where the port tells, and its address."""
-    kind = kind_at(model.base_url)
-    return f"{kind} at {model.base_url}" if kind else f"The server at {model.base_url}"
+    return f"{kind_at(model.base_url) or 'The server'} at {shown_address(model.base_url)}"
 
 
 def _in_text(title: str) -> str:

@@ -46,10 +46,12 @@ async def uncompact(host: CommandHost, _argument: str) -> None:
         return
     host.show_events(events)
     size = f"about {host.runtime.usage.used:,} tokens"
+    said = f"Undone: the context is as it was before, {size} again."
     if any(isinstance(event, SessionChanged) for event in events):
-        host.say(f"Undone: back in the session from before /compact, {size}.")
-    else:
-        host.say(f"Undone: the context is as it was before, {size} again.")
+        said = f"Undone: back in the session from before /compact, {size}."
+    if host.runtime.conversation.is_overfull:
+        said += " That is more than the window holds: it is compacted again before it is sent."
+    host.say(said)
 
 
 @command()

@@ -112,7 +112,9 @@ async def tools(host: CommandHost, _argument: str) -> None:
     from agent_tui.ui.pages import tools_page
     from agent_tui.ui.screens.page import PageScreen
 
-    await host.ask(PageScreen(tools_page(host.runtime.toolbox.specs)))
+    await host.ask(
+        PageScreen(tools_page(host.runtime.conversation.tools, host.runtime.toolbox.specs))
+    )
 
 
 @command()

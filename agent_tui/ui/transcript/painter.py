@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from markdown_it import MarkdownIt
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
@@ -187,9 +188,10 @@ class BlockPainter:
             (block.facts, palette.muted, palette.text),
             (block.hints, palette.accent, palette.muted),
         ):
-            size = max((len(name) for name, _ in pairs), default=0) + 2
-            for name, value in pairs:
-                head = Segment(safe_text(name, keep_newlines=False).ljust(size), left)
+            names = [safe_text(name, keep_newlines=False) for name, _ in pairs]
+            size = min(max(map(cell_len, names), default=0) + 2, self._room // 2)
+            for name, (_, value) in zip(names, pairs, strict=True):
+                head = Segment(set_cell_size(name, size), left)
                 body = wrap_text(safe_text(value), right, max(10, self._room - 2 - size))
                 rows += prefixed(body, [Segment("  "), head], [Segment(" " * (size + 2))])
             if pairs:

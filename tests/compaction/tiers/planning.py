@@ -10,9 +10,10 @@ from agent_tui.messages import Message
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.tiers.sessions import SMALL
 
 WINDOW = 100_000
+SMALL = CompactionSettings(keep_recent_tokens=300, protected_messages=3, max_output_tokens=600)
+"""Settings under which short sessions already have something to give."""
 
 
 def planned(

@@ -15,8 +15,8 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import TokenCounter
 from tests.compaction.tiers.planning import edited, messages, planned, protected_ids, size, text_of
 from tests.support.context_checks import assert_sendable, context_bytes
+from tests.support.drawn_history import RULES
 from tests.support.histories import (
-    RULES,
     SOME_OR_ALL,
     changed_histories,
     for_every,
@@ -41,9 +41,7 @@ class Case:
     up_to: Tier
 
     def plan(self, counter: TokenCounter, overhead: int = 0) -> TierPlan:
-        return planned(
-            self.path, counter, target=self.target, up_to=self.up_to, overhead=overhead
-        )
+        return planned(self.path, counter, target=self.target, up_to=self.up_to, overhead=overhead)
 
 
 CASES = st.tuples(PATHS, TARGETS, TIERS).map(lambda drawn: Case(*drawn))

@@ -1,0 +1,53 @@
+"""What works on a conversation, made for each piece of work: turns, compactors, commands."""
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.ahead import AheadSummary
+from agent_tui.agent.approval import Approvals
+from agent_tui.agent.compactor import Compactor
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.gate import ApprovalGate
+from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.tool_calls import ToolRunner, ToolServices
+from agent_tui.agent.turn import Turn
+from agent_tui.sessions.chain import PastSessions, SessionChain
+
+
+class Workers:
+    """Makes workers, and holds what they share from one piece of work to the next.
+
+    Attributes:
+        gate: Where approvals are waited for.
+        ahead: The summary that is written while the work goes on.
+        past: The sessions that the conversation goes on from.
+    """
+
+    def __init__(self, services: RuntimeServices) -> None:
+        self._services = services
+        self.gate = ApprovalGate()
+        self.ahead = AheadSummary(services.compaction)
+        self.past = PastSessions(services.store)
+
+    def turn(self, conversation: Conversation, approvals: Approvals, emit: Emit) -> Turn:
+        """One turn of `conversation`."""
+        services = self._services
+        runner = ToolRunner(conversation, self.tool_services(conversation, approvals), emit)
+        compactor = self.compactor(conversation)
+        return Turn(conversation, services.provider, runner, compactor, emit, services.sleep)
+
+    def compactor(self, conversation: Conversation) -> Compactor:
+        """What makes room in `conversation`."""
+        return Compactor(conversation, self._services, self.ahead)
+
+    def tool_services(self, conversation: Conversation, approvals: Approvals) -> ToolServices:
+        """What calls in `conversation` need."""
+        services = self._services
+        return ToolServices(
+            toolbox=services.toolbox,
+            approvals=approvals,
+            gate=self.gate,
+            output_dir=services.output_dir,
+            environ=services.environ,
+            bash_timeout_s=services.settings.bash_timeout_s,
+            compact=self.compactor(conversation).answer_call,
+            history=lambda: SessionChain(conversation.log, self.past),
+        )
