@@ -29,7 +29,7 @@ from agent_tui.agent.undo import left_out_note, undo_newest
 from agent_tui.agent.workers import Workers
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.config import PermissionMode, Settings
-from agent_tui.errors import AgentTuiError
+from agent_tui.errors import AgentTuiError, CompactionError
 from agent_tui.events import (
     AgentEvent,
     ContextWarning,
@@ -190,14 +190,20 @@ class AgentRuntime:
             SessionError: It cannot be written, or the earlier session cannot be opened.
         """
         before = self._conversation
+        newest = before.log.leaf_id
         earlier = await undo_newest(before.log, self.store, self.cwd)
         self._workers.ahead.drop()
         events: tuple[AgentEvent, ...] = ()
         if earlier is not None:
             log = earlier.log
+            if self.is_busy or before.log.leaf_id != newest:  # work began while the file was read
+                log.close()
+                raise CompactionError("Not undone: work began meanwhile.", "Undo when it is done.")
             events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
-            if earlier.left_out:
-                events = (*events, Notice("warning", left_out_note(before.log)))
+            if before.model.name != last_model_name(log):
+                log.append(model_change(before.model))
+            left_out = [left_out_note(before.log)] if earlier.left_out else []
+            events += tuple(Notice("warning", note) for note in (*left_out, *log.warnings))
         counted = await self.conversation.refresh_usage()
         self.conversation.left_by_compaction = self.usage.used
         return (*events, *(e for e in counted if not isinstance(e, ContextWarning)))

@@ -11,6 +11,8 @@ _STATED = re.compile(
       | max_model_len\D{0,3} | context\ (?:size|length|window)\ (?:is|of)(?:\ only)?  # LM Studio
       | context\ size\ \( | "n_ctx":                                               # llama.cpp
       | `max_new_tokens`\ must\ be\ <=                                             # TGI
+      | maximum\ allowed\ length\ \(                                             # SGLang
+      | token\ limit:                                                           # Moonshot
       | while\ limit\ is | tokens\ >                                               # Cerebras
       | model\ with                                                                # Mistral
     ) \s* (?P<tokens>\d{3,9}) \b

@@ -1,12 +1,21 @@
 """Taking back the newest compaction of a conversation."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.errors import CompactionError
-from agent_tui.sessions.changes import changes_context, newest_change, undo_mark
-from agent_tui.sessions.entries import CompactionEntry, SessionInfoEntry
+from agent_tui.sessions.chain import parent_file
+from agent_tui.sessions.changes import changes_context, newest_change, report_of, undo_mark
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    CustomMessageEntry,
+    Entry,
+    MessageEntry,
+    SessionInfoEntry,
+)
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
@@ -45,26 +54,37 @@ async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> Earlie
 
 def _reopened(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> Earlier:
     """The parent of `log`; what was said since stays out where it was gone on with meanwhile."""
-    earlier = store.open(parent, cwd)
+    found = parent_file(parent, log.path, store)
+    earlier = store.open(str(found) if found is not None else parent, cwd)
     known = {entry.id for entry in earlier.entries}
-    since = [
-        entry
-        for entry in log.path_entries()
-        if entry.id not in known
-        and not isinstance(entry, SessionInfoEntry)
-        and not changes_context(entry)
-    ]
-    newest = earlier.entries[-1] if earlier.entries else None
-    was_left_alone = newest is None or newest.timestamp <= log.header.timestamp
-    if not was_left_alone:
-        return Earlier(earlier, left_out=len(since))
+    since = [entry for entry in log.path_entries() if entry.id not in known and _goes_back(entry)]
+    if _was_gone_on_with(earlier.path_entries(), log):
+        return Earlier(earlier, left_out=sum(map(_is_said, since)))
     if since:
         try:
-            earlier.append_many(since)
+            # The mark tells the sizes in these replies, of the compacted context, from true ones.
+            earlier.append_many((*since, undo_mark(newest_change(log.path_entries()))))
         except BaseException:
             earlier.close()
             raise
     return Earlier(earlier, left_out=0)
+
+
+def _was_gone_on_with(path: Sequence[Entry], child: SessionLog) -> bool:
+    """Whether something was said on `path` after `child` began that is not in it."""
+    own = {entry.id for entry in child.entries}
+    begun = child.header.timestamp
+    return any(_is_said(e) and e.timestamp > begun and e.id not in own for e in path)
+
+
+def _goes_back(entry: Entry) -> bool:
+    """Whether `entry` has a place in the earlier session; its name and its changes stay its own."""
+    is_change = changes_context(entry) or report_of(entry) is not None
+    return not is_change and not isinstance(entry, SessionInfoEntry)
+
+
+def _is_said(entry: Entry) -> bool:
+    return isinstance(entry, MessageEntry | CustomMessageEntry | BranchSummaryEntry)
 
 
 def left_out_note(child: SessionLog) -> str:

@@ -200,14 +200,19 @@ def error_command(line: str) -> str:
     return line.partition(ERROR_MARK)[0]
 
 
-def _within(texts: Sequence[str], max_chars: int) -> tuple[str, ...]:
+def _within(newest_first: Sequence[str], max_chars: int) -> tuple[str, ...]:
+    """The newest texts that fit, and the oldest in any case: it says what all of it is about."""
+    if not newest_first:
+        return ()
+    *later, first = newest_first
+    max_chars -= len(first)
     taken: list[str] = []
-    for text in texts:
+    for text in later:
         max_chars -= len(text)
         if max_chars < 0:
             break
         taken.append(text)
-    return tuple(taken)
+    return (*taken, first)
 
 
 def _is_open(todo: Todo) -> bool:

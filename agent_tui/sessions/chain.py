@@ -45,21 +45,11 @@ class PastSessions:
         """The session that `session` goes on from; None where it cannot be found or read."""
         known = self._known.get(session.parent)
         if known is None:
-            path = self._file_of(session)
+            path = parent_file(session.parent, session.path, self._store)
             known = _read(path) if path is not None else None
             if known is not None:
                 self._known[session.parent] = known
         return known
-
-    def _file_of(self, session: KnownSession) -> Path | None:
-        """Where the parent is now: where it was, beside its child, or anywhere in the store."""
-        named = Path(session.parent)
-        beside = session.path.parent if session.path is not None else self._store.root
-        for path in (beside / named, beside / named.name):
-            if _is_file(path):
-                return path
-        wanted_id = named.stem.rpartition("_")[2]
-        return next((found.path for found in self._store.list() if found.id == wanted_id), None)
 
 
 class SessionChain:
@@ -115,6 +105,20 @@ class SessionChain:
             if parent is None:
                 self._missing = session.parent
             session = parent
+
+
+def parent_file(parent: str, child: Path | None, store: SessionStore) -> Path | None:
+    """Where the session is now that `child` names as `parent`; None where it is gone.
+
+    It is where it was, beside its child, or anywhere in `store`.
+    """
+    named = Path(parent)
+    beside = child.parent if child is not None else store.root
+    for path in (beside / named, beside / named.name):
+        if _is_file(path):
+            return path
+    wanted_id = named.stem.rpartition("_")[2]
+    return next((found.path for found in store.list() if found.id == wanted_id), None)
 
 
 def _session_of(log: SessionLog) -> KnownSession:

@@ -35,6 +35,7 @@ from tests.support.compaction_ways import (
     Scene,
     Script,
     Way,
+    ahead_of,
     assert_sound,
     assert_spending_is_counted,
     at_the_threshold,
@@ -278,3 +279,18 @@ async def test_where_no_summary_can_be_had_shortening_is_told_of_in_one_line(
     assert finished.summary == ""
     assert finished.note == "Shortened, but not summarised. The summary would not be smaller."
     assert scene.runtime.conversation.breaker.failures == 0
+
+
+async def test_after_one_summary_the_next_is_prepared_too(stage: Stage):
+    script = Script(FINE)
+    scene = await prepared_ahead(stage, script)
+    assert only(await collect(scene.begin()), CompactionFinished).summary
+    assert not ahead_of(scene).is_there
+    asked = len(script.summaries)
+    for _ in range(12):
+        talk(scene.log, 1)
+        assert not told(await collect(scene.begin()))
+        if ahead_of(scene).is_there:
+            break
+    assert await ahead_of(scene).written() is not None
+    assert len(script.summaries) == asked + 1

@@ -27,6 +27,8 @@ VLLM = (
             8192,
         ),
         ("tokens to keep is greater than the context length of only 4096 tokens", 4096),
+        ("Your request exceeded model token limit: 262144 (requested: 269030)", 262_144),
+        ("Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).", 59_862),
         ("The prompt is too long.", 0),
         ("the request is 9,000 tokens, which exceeds the context window", 0),
     ],

@@ -139,12 +139,14 @@ def test_user_messages_are_newest_first_and_shortened_in_the_middle():
     assert len(made.user_messages[0]) <= 1_500
 
 
-def test_user_messages_are_bounded_and_the_oldest_go():
+def test_user_messages_are_bounded_and_the_first_request_stays():
     talk = Talk()
     for number in range(200):
         talk.user(f"{number} " + "y" * 1_000)
     made = ledger(talk.path)
     assert made.user_messages[0].startswith("199 ")
+    assert made.user_messages[-1].startswith("0 ")
+    assert made.user_messages[-2].startswith("178 ")
     assert sum(map(len, made.user_messages)) <= 24_000
 
 

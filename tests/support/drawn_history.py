@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from pydantic import JsonValue
+
 from agent_tui.messages import (
     AssistantContent,
     AssistantMessage,
@@ -205,8 +207,8 @@ class History:
             case 4:
                 return "bash", {"command": "pytest -q"}
             case 5:
-                step: JsonObject = {"text": "step", "status": "in_progress"}
-                return "todo", {"todos": [step] * 60}
+                steps: list[JsonValue] = [{"text": "step", "status": "in_progress"}]
+                return "todo", {"todos": steps * 60}
             case 6:
                 return "str_replace_editor", {
                     "command": "view",

@@ -37,7 +37,11 @@ def for_every(
 ) -> None:
     """Run `check` over that many `examples`, and shrink what it fails on."""
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
     @given(drawn)
     def checked(example: ExampleT) -> None:
         check(example)

@@ -1,0 +1,274 @@
+"""Taking compactions back, also where much has happened since."""
+
+import asyncio
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_tui.agent import undo
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.errors import CompactionError, SessionError
+from agent_tui.events import AgentEvent, Notice, SessionChanged, TurnFinished
+from agent_tui.messages import Usage
+from agent_tui.providers.base import ModelRef, ModelRequest
+from agent_tui.providers.scripted import Reply
+from agent_tui.sessions.changes import is_undo_mark, report_of
+from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.log import SessionLog
+from tests.support.compaction_ways import SUMMARY, talk
+from tests.support.context_checks import assert_sendable
+from tests.support.runtime import Stage, collect, lines_of, of_kind, only
+from tests.support.talk import Talk
+
+WINDOW = 60_000
+
+
+def speaking(tokens: Callable[[ModelRequest], int] = lambda _request: 0) -> Callable[..., Reply]:
+    """A model that says little; `tokens` is what it counts a request as, 0 where it does not."""
+
+    def answer(request: ModelRequest) -> Reply:
+        if request.purpose == "summary":
+            return Reply(text=SUMMARY)
+        counted = tokens(request)
+        return Reply(text="Fine.", usage=Usage(input=counted, total_tokens=counted))
+
+    return answer
+
+
+def counted_chars(request: ModelRequest) -> int:
+    """About what a service would say of a request."""
+    return sum(len(message.text) for message in request.messages) // 4
+
+
+def context_bytes(runtime: AgentRuntime) -> str:
+    context = build_context(runtime.history(), carryover=runtime.log.header.compaction)
+    return "\n".join(item.message.model_dump_json() for item in context.messages)
+
+
+def said(runtime: AgentRuntime) -> list[str]:
+    return [e.message.text for e in runtime.history() if isinstance(e, MessageEntry)]
+
+
+def in_use(runtime: AgentRuntime) -> int:
+    """The size of the next request by our own estimate."""
+    conversation = runtime.conversation
+    messages = (item.message for item in conversation.context().messages)
+    return conversation.overhead_tokens() + conversation.counter.count_messages(messages)
+
+
+async def compacted(stage: Stage, answer: Callable[..., Reply] | None = None) -> AgentRuntime:
+    """In the session that /compact begins, some 13,000 tokens of talk behind it."""
+    runtime = stage.runtime(answer or speaking(), window=WINDOW)
+    talk(runtime.log, 13)
+    await collect(runtime.submit("Well?"))
+    await collect(runtime.compact())
+    assert runtime.log.header.parent_session
+    return runtime
+
+
+def put_outputs(log: SessionLog) -> None:
+    """Long outputs of tools, which can be shortened."""
+    work = Talk(prefix="work")
+    for number in range(14):
+        work.tool("bash", {"command": f"make part{number}"}, f"part {number} is made\n" * 700)
+    log.append_many(work.entries)
+
+
+async def shorten_in_place(runtime: AgentRuntime) -> None:
+    """A compaction by edits, as the automatic one makes them."""
+    emitted: list[AgentEvent] = []
+    assert await runtime._compactor().make_room("overflow", emitted.append)
+
+
+async def test_the_size_after_going_back_is_not_what_the_compacted_context_was(stage: Stage):
+    runtime = await compacted(stage, speaking(counted_chars))
+    await collect(runtime.submit("And now?"))
+    small = runtime.usage.used
+    await runtime.undo_compaction()
+    assert runtime.usage.is_estimate
+    assert runtime.usage.used > 2 * small
+    assert runtime.usage.used == pytest.approx(in_use(runtime), rel=0.3)
+    await collect(runtime.submit("And then?"))
+    assert not runtime.usage.is_estimate
+
+
+async def test_both_compactions_of_a_session_can_be_taken_back(stage: Stage):
+    runtime = await compacted(stage)
+    parent = Path(runtime.log.header.parent_session or "")
+    before = parent.read_bytes()
+    put_outputs(runtime.log)
+    await shorten_in_place(runtime)
+    assert any(map(report_of, runtime.history()))
+    await collect(runtime.submit("And now?"))
+    await runtime.undo_compaction()
+    assert runtime.log.path != parent
+    assert any(map(is_undo_mark, runtime.history()))
+    events = await runtime.undo_compaction()
+    assert of_kind(list(events), SessionChanged)
+    assert runtime.log.path == parent
+    assert parent.read_bytes().startswith(before)
+    assert said(runtime)[-2:] == ["And now?", "Fine."]
+    assert_sendable(runtime.history())
+    assert not [entry for entry in runtime.history() if report_of(entry)]
+    with pytest.raises(CompactionError, match="was not compacted"):
+        await runtime.undo_compaction()
+
+
+async def test_the_model_chosen_since_stays_after_going_back(stage: Stage):
+    runtime = await compacted(stage)
+    runtime.set_model(ModelRef("scripted/other"))
+    await collect(runtime.submit("And now?"))
+    await runtime.undo_compaction()
+    assert runtime.model.name == "scripted/other"
+    path = runtime.log.path
+    await runtime.aclose()
+    again = stage.runtime(speaking(), window=WINDOW)
+    await again.open_session(str(path))
+    assert again.model.name == "scripted/other"
+
+
+async def test_the_model_stays_also_where_the_earlier_session_was_gone_on_with(stage: Stage):
+    runtime = await compacted(stage)
+    runtime.set_model(ModelRef("scripted/other"))
+    await collect(runtime.submit("And now?"))
+    parent, child = Path(runtime.log.header.parent_session or ""), runtime.log.header.id
+    with SessionLog.open(parent) as log:
+        talk(log, 1)
+    events = list(await runtime.undo_compaction())
+    assert runtime.log.path == parent
+    assert child[:8] in only(events, Notice).text
+    assert "And now?" not in said(runtime)
+    path = runtime.log.path
+    await runtime.aclose()
+    again = stage.runtime(speaking(), window=WINDOW)
+    await again.open_session(str(path))
+    assert again.model.name == "scripted/other"
+
+
+async def test_a_session_that_was_only_looked_into_since_is_not_taken_as_gone_on_with(
+    stage: Stage,
+):
+    runtime = await compacted(stage)
+    await collect(runtime.submit("And now?"))
+    child = str(runtime.log.path)
+    parent = runtime.log.header.parent_session or ""
+    await runtime.open_session(parent)
+    runtime.set_model(ModelRef("scripted/other"))
+    runtime.rename("the first")
+    await runtime.open_session(child)
+    await runtime.undo_compaction()
+    assert said(runtime)[-2:] == ["And now?", "Fine."]
+
+
+async def test_the_earlier_session_is_found_where_it_was_moved_to(stage: Stage):
+    runtime = await compacted(stage)
+    parent = Path(runtime.log.header.parent_session or "")
+    moved = stage.sessions / "elsewhere" / parent.name
+    moved.parent.mkdir()
+    shutil.move(parent, moved)
+    await runtime.undo_compaction()
+    assert runtime.log.path == moved
+
+
+async def test_an_earlier_session_that_is_gone_is_named_and_nothing_changes(stage: Stage):
+    runtime = await compacted(stage)
+    before, log = lines_of(runtime), runtime.log
+    Path(runtime.log.header.parent_session or "").unlink()
+    with pytest.raises(SessionError, match=Path(log.header.parent_session or "").name):
+        await runtime.undo_compaction()
+    assert runtime.log is log
+    assert lines_of(runtime) == before
+    assert only(await collect(runtime.submit("Go on.")), TurnFinished).outcome == "done"
+
+
+async def test_an_earlier_session_that_is_open_elsewhere_is_left_alone(stage: Stage):
+    runtime = await compacted(stage)
+    log = runtime.log
+    with SessionLog.open(Path(log.header.parent_session or "")), pytest.raises(SessionError):
+        await runtime.undo_compaction()
+    assert runtime.log is log
+    await runtime.undo_compaction()
+    assert runtime.log is not log
+
+
+async def test_an_earlier_session_that_was_damaged_is_opened_and_that_is_said(stage: Stage):
+    runtime = await compacted(stage)
+    parent = Path(runtime.log.header.parent_session or "")
+    lines = parent.read_bytes().split(b"\n")
+    lines[5] = b'{"type":"mess'
+    parent.write_bytes(b"\n".join(lines))
+    events = list(await runtime.undo_compaction())
+    assert runtime.log.path == parent
+    assert "line 6" in "".join(notice.text for notice in of_kind(events, Notice))
+    assert_sendable(runtime.history())
+
+
+async def test_undoing_survives_a_restart(stage: Stage):
+    runtime = stage.runtime(speaking(), window=WINDOW)
+    talk(runtime.log, 13)
+    await collect(runtime.submit("Well?"))
+    whole = context_bytes(runtime)
+    await shorten_in_place(runtime)
+    assert context_bytes(runtime) != whole
+    await runtime.undo_compaction()
+    path = runtime.log.path
+    await runtime.aclose()
+    again = stage.runtime(speaking(), window=WINDOW)
+    await again.open_session(str(path))
+    assert context_bytes(again) == whole
+    with pytest.raises(CompactionError, match="was not compacted"):
+        await again.undo_compaction()
+
+
+async def test_a_compaction_after_an_undoing_is_the_one_taken_back_next(stage: Stage):
+    runtime = stage.runtime(speaking(), window=WINDOW)
+    talk(runtime.log, 13)
+    await collect(runtime.submit("Well?"))
+    whole = context_bytes(runtime)
+    for _ in range(3):
+        await shorten_in_place(runtime)
+        assert context_bytes(runtime) != whole
+        await runtime.undo_compaction()
+        assert context_bytes(runtime) == whole
+
+
+@pytest.mark.parametrize("is_done_first", [True, False], ids=["done", "still at work"])
+async def test_what_is_begun_while_the_earlier_session_is_read_stays_where_it_is(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, is_done_first: bool
+):
+    reading, answering = threading.Event(), asyncio.Event()
+    replies = iter([Reply(text="Fine."), Reply(text="Sure.", gate=answering)])
+
+    def answer(request: ModelRequest) -> Reply:
+        return Reply(text=SUMMARY) if request.purpose == "summary" else next(replies)
+
+    runtime = await compacted(stage, answer)
+    log, parent_file = runtime.log, undo.parent_file
+
+    def slowly(*args: Any) -> Path | None:
+        assert reading.wait(10)
+        return parent_file(*args)
+
+    monkeypatch.setattr(undo, "parent_file", slowly)
+    undoing = asyncio.ensure_future(runtime.undo_compaction())
+    await asyncio.sleep(0)
+    turn = asyncio.ensure_future(collect(runtime.submit("Wait, one more thing.")))
+    if is_done_first:
+        answering.set()
+        await turn
+    else:
+        await asyncio.sleep(0)
+        assert runtime.is_busy
+    reading.set()
+    with pytest.raises(CompactionError, match="work began meanwhile"):
+        await undoing
+    answering.set()
+    assert only(await turn, TurnFinished).outcome == "done"
+    assert runtime.log is log
+    await runtime.undo_compaction()
+    assert said(runtime)[-2:] == ["Wait, one more thing.", "Sure."]
