@@ -77,8 +77,7 @@ class Compactor:
         if not await self._compact_in_place(reason, focus, emit):
             return False
         if reason == "threshold" and conversation.refill.is_in_vain:
-            messages = [item.message for item in full.messages]
-            filling = await asyncio.to_thread(what_fills, messages, conversation.counter)
+            filling = await asyncio.to_thread(what_fills, full, conversation.counter)
             emit(Notice("warning", conversation.refill.message(filling)))
         return True
 

@@ -207,14 +207,16 @@ class Conversation:
         return self.counter.count_text(self.system_prompt) + self.counter.count_tools(self.tools)
 
     def _replay(self, path: tuple[Entry, ...]) -> Context:
-        if self.replayed is None or self.replayed[0] is not path:
-            context = build_context(
-                path,
-                carryover=self.log.header.compaction,
-                summary_role=self.settings.summary_role,
-            )
-            self.replayed = (path, context)
-        return self.replayed[1]
+        known = self.replayed  # taken once: threads that measure replay beside the event loop
+        if known is not None and known[0] is path:
+            return known[1]
+        context = build_context(
+            path,
+            carryover=self.log.header.compaction,
+            summary_role=self.settings.summary_role,
+        )
+        self.replayed = (path, context)
+        return context
 
     def _measure(self, path: tuple[Entry, ...]) -> ContextUsage:
         context = self._replay(path)
@@ -227,6 +229,7 @@ class Conversation:
                 counter=self.counter,
                 ratios=self.ratios,
                 model=self.model.name,
+                window=self.model_info.window,
                 overhead_tokens=overhead,
             )
         return measure_context(

@@ -119,16 +119,26 @@ def make_draft(
     if plan.previous_summary:
         replaced += summary_tokens(plan.previous_summary, counter)
     facts = appendix(ledger, request=plan.request, window=window)
-    index = _index(request, plan, ledger, replaced, counter=counter, settings=settings)
-    extra = "\n\n".join(block for block in (facts, index) if block)
     facts_tokens = summary_tokens(f"\n\n{facts}", counter)
+    cap = min(settings.max_summary_tokens, max(window // 6, 200))
+    cap = max(cap - facts_tokens, cap // 2)
+    target = request.target_tokens or int(window * settings.target)
+    settled = request.overhead_tokens + plan.kept_tokens + facts_tokens + cap // 2
+    index = _index(
+        request,
+        plan,
+        ledger,
+        replaced,
+        max(target - settled, 0),
+        counter=counter,
+        settings=settings,
+    )
+    extra = "\n\n".join(block for block in (facts, index) if block)
     room = replaced - summary_tokens(f"\n\n{extra}", counter) - 1
     if room < _LEAST_SUMMARY_TOKENS:
         raise NothingToCompactError(
             "Nothing to compact: the conversation is already smaller than a summary of it."
         )
-    cap = min(settings.max_summary_tokens, max(window // 6, 200))
-    cap = max(cap - facts_tokens, cap // 2)
     previous_prose = strip_appendix(plan.previous_summary)
     messages = tuple(item.message for item in plan.summarised)
     return Draft(
@@ -182,24 +192,36 @@ def _index(
     plan: CompactionPlan,
     ledger: Ledger,
     replaced_tokens: int,
+    room_tokens: int,
     *,
     counter: TokenCounter,
     settings: CompactionSettings,
 ) -> str:
-    """The index of names, as large as what is left of the window allows."""
+    """The index of names, as large as what is left of the window and of the target allows."""
     window = request.sizing_window
     spare = min(window, 2 * (window - _NO_INDEX_BELOW))
     if spare <= 0:
         return ""
     unused = max(settings.keep_recent(window) - plan.kept_tokens, 0)
-    written = counter.count_messages(
-        entry.message for entry in request.path if isinstance(entry, MessageEntry)
-    )
-    return index_block(
-        ledger.names,
-        room_chars=min(spare + 4 * unused, written // 2, 2 * replaced_tokens),
-        known=names_of(item.message for item in plan.kept),
-    )
+    most_chars = min(spare + 4 * unused, 2 * replaced_tokens)
+    room_chars = min(most_chars, _written_tokens(request.path, counter, 2 * most_chars) // 2)
+    known = names_of(item.message for item in plan.kept)
+    index = index_block(ledger.names, room_chars=room_chars, known=known)
+    tokens = counter.count_text(index)
+    if tokens <= room_tokens:
+        return index
+    return index_block(ledger.names, room_chars=len(index) * room_tokens // tokens, known=known)
+
+
+def _written_tokens(path: Sequence[Entry], counter: TokenCounter, enough: int) -> int:
+    """What was written on `path`, in the context or not; counted until it is `enough`."""
+    written = 0
+    for entry in reversed(path):
+        if written >= enough:
+            break
+        if isinstance(entry, MessageEntry):
+            written += counter.count_message(entry.message)
+    return written
 
 
 def _last_reply(messages: Sequence[Message]) -> str:

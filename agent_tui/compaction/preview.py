@@ -1,11 +1,13 @@
 """What a compaction would do, worked out without a model and without writing anything."""
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from agent_tui.compaction.draft import CompactionRequest, ledger_of
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.tiers.model import Tier, TierPlan
 from agent_tui.compaction.tiers.pipeline import plan_tiers
+from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.sessions.entries import Ledger
@@ -43,6 +45,7 @@ class CompactionPreview:
 
     Args:
         tokens_before: Size of the next request as it is.
+        tokens_after: What an automatic compaction would leave of it.
         window: Of the model.
         target_tokens: What an automatic compaction comes down to.
         tiers: From 0 to 3; the summary is missing where it could not be made.
@@ -51,6 +54,7 @@ class CompactionPreview:
     """
 
     tokens_before: int
+    tokens_after: int
     window: int
     target_tokens: int
     tiers: tuple[TierPreview, ...]
@@ -75,24 +79,36 @@ def make_preview(
         settings: What is protected, and how much stays.
         target_tokens: What an automatic compaction comes down to, as `counter` estimates.
     """
+    carryover, window = request.previous, request.window
 
     def plan(up_to: Tier, target: int) -> TierPlan:
         return plan_tiers(
             request.path,
-            carryover=request.previous,
+            carryover=carryover,
             counter=counter,
             settings=settings,
-            window=request.window,
+            window=window,
             overhead_tokens=request.overhead_tokens,
             target_tokens=target,
             up_to=up_to,
         )
 
-    plans = [plan(tier, 0) for tier in _TIERS]
-    before = plans[0].tokens_before
     wanted = plan(2, target_tokens)
-    is_enough = wanted.tokens_after <= target_tokens
-    used = {edit.tier for edit in wanted.edits} if is_enough else {SUMMARY_TIER}
+    units = read_units(
+        request.path, carryover=carryover, counter=counter, settings=settings, window=window
+    )
+    protected = sum(unit.tokens for unit in units.items if unit.is_protected)
+    # A target below what is protected would let the tiers shorten that too.
+    lowest = 0 if wanted.protected_over_target else protected + request.overhead_tokens
+    plans = [plan(tier, lowest) for tier in _TIERS]
+    before = wanted.tokens_before
+    summary, problem = None, ""
+    try:
+        summary = _summary_row(request, service, before)
+    except CompactionError as error:
+        problem = error.message
+    is_summarised = summary is not None and wanted.tokens_after > target_tokens
+    used = {SUMMARY_TIER} if is_summarised else {edit.tier for edit in wanted.edits}
     sizes = [before, *(found.tokens_after for found in plans)]
     rows = [
         TierPreview(
@@ -100,38 +116,39 @@ def make_preview(
             messages=sum(edit.tier == tier for edit in plans[tier].edits),
             tokens_after=sizes[tier + 1],
             freed=sizes[tier] - sizes[tier + 1],
-            is_used=tier in used,
+            is_used=False,
         )
         for tier in _TIERS
     ]
-    problem = ""
-    try:
-        rows.append(_summary_row(request, service, before, is_used=not is_enough))
-    except CompactionError as error:
-        problem = error.message
-    measured = request.tokens_before or before
+    rows += [summary] if summary is not None else []
+    after = summary.tokens_after if is_summarised and summary else wanted.tokens_after
+    measured, estimated = request.tokens_before or before, max(before, 1)
     return CompactionPreview(
         tokens_before=measured,
-        window=request.window * measured // max(before, 1),
-        target_tokens=target_tokens * measured // max(before, 1),
-        tiers=tuple(_as_measured(row, measured, max(before, 1)) for row in rows),
+        tokens_after=after * measured // estimated,
+        window=window * measured // estimated,
+        target_tokens=target_tokens * measured // estimated,
+        tiers=tuple(_as_measured(row, measured, estimated, used) for row in rows),
         ledger=ledger_of(request),
         problem=problem,
     )
 
 
 def _summary_row(
-    request: CompactionRequest, service: CompactionService, before: int, *, is_used: bool
+    request: CompactionRequest, service: CompactionService, before: int
 ) -> TierPreview:
     draft = service.draft(request)
     after = min(service.expected_tokens(request, draft), before)
-    return TierPreview(SUMMARY_TIER, len(draft.messages), after, before - after, is_used)
+    return TierPreview(SUMMARY_TIER, len(draft.messages), after, before - after, is_used=False)
 
 
-def _as_measured(row: TierPreview, measured: int, estimated: int) -> TierPreview:
-    """`row` in the provider's tokens instead of ours."""
+def _as_measured(
+    row: TierPreview, measured: int, estimated: int, used: Container[int]
+) -> TierPreview:
+    """`row` in the provider's tokens instead of ours; `used` are the tiers of an automatic one."""
     return replace(
         row,
         tokens_after=row.tokens_after * measured // estimated,
         freed=row.freed * measured // estimated,
+        is_used=row.tier in used,
     )

@@ -10,6 +10,10 @@ from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
 
 _COMPLETED = ("stop", "length", "toolUse")
 
+_JUDGED_FROM_TOKENS = 2_000
+_LEAST_PART = 4
+_MOST_TIMES = 10
+
 
 def measure_context(
     context: Context,
@@ -35,12 +39,14 @@ def measure_context(
     """
     ratio = ratios.ratio(model)
     found = newest_figure(context, model)
-    if found is None:
-        estimated = overhead_tokens + _estimate(context.messages, counter)
-        return ContextUsage(round(estimated * ratio), window, is_estimate=True)
-    index, counted = found
-    newer = _estimate(context.messages[index + 1 :], counter)
-    return ContextUsage(counted + round(newer * ratio), window, is_estimate=False)
+    if found is not None:
+        index, counted = found
+        estimated = overhead_tokens + _estimate(context.messages[: index + 1], counter)
+        newer = _estimate(context.messages[index + 1 :], counter)
+        if is_credible(counted, estimated, window):
+            return ContextUsage(counted + round(newer * ratio), window, is_estimate=False)
+    estimated = overhead_tokens + _estimate(context.messages, counter)
+    return ContextUsage(round(estimated * ratio), window, is_estimate=True)
 
 
 def newest_figure(context: Context, model: str) -> tuple[int, int] | None:
@@ -67,6 +73,19 @@ def newest_figure(context: Context, model: str) -> tuple[int, int] | None:
     return None
 
 
+def is_credible(counted: int, estimated: int, window: int) -> bool:
+    """Whether a service that says `counted` can have counted what we take for `estimated` tokens.
+
+    Some count only what their cache did not hold, or what was left after cutting the request.
+    No vocabulary makes a quarter of our tokens of the same text; one that makes ten times as
+    many is not to be believed either if it goes beyond the window of the reply it stands in.
+    """
+    is_too_low = counted * _LEAST_PART < estimated and estimated >= _JUDGED_FROM_TOKENS
+    most = _MOST_TIMES * max(estimated, _JUDGED_FROM_TOKENS)
+    is_too_high = counted > most and 0 < window < counted
+    return not (is_too_low or is_too_high)
+
+
 def is_reply_of(message: AssistantMessage, model: str) -> bool:
     """Whether `model` (``provider/name`` or a bare name) wrote `message`."""
     return bool(message.model) and model in (message.model, f"{message.provider}/{message.model}")
@@ -78,6 +97,7 @@ def learn_ratio(
     counter: TokenCounter,
     ratios: TokenRatios,
     model: str,
+    window: int,
     overhead_tokens: int,
 ) -> None:
     """Compare the newest usable figure with our estimate of the same messages.
@@ -90,7 +110,8 @@ def learn_ratio(
         return
     index, counted = found
     estimated = overhead_tokens + _estimate(context.messages[: index + 1], counter)
-    ratios.observe(model, estimated=estimated, counted=counted)
+    if is_credible(counted, estimated, window):
+        ratios.observe(model, estimated=estimated, counted=counted)
 
 
 def _estimate(messages: Sequence[ContextMessage], counter: TokenCounter) -> int:

@@ -107,6 +107,12 @@ def build_context(
     return Context(messages, compaction, provider, model_id, level, summary, fresh_from)
 
 
+def is_summary(item: ContextMessage, context: Context) -> bool:
+    """Whether `item` of `context` is what stands for the history before."""
+    stands_for = context.compaction.id if context.compaction else ""
+    return bool(context.summary) and item.entry_id == stands_for
+
+
 def context_edits(path: Sequence[Entry]) -> dict[str, ContextEditEntry]:
     """The edit in force of each message that has one, by the message's entry id."""
     return _edits(in_force(path))

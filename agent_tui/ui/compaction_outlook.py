@@ -21,15 +21,15 @@ def last_tier(preview: CompactionPreview) -> TierPreview | None:
 
 
 def verdict(preview: CompactionPreview) -> str:
-    """Where an automatic compaction would stop, and why there."""
+    """What an automatic compaction would leave, against its target."""
     percent = preview.target_tokens * 100 // preview.window if preview.window > 0 else 0
-    target = f"its target is {preview.target_tokens:,} tokens ({percent}%)"
-    last = last_tier(preview)
-    if last is None:
-        return f"Automatic compaction would change nothing: {target}."
-    if last.tokens_after > preview.target_tokens:
-        return f"Automatic compaction would end at ▸ with too much: {target}."
-    return f"Automatic compaction would stop at ▸: {target}."
+    target = f"{preview.target_tokens:,} ({percent}%)"
+    if last_tier(preview) is None:
+        return f"Automatic compaction would change nothing; its target is {target}."
+    left = f"Automatic compaction would leave {preview.tokens_after:,} tokens (▸)"
+    if preview.tokens_after > preview.target_tokens:
+        return f"{left}, more than its target of {target}."
+    return f"{left}; its target is {target}."
 
 
 def kept_facts(ledger: Ledger) -> tuple[Section, ...]:

@@ -148,6 +148,7 @@ def test_the_ratio_is_learned_from_the_newest_figure(counter: TokenCounter):
         counter=counter,
         ratios=ratios,
         model=MODEL,
+        window=10_000,
         overhead_tokens=OVERHEAD,
     )
     assert ratios.ratio(MODEL) == pytest.approx(2.0)
@@ -159,6 +160,42 @@ def test_nothing_is_learned_without_a_figure(counter: TokenCounter):
     talk.reply("", ToolCall(id="a", name="read"), stop="aborted", tokens=9)
     ratios = TokenRatios()
     learn_ratio(
-        build_context(talk.path), counter=counter, ratios=ratios, model=MODEL, overhead_tokens=0
+        build_context(talk.path),
+        counter=counter,
+        ratios=ratios,
+        model=MODEL,
+        window=10_000,
+        overhead_tokens=0,
     )
     assert ratios.ratio(MODEL) == 1.0
+
+
+@pytest.mark.parametrize("figure", [1, 700, 90_000_000], ids=["next to nothing", "part", "absurd"])
+def test_a_figure_that_cannot_be_is_neither_shown_nor_learned_from(
+    counter: TokenCounter, figure: int
+):
+    talk = Talk()
+    talk.user("word " * 4_000)
+    talk.reply("ok", tokens=figure)
+    ratios = TokenRatios()
+    learn_ratio(
+        build_context(talk.path),
+        counter=counter,
+        ratios=ratios,
+        model=MODEL,
+        window=10_000,
+        overhead_tokens=OVERHEAD,
+    )
+    assert ratios.ratio(MODEL) == 1.0
+    usage = measure(talk.path, counter, ratios=ratios)
+    assert usage.is_estimate
+    assert 4_000 < usage.used < 5_000
+
+
+@pytest.mark.parametrize("figure", [1_500, 9_000, 30_000])
+def test_a_figure_that_can_be_is_believed(counter: TokenCounter, figure: int):
+    """Vocabularies differ, and some windows are larger than is known."""
+    talk = Talk()
+    talk.user("word " * 4_000)
+    talk.reply("ok", tokens=figure)
+    assert measure(talk.path, counter) == ContextUsage(figure, 10_000, is_estimate=False)

@@ -48,6 +48,7 @@ TOOLS = (
 
 PREVIEW = CompactionPreview(
     tokens_before=144_000,
+    tokens_after=78_600,
     window=200_000,
     target_tokens=80_000,
     tiers=(

@@ -160,7 +160,7 @@ async def test_the_preview_shows_tiers_and_facts_and_writes_nothing(tmp_path: Pa
             "[ctx: 72%]",
             "31,200",
             "[ctx: ~56%]",
-            "its target is 80,000 tokens (40%)",
+            "its target is 80,000 (40%)",
             "Never touch anything below vendor/.",
             "src/parser.py",
             "Read files (31)",

@@ -10,16 +10,16 @@ from agent_tui.ui.screens.preview import tier_rows
 from tests.support.fake_runtime import PREVIEW
 
 
-def test_the_verdict_names_the_target_and_whether_it_is_reached():
-    target = "its target is 80,000 tokens (40%)"
-    assert verdict(PREVIEW) == f"Automatic compaction would stop at ▸: {target}."
+def test_the_verdict_names_the_outcome_the_target_and_whether_it_is_reached():
+    assert verdict(PREVIEW) == (
+        "Automatic compaction would leave 78,600 tokens (▸); its target is 80,000 (40%)."
+    )
     unused = tuple(replace(tier, is_used=False) for tier in PREVIEW.tiers)
     assert verdict(replace(PREVIEW, tiers=unused)) == (
-        f"Automatic compaction would change nothing: {target}."
+        "Automatic compaction would change nothing; its target is 80,000 (40%)."
     )
-    too_large = tuple(replace(tier, tokens_after=90_000, is_used=True) for tier in PREVIEW.tiers)
-    assert verdict(replace(PREVIEW, tiers=too_large)) == (
-        f"Automatic compaction would end at ▸ with too much: {target}."
+    assert verdict(replace(PREVIEW, tokens_after=90_000)) == (
+        "Automatic compaction would leave 90,000 tokens (▸), more than its target of 80,000 (40%)."
     )
 
 
@@ -56,5 +56,5 @@ def test_the_rows_of_the_table_are_equally_wide(
     counts: list[tuple[int, int, int, bool]], label_width: int
 ):
     tiers = tuple(TierPreview(tier, *values) for tier, values in enumerate(counts))
-    preview = CompactionPreview(3_000_000, 2_000_000, 800_000, tiers, Ledger())
+    preview = CompactionPreview(3_000_000, 700_000, 2_000_000, 800_000, tiers, Ledger())
     assert len({row.cell_length for row in tier_rows(preview, "[ctx: ~1%]", label_width)}) == 1

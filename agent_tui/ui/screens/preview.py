@@ -100,7 +100,7 @@ class PreviewScreen(ReadingScreen):
         with VerticalScroll(id="page", can_focus=False):
             yield Static("What a compaction would do now", id="page-title", markup=False)
             yield ActivityLine(self._clock)
-            keys = "↑↓ scroll · /compact does it · esc close"
+            keys = "↑↓ scroll · /compact summarises · esc close"
             yield Static(keys, id="page-keys", markup=False)
 
     def on_mount(self) -> None:
