@@ -1,4 +1,4 @@
-"""Settings: user file, environment and flags merged into one frozen value; strongest last.
+"""Settings: files, environment and flags merged into one frozen value; strongest last.
 
 A wrong key or value never stops the program: it is left out and reported as a
 `SettingProblem` naming file, line, key and what is allowed.
@@ -8,7 +8,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -19,6 +19,7 @@ from agent_tui.messages import JsonObject, ThinkingLevel
 
 PermissionMode: TypeAlias = Literal["ask", "accept-edits", "plan", "full"]
 Durability: TypeAlias = Literal["entry", "turn", "none"]
+SandboxMode: TypeAlias = Literal["off", "auto", "on"]
 
 
 class _Section(BaseModel):
@@ -52,11 +53,16 @@ class CompactionSettings(_Section):
 
 
 class PermissionSettings(_Section):
-    """``[permissions]``: rules such as ``bash(git status)`` or ``write(docs/**)``."""
+    """``[permissions]``: rules such as ``bash(git status)`` or ``write(docs/**)``.
+
+    `pass_environment` names variables (``GITHUB_TOKEN``, ``AWS_*``) that commands are given
+    although they hold secrets.
+    """
 
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    pass_environment: tuple[str, ...] = ()
 
 
 class ModelSettings(_Section):
@@ -82,7 +88,11 @@ class LocalSettings(_Section):
 
 
 class Settings(_Section):
-    """All settings. Times in seconds, sizes in tokens."""
+    """All settings. Times in seconds, sizes in tokens.
+
+    `sandbox`: ``auto`` uses one for the model's commands where it works, ``on`` runs none
+    without.
+    """
 
     model: str = ""
     base_url: str = ""
@@ -91,6 +101,7 @@ class Settings(_Section):
     permission_mode: PermissionMode = "ask"
     session_dir: str = ""
     durability: Durability = "entry"
+    sandbox: SandboxMode = "off"
     theme: str = ""
     mouse: bool = True
     bash_timeout_s: float = Field(default=120.0, gt=0)
@@ -127,26 +138,91 @@ def load_settings(
     user_file: Path,
     environ: Mapping[str, str] = os.environ,
     flags: Mapping[str, JsonValue] | None = None,
+    project_files: Sequence[Path] = (),
 ) -> LoadedSettings:
-    """Merge defaults, `user_file`, ``AGENT_TUI_*`` variables and `flags` (strongest last).
+    """Merge defaults, files, ``AGENT_TUI_*`` variables and `flags` (strongest last).
 
     Args:
         user_file: ``config.toml``; may be missing.
         environ: ``AGENT_TUI_MODEL`` sets ``model``, ``AGENT_TUI_COMPACTION__AUTO`` sets
             ``compaction.auto``.
         flags: Values from the command line, by setting name; ``None`` values are left out.
+        project_files: Settings of a trusted project, the most general first. They stand between
+            `user_file` and the environment, and only say what `_refusals` lets them.
     """
-    merged: JsonObject = {}
     problems: list[SettingProblem] = []
+    merged = _keep_valid(*_read_file(user_file, problems), problems)
+    for file in project_files:
+        merged = _with_project(file, merged, problems)
     given_flags: JsonObject = {k: v for k, v in (flags or {}).items() if v is not None}
-    for source, values, lines in (
-        _read_file(user_file, problems),
-        ("environment", _from_environ(environ), {}),
-        ("command line", given_flags, {}),
-    ):
-        good = _keep_valid(source, values, lines, problems)
-        merged = _merge(merged, good)
+    for source, values in (("environment", _from_environ(environ)), ("command line", given_flags)):
+        merged = _merge(merged, _keep_valid(source, values, {}, problems))
     return LoadedSettings(Settings.model_validate(merged), tuple(problems))
+
+
+def _with_project(path: Path, before: JsonObject, problems: list[SettingProblem]) -> JsonObject:
+    """`before` with what the project's file `path` may set; its rules are added to the others."""
+    source, values, lines = _read_file(path, problems)
+    good = _keep_valid(source, values, lines, problems)
+    own = Settings.model_validate(before)
+    for location, why in tuple(_refusals(good, own)):
+        line = _line_of(lines, location)
+        problems.append(SettingProblem(source, line, ".".join(location), why))
+        good = _without(good, location)
+    added = Settings.model_validate(good).permissions
+    rules: JsonObject = {
+        "ask": [*own.permissions.ask, *added.ask],
+        "deny": [*own.permissions.deny, *added.deny],
+    }
+    return _merge(_merge(before, good), {"permissions": rules})
+
+
+_PROJECT_SETTINGS = frozenset(
+    {
+        *("model", "thinking", "theme", "mouse", "bash_timeout_s", "request_idle_timeout_s"),
+        *("compaction", "permission_mode", "sandbox", "permissions", "models"),
+    }
+)
+_PROJECT_PERMISSIONS = frozenset({"ask", "deny"})
+_PROJECT_MODELS = frozenset({"window", "max_output"})
+_NOT_A_PROJECTS = "belongs in your own config.toml; a project's cannot set it"
+_ONLY_TIGHTER = "a project's config.toml can only tighten it; this belongs in your own"
+_NO_ADDRESS = "a project's config.toml can name a model, not an address"
+_LOOSER_MODES: tuple[PermissionMode, ...] = ("plan", "ask", "accept-edits", "full")
+_LOOSER_SANDBOXES: tuple[SandboxMode, ...] = ("on", "auto", "off")
+
+
+def _refusals(values: JsonObject, own: Settings) -> Iterator[tuple[list[str], str]]:
+    """What a project's file, valid as such, may not set, and why.
+
+    It may choose how the work is done and make it stricter. It may not say where requests,
+    keys and files go, nor allow what the person's own settings do not.
+    """
+    for key, value in values.items():
+        if key not in _PROJECT_SETTINGS:
+            yield [key], _NOT_A_PROJECTS
+        elif key == "permissions" and isinstance(value, dict):
+            refused = value.keys() - _PROJECT_PERMISSIONS
+            yield from (([key, inner], _NOT_A_PROJECTS) for inner in sorted(refused))
+        elif key == "models" and isinstance(value, dict):
+            for name, model in value.items():
+                refused = model.keys() - _PROJECT_MODELS if isinstance(model, dict) else ()
+                yield from (([key, name, inner], _NOT_A_PROJECTS) for inner in sorted(refused))
+    wanted = Settings.model_validate(values)
+    if "permission_mode" in values and _is_later(
+        wanted.permission_mode, own.permission_mode, _LOOSER_MODES
+    ):
+        yield ["permission_mode"], _ONLY_TIGHTER
+    if "sandbox" in values and _is_later(wanted.sandbox, own.sandbox, _LOOSER_SANDBOXES):
+        yield ["sandbox"], _ONLY_TIGHTER
+    if "://" in wanted.model:
+        yield ["model"], _NO_ADDRESS
+    if "://" in wanted.compaction.model:
+        yield ["compaction", "model"], _NO_ADDRESS
+
+
+def _is_later(one: str, other: str, order: Sequence[str]) -> bool:
+    return order.index(one) > order.index(other)
 
 
 def _read_file(

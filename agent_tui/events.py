@@ -21,7 +21,7 @@ from agent_tui.messages import (
 from agent_tui.tokens import ContextUsage
 
 CompactionReason: TypeAlias = Literal["manual", "threshold", "overflow", "tool"]
-SessionChangeReason: TypeAlias = Literal["new", "resumed", "compacted", "renamed"]
+SessionChangeReason: TypeAlias = Literal["new", "resumed", "compacted", "renamed", "forked"]
 TurnOutcome: TypeAlias = Literal["done", "aborted", "error", "length"]
 
 
@@ -262,6 +262,27 @@ class SessionChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class BranchSummaryProgress:
+    """What is left behind is being summarised; nothing is written until that is done."""
+
+    phase: str
+    summary_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class WentBack:
+    """The conversation goes on from the entry `leaf_id` (None: from its beginning).
+
+    `text` is the person's message that comes after it, to be changed and sent again; empty
+    where they went back to something else. `image_count` images were with that message.
+    """
+
+    leaf_id: str | None
+    text: str
+    image_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ModelChanged:
     """The next request goes to this model."""
 
@@ -313,6 +334,8 @@ AgentEvent: TypeAlias = (
     | CompactionFinished
     | CompactionFailed
     | SessionChanged
+    | BranchSummaryProgress
+    | WentBack
     | ModelChanged
     | Notice
     | TurnFinished

@@ -27,6 +27,11 @@ def user_cache_dir() -> Path:
     return Path(override) if override else Path(platformdirs.user_cache_dir(_APP))
 
 
+def trust_file() -> Path:
+    """Which folders are trusted."""
+    return user_data_dir() / "trust.json"
+
+
 def models_dir() -> Path:
     """Folder of the models that were pulled, and of what is known of those that were added."""
     return user_data_dir() / "models"

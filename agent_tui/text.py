@@ -1,26 +1,11 @@
-"""Mending text that cannot be stored, sent or shown: lone surrogates, control characters."""
+"""Mending text that cannot be stored or sent: lone surrogates, numbers that JSON lacks."""
 
 import math
-import re
 from operator import is_not
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # pydantic would double the time of --version
     from pydantic import JsonValue
-
-_ESCAPE_SEQUENCES = re.compile(
-    r"""
-      \x1b\[ [0-?]* [ -/]* [@-~]                  # CSI: colours, cursor movement
-    | \x9b   [0-?]* [ -/]* [@-~]                  # the same, opened by one C1 character
-    | (?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])        # OSC, DCS, SOS, PM, APC: strings ...
-      [^\x07\x1b\x9c\n]* (?:\x07|\x1b\\|\x9c)?      # ... up to their end
-    | \x1b [ -/]* [0-~]                           # other two- and three-character escapes
-    """,
-    re.VERBOSE,
-)
-_CONTROL_CHARACTERS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"  # C0, C1, bidi overrides
-)
 
 
 def repair_text(text: str) -> str:
@@ -58,13 +43,3 @@ def repair_json(value: "JsonValue") -> "JsonValue":
             return value
         case _:
             return value
-
-
-def strip_escape_sequences(text: str) -> str:
-    """`text` without the sequences that steer a terminal, their contents included."""
-    return _ESCAPE_SEQUENCES.sub("", text)
-
-
-def strip_control_characters(text: str) -> str:
-    """`text` without escape sequences, control characters and bidi overrides; keeps \\n and \\t."""
-    return _CONTROL_CHARACTERS.sub("", strip_escape_sequences(text.replace("\r\n", "\n")))

@@ -39,7 +39,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-    """Leave the marked kinds out unless ``-m`` names them: they download, or take long.
+    """Leave the marked kinds out unless ``-m`` names them: they download, take long or need other programs.
 
     What shares a provider process runs in one worker: each other one would start its own, which
     takes five seconds of a core.
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
         if isinstance(item, pytest.Function) and _PROVIDER_FIXTURES & set(item.fixturenames):
             item.add_marker(pytest.mark.xdist_group("provider process"))
     chosen = config.option.markexpr
-    for mark in ("real_model", "slow"):
+    for mark in ("real_model", "slow", "interop"):
         if mark in chosen:
             continue
         skipped = pytest.mark.skip(reason=f"choose it with -m {mark}")

@@ -80,7 +80,8 @@ def test_a_mistyped_key_is_named_with_what_was_meant(tmp_path: Path):
 
 def test_a_key_unlike_any_other_is_answered_with_the_allowed_ones(tmp_path: Path):
     (problem,) = problems(load(tmp_path, "[permissions]\nxyzzy = 1\n"))
-    assert problem == ":2: permissions.xyzzy: no such setting; allowed: allow, ask, deny"
+    allowed = "allow, ask, deny, pass_environment"
+    assert problem == f":2: permissions.xyzzy: no such setting; allowed: {allowed}"
 
 
 def test_everything_wrong_is_reported_and_everything_right_is_kept(tmp_path: Path):

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from agent_tui.text import repair_json, repair_text, strip_control_characters
+from agent_tui.safe_text import strip_control_characters
+from agent_tui.text import repair_json, repair_text
 
 ANY_TEXT = st.text(st.characters(categories=None), max_size=20)
 ANY_JSON = st.recursive(

@@ -1,21 +1,19 @@
 """Deciding whether a tool call may run, must be asked about, or is refused."""
 
-import contextlib
-import os
-import secrets
-import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, assert_never, cast
+from typing import assert_never
 
 from agent_tui.agent.command_judge import CommandFacts, CommandJudge
+from agent_tui.agent.decision_log import Decided, DecidedBy, DecisionLog
 from agent_tui.agent.protected_paths import PathGuard
 from agent_tui.agent.rules import Decision, Rule, parse_rule, rule_for_command
+from agent_tui.agent.rules_file import change_rules_file, stored_rules
 from agent_tui.agent.shell_parts import split_command
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
-from agent_tui.paths import make_private_dir
 from agent_tui.tools.base import Intent
 
 _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
@@ -35,15 +33,23 @@ class Verdict:
     """A decision and its reason, for the person when it asks and for the model when it denies.
 
     `session_rule` is the rule "for this session" and "always" would add, as text; empty where
-    none may be made.
+    none may be made. `by` says what decided. `parts` are the commands that were looked at,
+    `touched` the files they name, links followed: what an approval of a command is bound to.
     """
 
     decision: Decision
     why: str
     session_rule: str = ""
+    by: DecidedBy = "mode"
+    parts: tuple[str, ...] = ()
+    touched: tuple[Path, ...] = ()
 
 
 _ALLOWED = Verdict("allow", "")
+_ALLOWED_BY_RULE = Verdict("allow", "", by="rule")
+_DECISIONS: tuple[Decision, ...] = ("deny", "ask", "allow")
+_PROJECT_SOURCE = "project"
+_SESSION_SOURCE = "session"
 
 
 class Approvals:
@@ -67,6 +73,7 @@ class Approvals:
         scratch_folders: tuple[Path, ...] = _SCRATCH_FOLDERS,
     ) -> None:
         self.mode: PermissionMode = mode
+        self.log = DecisionLog()
         self._project_rules_file = project_rules_file
         self._is_interactive = is_interactive
         self._problems: list[str] = []
@@ -104,14 +111,35 @@ class Approvals:
                 verdict = self._judge_command(intent.command)
             case _:
                 assert_never(intent.access)
+        if intent.access != "execute":
+            paths = tuple(str(path) for path in intent.paths)
+            verdict = replace(verdict, parts=paths, touched=intent.paths)
         if verdict.decision == "ask" and not self._is_interactive:
-            return Verdict("deny", _NOBODY_TO_ASK.format(why=verdict.why))
+            return replace(verdict, decision="deny", why=_NOBODY_TO_ASK.format(why=verdict.why))
         return verdict
+
+    def note(self, tool_name: str, intent: Intent, verdict: Verdict) -> None:
+        """Keep a decision for the person to look up."""
+        self.log.add(
+            Decided(
+                decided_at=datetime.now(UTC),
+                tool=tool_name,
+                what=intent.command or intent.title,
+                decision=verdict.decision,
+                why=verdict.why,
+                by=verdict.by,
+            )
+        )
+
+    def take_over(self, before: "Approvals") -> None:
+        """Go on for `before`, which judged this conversation so far: its log, its session rules."""
+        self.log = before.log
+        self._rules += [rule for rule in before.rules if rule.source == _SESSION_SOURCE]
 
     def add_session_rule(self, rule: str) -> None:
         """Allow what `rule` says until the program ends; empty adds nothing."""
         if rule:
-            self._rules.append(parse_rule(rule, "allow"))
+            self._rules.append(parse_rule(rule, "allow", _SESSION_SOURCE))
 
     def add_project_rule(self, rule: str) -> None:
         """Allow what `rule` says in this project from now on.
@@ -121,21 +149,38 @@ class Approvals:
         """
         if not rule:
             return
-        import tomlkit  # 30 ms that only keeping a rule needs
-
-        self.add_session_rule(rule)
+        kept = parse_rule(rule, "allow", _PROJECT_SOURCE)
+        self._rules.append(kept)
         path = self._project_rules_file
         try:
-            text = path.read_text("utf-8") if path.exists() else ""
-            allowed = _texts(tomllib.loads(text).get("allow", []))
-            if rule not in allowed:
-                document = tomlkit.parse(text)
-                document["allow"] = [*allowed, rule]
-                _replace_private(path, tomlkit.dumps(document))
+            change_rules_file(path, "allow", lambda texts: [*(t for t in texts if t != rule), rule])
         except (OSError, ValueError) as error:
+            self._rules[-1] = replace(kept, source=_SESSION_SOURCE)
             raise ConfigError(
                 f"{path}: the rule could not be saved: {error}", "It holds for this session."
             ) from error
+
+    def remove_rule(self, rule: Rule) -> None:
+        """Take a rule of this session or project back.
+
+        Raises:
+            ConfigError: it comes from the settings, or the rules file cannot be written.
+        """
+        if rule.source not in (_SESSION_SOURCE, _PROJECT_SOURCE):
+            raise ConfigError(
+                f"{rule} comes from the settings.", "Take it out of config.toml: /settings."
+            )
+        path = self._project_rules_file
+        if rule.source == _PROJECT_SOURCE:
+            try:
+                change_rules_file(
+                    path, rule.decision, lambda texts: [t for t in texts if not _is(t, rule)]
+                )
+            except (OSError, ValueError) as error:
+                raise ConfigError(
+                    f"{path}: the rule could not be taken out: {error}", "Edit that file."
+                ) from error
+        self._rules = [kept for kept in self._rules if (kept, kept.source) != (rule, rule.source)]
 
     def _judge_read(self, tool_name: str, intent: Intent) -> Verdict:
         ruled = self._by_rules(tool_name, intent)
@@ -145,7 +190,7 @@ class Approvals:
             searches = tool_name in _RECURSIVE_TOOLS and path.is_dir()
             guard = self._guard
             if why := guard.why_searching_asks(path) if searches else guard.why_reading_asks(path):
-                return Verdict("ask", why)
+                return Verdict("ask", why, by="protection")
         return ruled or _ALLOWED
 
     def _judge_write(self, tool_name: str, intent: Intent) -> Verdict:
@@ -155,8 +200,8 @@ class Approvals:
         if self.mode == "plan":
             return Verdict("deny", _PLAN_MODE)
         for path in intent.paths:
-            if why := self._guard.why_writing_asks(path):
-                return Verdict("ask", why)
+            if why := self._guard.why_writing_asks(path) or self._guard.why_system(path):
+                return Verdict("ask", why, by="protection")
         if ruled is not None:
             return ruled
         outside = [path for path in intent.paths if not self._guard.may_write_freely(path)]
@@ -171,17 +216,25 @@ class Approvals:
         for rule in self._rules:
             if not rule.is_for(tool_name, intent.access):
                 continue
-            matched = [rule.matches_path(path, self._guard.workspace) for path in intent.paths]
+            matched = self._matched(rule, intent.paths)
             if rule.decision == "deny" and (any(matched) or rule.pattern == "*"):
-                return Verdict("deny", f"the rule deny {rule} forbids it")
+                return Verdict("deny", f"the rule deny {rule} forbids it", by="rule")
             holds = any(matched) if rule.decision == "ask" else all(matched)
             if holds and (best is None or _is_stronger(rule, best)):
                 best = rule
         if best is None:
             return None
         if best.decision == "allow":
-            return _ALLOWED
-        return Verdict("ask", f"the rule ask {best} holds", self._write_rule(intent.paths))
+            return _ALLOWED_BY_RULE
+        why = f"the rule ask {best} holds"
+        return Verdict("ask", why, self._write_rule(intent.paths), by="rule")
+
+    def _matched(self, rule: Rule, paths: Sequence[Path]) -> list[bool]:
+        workspace = self._guard.workspace
+        if rule.decision == "allow":
+            return [rule.matches_path(path, workspace) for path in paths]
+        denies = rule.denier(workspace)
+        return [denies(path) for path in paths]
 
     def _write_rule(self, paths: Sequence[Path]) -> str:
         """A rule for exactly one file; a name with glob characters gets none."""
@@ -196,26 +249,35 @@ class Approvals:
         if parts.problem:
             if self.mode == "plan":
                 return Verdict("deny", _PLAN_MODE)
-            return Verdict("ask", f"the command cannot be judged: {parts.problem}")
+            why = f"the command cannot be judged: {parts.problem}"
+            return Verdict("ask", why, by="protection")
         judge = CommandJudge(self._guard, self._rules)
         facts = judge.facts(parts)
-        if facts.denied:
-            return Verdict("deny", facts.denied)
-        if denied := self._denied_writes(facts.written):
-            return Verdict("deny", denied)
+        verdict = self._weigh(command, facts, lambda: judge.may_be_denied(parts))
+        texts = tuple(dict.fromkeys(part.source for part in parts.commands))
+        return replace(verdict, parts=texts, touched=facts.touched)
+
+    def _weigh(
+        self, command: str, facts: CommandFacts, may_be_denied: Callable[[], str]
+    ) -> Verdict:
+        """Deny rules, then the mode, then what always asks, then the other rules."""
+        if denied := facts.denied or self._denied_writes(facts.written):
+            return Verdict("deny", denied, by="rule")
         if self.mode == "plan":
             is_reading = not (facts.changing or facts.written or facts.dangers)
             return _ALLOWED if is_reading else Verdict("deny", _PLAN_MODE)
         if facts.dangers:
-            return Verdict("ask", facts.dangers[0])
-        if why := judge.may_be_denied(parts):
-            return Verdict("ask", why)
+            return Verdict("ask", facts.dangers[0], by="protection")
+        if why := may_be_denied():
+            return Verdict("ask", why, by="rule")
         if any(r.decision == "allow" and r.matches_whole(command) for r in self._command_rules()):
-            return _ALLOWED
+            return _ALLOWED_BY_RULE
         if facts.asked:
-            return Verdict("ask", facts.asked, rule_for_command(command))
-        why = self._why_command_asks(facts)
-        return Verdict("ask", why, rule_for_command(command)) if why else _ALLOWED
+            return Verdict("ask", facts.asked, rule_for_command(command), by="rule")
+        if why := self._why_command_asks(facts):
+            return Verdict("ask", why, rule_for_command(command))
+        is_ruled = self.mode != "full" and len(facts.changing) > len(facts.unlisted)
+        return _ALLOWED_BY_RULE if is_ruled else _ALLOWED
 
     def _why_command_asks(self, facts: CommandFacts) -> str:
         if self.mode == "full":
@@ -237,8 +299,9 @@ class Approvals:
     def _denied_writes(self, paths: Sequence[Path]) -> str:
         for rule in self._write_rules():
             if rule.decision == "deny":
+                denies = rule.denier(self._guard.workspace)
                 for path in paths:
-                    if rule.matches_path(path, self._guard.workspace):
+                    if denies(path):
                         return f"the rule deny {rule} forbids writing {path}"
         return ""
 
@@ -259,25 +322,27 @@ class Approvals:
 
     def _read_file(self, path: Path) -> list[Rule]:
         try:
-            stored = tomllib.loads(path.read_text("utf-8"))
+            stored: list[tuple[Decision, list[str]]] = [
+                (decision, stored_rules(path, decision)) for decision in _DECISIONS
+            ]
         except FileNotFoundError:
             return []
         except (OSError, ValueError) as error:
             self._problems.append(f"{path}: the project's rules cannot be read: {error}")
             return []
-        decisions: tuple[Literal["deny", "ask", "allow"], ...] = ("deny", "ask", "allow")
         rules: list[Rule] = []
-        for decision in decisions:
-            rules += self._parsed(_texts(stored.get(decision, [])), decision, str(path))
+        for decision, texts in stored:
+            rules += self._parsed(texts, decision, _PROJECT_SOURCE)
         return rules
 
     def _parsed(self, texts: Sequence[str], decision: Decision, source: str) -> list[Rule]:
         rules: list[Rule] = []
         for text in texts:
             try:
-                rules.append(parse_rule(text, decision))
+                rules.append(parse_rule(text, decision, source))
             except ConfigError as error:
-                self._problems.append(f"{source}: {decision}: {error}")
+                where = str(self._project_rules_file) if source == _PROJECT_SOURCE else source
+                self._problems.append(f"{where}: {decision}: {error}")
         return rules
 
 
@@ -288,10 +353,11 @@ def _home() -> Path | None:
         return None
 
 
-def _texts(stored: object) -> list[str]:
-    """A list of rules as TOML gave it; a single one counts as a list."""
-    listed = cast(list[object], stored) if isinstance(stored, list) else [stored]
-    return [str(text) for text in listed]
+def _is(text: str, rule: Rule) -> bool:
+    try:
+        return parse_rule(text, rule.decision) == rule
+    except ConfigError:
+        return False
 
 
 def _is_stronger(rule: Rule, other: Rule) -> bool:
@@ -299,18 +365,3 @@ def _is_stronger(rule: Rule, other: Rule) -> bool:
     if rule.specificity != other.specificity:
         return rule.specificity > other.specificity
     return rule.decision == "ask"
-
-
-def _replace_private(path: Path, text: str) -> None:
-    """Put `text` at `path` in one step, readable by the owner only."""
-    make_private_dir(path.parent)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise

@@ -1,18 +1,26 @@
 """Judging one shell command: every part of it, by rules and by what is known to be harmless."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
+from typing import Literal
 
-from agent_tui.agent.dangers import danger_of, device_danger
+from agent_tui.agent.dangers import danger_of, device_danger, hidden_commands
+from agent_tui.agent.git_reading import git_folders
+from agent_tui.agent.named_paths import (
+    PathWords,
+    searches_hidden_files,
+    secret_a_pattern_takes_in,
+    secret_below,
+)
 from agent_tui.agent.protected_paths import PathGuard
-from agent_tui.agent.read_only import is_read_only
-from agent_tui.agent.rules import Rule
-from agent_tui.agent.shell_parts import CommandPart, Redirection, ShellParts
-from agent_tui.agent.shell_words import Word
+from agent_tui.agent.read_only import is_read_only, prints_names_only
+from agent_tui.agent.rules import Rule, program_names
+from agent_tui.agent.shell_parts import Redirection, ShellParts
+from agent_tui.agent.shell_words import CommandPart, Word
 
-_MAX_EXPANDED = 1_000
+_MAX_FOLDERS = 32
+_STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +30,7 @@ class CommandFacts:
     `denied`, `asked`: by a rule. `dangers`: asks in every mode. `unknown`: parts whose effect
     cannot be told from the text. `changing`: parts not known to be read-only. `unlisted`: parts
     that neither a rule nor the read-only table allows. `written`: files the shell writes to.
+    `touched`: every file its words name, resolved.
     """
 
     denied: str = ""
@@ -31,56 +40,85 @@ class CommandFacts:
     changing: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
     written: tuple[Path, ...] = ()
+    touched: tuple[Path, ...] = ()
 
 
 class CommandJudge:
-    """Looks at the parts of commands in one workspace."""
+    """Looks at the parts of one command in one workspace."""
 
     def __init__(self, guard: PathGuard, rules: Sequence[Rule]) -> None:
         self._guard = guard
         self._rules = [rule for rule in rules if rule.is_for("bash", "execute")]
+        self._denied_reads = _deniers(rules, "read", guard.workspace)
+        self._denied_writes = _deniers(rules, "write", guard.workspace)
+        self._words = PathWords()
+        self._touched: dict[Path, None] = {}
+        self._known: dict[CommandPart, bool] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
 
     def facts(self, parts: ShellParts) -> CommandFacts:
         """Everything about a command that could be split."""
-        bases = self._bases(parts.commands)
+        commands = tuple(dict.fromkeys(parts.commands))
+        bases = self._bases(commands)
         dangers: list[str] = []
         changing: list[str] = []
         unlisted: list[str] = []
-        for part in parts.commands:
-            if danger := danger_of(part, bases, self._guard) or self._touches(part, bases):
+        denied = self._ruled(commands, "deny")
+        if len(bases) > _MAX_FOLDERS:
+            dangers.append("it goes through more folders than can be followed")
+            bases = bases[:1]
+        for part in commands:
+            reads_only = self._reads_only(part)
+            denied = denied or self._denied_paths(part, bases, reads_only)
+            if danger := danger_of(
+                part, bases, self._guard, reads_only=reads_only
+            ) or self._touches(part, bases, reads_only):
                 dangers.append(danger)
             if part.note == "wrapper" and part.is_wrapped_plainly:
                 continue  # what it wraps is a part of its own
-            if not is_read_only(part):
-                changing.append(_named(part))
+            if elsewhere := self._foreign_git(part, bases):
+                changing.append(elsewhere)
+                unlisted.append(elsewhere)
+            elif doubt := self._doubt(part, bases) if reads_only else _named(part):
+                changing.append(doubt)
                 if not self._is_allowed(part):
-                    unlisted.append(_named(part))
+                    unlisted.append(doubt)
         written: list[Path] = []
-        for redirection in parts.redirections:
-            danger, path = self._redirected(redirection, bases)
+        for redirection in dict.fromkeys(parts.redirections):
+            danger, paths = self._redirected(redirection, bases)
             dangers += [danger] if danger else []
-            written += [path] if path else []
+            written += paths
         return CommandFacts(
-            denied=self._ruled(parts.commands, "deny"),
-            asked=self._ruled(parts.commands, "ask"),
+            denied=denied,
+            asked=self._ruled(commands, "ask"),
             dangers=tuple(dangers),
-            unknown=tuple(f"{p.source}: {p.note}" for p in parts.commands if p.kind == "opaque"),
+            unknown=tuple(f"{p.source}: {p.note}" for p in commands if p.kind == "opaque"),
             changing=tuple(changing),
             unlisted=tuple(unlisted),
             written=tuple(written),
+            touched=tuple(self._touched),
         )
 
     def may_be_denied(self, parts: ShellParts) -> str:
         """A deny rule that may turn out to hold when the command runs."""
-        for rule in self._rules:
-            if rule.decision == "deny":
-                for part in parts.commands:
-                    if rule.matches_part(part, ignore_prefix=True) == "maybe":
-                        return f"the rule deny {rule} may hold for: {_named(part)}"
+        denying = [rule for rule in self._rules if rule.decision == "deny"]
+        if not denying:
+            return ""
+        for part in dict.fromkeys(parts.commands):
+            if part.kind == "opaque":
+                return f"the rule deny {denying[0]} may hold for: {_named(part)}"
+            hidden = () if self._reads_only(part) else hidden_commands(part)
+            for rule in denying:
+                if rule.matches_part(part, ignore_prefix=True) == "maybe" or any(
+                    rule.matches_part(inner, ignore_prefix=True) != "no" for inner in hidden
+                ):
+                    return f"the rule deny {rule} may hold for: {_named(part)}"
         return ""
 
     def _ruled(self, parts: Iterable[CommandPart], decision: str) -> str:
         """The part and the rule that denies or asks; a more specific allow lifts an ask."""
+        if all(rule.decision != decision for rule in self._rules):
+            return ""
         for part in parts:
             matching = [r for r in self._rules if self._holds(r, part)]
             strongest = max((r.specificity for r in matching if r.decision == "allow"), default=-1)
@@ -90,11 +128,17 @@ class CommandJudge:
                     return f"the rule {decision} {rule} holds for: {_named(part)}"
         return ""
 
-    @staticmethod
-    def _holds(rule: Rule, part: CommandPart) -> bool:
+    def _reads_only(self, part: CommandPart) -> bool:
+        if part not in self._known:
+            self._known[part] = is_read_only(part)
+        return self._known[part]
+
+    def _holds(self, rule: Rule, part: CommandPart) -> bool:
         if rule.decision == "allow":
             return rule.matches_part(part) == "yes"
-        found = rule.matches_part(part, ignore_prefix=True)
+        if part.name not in self._names:
+            self._names[part.name] = program_names(part.name, self._guard.workspace)
+        found = rule.matches_part(part, ignore_prefix=True, names=self._names[part.name])
         return found == "yes" or (found == "maybe" and rule.decision == "ask")
 
     def _is_allowed(self, part: CommandPart) -> bool:
@@ -102,81 +146,117 @@ class CommandJudge:
 
     def _bases(self, parts: Iterable[CommandPart]) -> tuple[Path, ...]:
         """Every folder a part may run in: the workspace and wherever a ``cd`` goes."""
-        bases = [self._guard.workspace]
+        bases: dict[Path, None] = {self._guard.workspace: None}
         for part in parts:
-            if part.name in ("cd", "pushd") and part.arguments:
-                target = part.arguments[-1]
+            if len(bases) > _MAX_FOLDERS:
+                break
+            for target in _folder_words(part):
                 if target.value is not None and not target.is_pattern:
-                    bases += [p for b in bases for p in _paths(b, target) if p not in bases]
-        return tuple(bases[:16])
+                    for base in tuple(bases):
+                        bases |= dict.fromkeys(self._words.named(base, target))
+        return tuple(bases)
 
-    def _touches(self, part: CommandPart, bases: Sequence[Path]) -> str:
-        """Why a file named in the words of `part` always asks."""
-        reads_only = is_read_only(part)
-        guard = self._guard
-        words = part.arguments if part.name not in ("echo", "printf") else ()
-        for word in words:
+    def _foreign_git(self, part: CommandPart, bases: Sequence[Path]) -> str:
+        """Why git would obey another repository's configuration, whatever a rule allows."""
+        if part.name == "git" and not any(rule.pattern == "*" for rule in self._rules):
             for base in bases:
-                for path in _paths(base, word):
+                if why := self._guard.why_git_asks(base):
+                    return f"{_named(part)} ({why})"
+        return ""
+
+    def _doubt(self, part: CommandPart, bases: Sequence[Path]) -> str:
+        """Why a part that only reads needs a rule all the same; empty if it does not."""
+        hidden = searches_hidden_files(part)
+        if hidden is None:
+            return ""
+        for base in bases:
+            named = [path for word in part.arguments for path in self._words.named(base, word)]
+            folders = [path for path in named if path.is_dir()] or [base]
+            for folder in dict.fromkeys(folders):
+                if found := secret_below(folder, hidden=hidden):
+                    return f"{_named(part)} ({found} may hold keys or passwords)"
+        return ""
+
+    def _touches(self, part: CommandPart, bases: Sequence[Path], reads_only: bool) -> str:
+        """Why a file named in the words of `part` always asks."""
+        guard = self._guard
+        is_wrapper = part.note == "wrapper"
+        if part.name in ("echo", "printf") or (is_wrapper and part.name != "xargs"):
+            return ""
+        reads_only = reads_only or is_wrapper  # what it runs is a part of its own
+        names_only = reads_only and prints_names_only(part)
+        for word in dict.fromkeys(part.arguments):
+            if not names_only and (secret := secret_a_pattern_takes_in(word, guard)):
+                return f"{word.value} may take in {secret}, where keys or passwords are kept"
+            is_found = word.is_pattern and part.wrapper in ("find", "xargs")
+            for base in bases:
+                for path in self._words.named(base, word):
+                    self._touched[path] = None
+                    if is_found and (reason := guard.why_searching_asks(path.parent)):
+                        return reason
+                    if names_only and guard.is_inside(path) and not guard.is_own(path):
+                        continue
                     searches = part.name in ("grep", "rg") and path.is_dir()
                     asks = guard.why_searching_asks if searches else guard.why_reading_asks
                     if reason := asks(path) if reads_only else guard.why_writing_asks(path):
                         return reason
         return ""
 
+    def _denied_paths(self, part: CommandPart, bases: Sequence[Path], reads_only: bool) -> str:
+        """The rule for files that forbids what a word of `part` names."""
+        rules = self._denied_reads if reads_only else [*self._denied_reads, *self._denied_writes]
+        if not rules or part.name in ("echo", "printf"):
+            return ""
+        for word in dict.fromkeys(part.arguments):
+            for base in bases:
+                for path in self._words.named(base, word):
+                    for rule, denies in rules:
+                        if denies(path):
+                            return f"the rule deny {rule} forbids {path}"
+        return ""
+
     def _redirected(
         self, redirection: Redirection, bases: Sequence[Path]
-    ) -> tuple[str, Path | None]:
-        """Why a redirection always asks, and the file it writes."""
+    ) -> tuple[str, list[Path]]:
+        """Why a redirection always asks, and the files it may write."""
         target = redirection.target
         if not target.is_plain:
-            return f"where {target.source} leads is only known when it runs", None
-        written: Path | None = None
+            return f"where {target.source} leads is only known when it runs", []
+        if target.value in _STREAMS:
+            return "", []
+        guard = self._guard
+        written: dict[Path, None] = {}
         for base in bases:
-            for path in _paths(base, target):
-                lexical = Path(target.value or "")
-                if danger := device_danger(lexical) or device_danger(path):
-                    return danger, None
-                if str(lexical) in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"):
-                    continue
-                guard = self._guard
+            for path in self._words.named(base, target):
+                self._touched[path] = None
+                if danger := device_danger(Path(target.value or "")) or device_danger(path):
+                    return danger, []
                 asks = guard.why_writing_asks if redirection.writes else guard.why_reading_asks
-                if reason := asks(path):
-                    return reason, None
-                if redirection.writes and (written is None or not guard.may_write_freely(path)):
-                    written = path
-        return "", written
+                if reason := asks(path) or (redirection.writes and guard.why_system(path)) or "":
+                    return reason, []
+                if redirection.writes:
+                    written[path] = None
+        return "", list(written)
 
 
-def _paths(base: Path, word: Word) -> list[Path]:
-    """The files a word may name, resolved; also in ``of=FILE``, ``-oFILE``, ``HEAD:FILE``."""
-    if word.value is None:
-        return []
-    texts = [word.value]
-    if "=" in word.value:
-        texts.append(word.value.partition("=")[2])
-    if ":" in word.value:  # git show HEAD:FILE
-        texts.append(word.value.rpartition(":")[2])
-    if word.value.startswith("-") and len(word.value) > 2:
-        texts.append(word.value[2:])
-    found: list[Path] = []
-    for text in texts:
-        try:
-            lexical = base / (Path(text).expanduser() if text.startswith("~") else Path(text))
-            found += [lexical.resolve(), lexical]
-            if word.is_pattern:
-                found += [match.resolve() for match in islice(_matches(lexical), _MAX_EXPANDED)]
-        except (OSError, RuntimeError, ValueError):
-            continue
-    return found
+def _deniers(
+    rules: Iterable[Rule], access: Literal["read", "write"], workspace: Path
+) -> list[tuple[Rule, Callable[[Path], bool]]]:
+    return [
+        (rule, rule.denier(workspace))
+        for rule in rules
+        if rule.decision == "deny" and rule.is_for(access, access) and rule.pattern != "*"
+    ]
 
 
-def _matches(pattern: Path) -> Iterator[Path]:
-    """The files a shell would put in place of an absolute pattern (``**`` is ``*`` to it)."""
-    text = str(pattern.relative_to(pattern.anchor)).replace("**", "*")
-    for match in Path(pattern.anchor).glob(text):
-        if not match.name.startswith(".") or pattern.name.startswith((".", "[")):
-            yield match
+def _folder_words(part: CommandPart) -> list[Word]:
+    """The folders a part changes to, or lets a program begin in."""
+    if part.name in ("cd", "pushd"):
+        return list(part.arguments[-1:])
+    if part.name == "git":
+        folders = git_folders([word.value for word in part.arguments])
+        return [Word(folder, folder) for folder in folders]
+    return []
 
 
 def _named(part: CommandPart) -> str:

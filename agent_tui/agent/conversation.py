@@ -1,12 +1,12 @@
 """The state of one conversation: its log, its model, what the model sees and how full that is."""
 
 import asyncio
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.fitting import FittedPrompt
+from agent_tui.agent.masking import without_values
 from agent_tui.compaction.policy import (
     Breaker,
     ContextLevel,
@@ -55,6 +55,7 @@ class Conversation:
     """What turns and compactions work on. Only the runtime and its turns change it.
 
     `fit` gives the prompt for a window; it is asked again only when another window is known.
+    `secrets` are values that no message may hold: they are taken out before it is stored or sent.
     """
 
     log: SessionLog
@@ -66,6 +67,7 @@ class Conversation:
     counter: TokenCounter
     ratios: TokenRatios
     settings: CompactionSettings
+    secrets: tuple[str, ...] = ()
     usage: ContextUsage = field(default_factory=lambda: ContextUsage(0, 0, True))
     inbox: Inbox = field(default_factory=Inbox)
     files: FileMemory = field(default_factory=FileMemory)
@@ -139,8 +141,8 @@ class Conversation:
         )
 
     def append(self, message: Message) -> MessageEntry:
-        """Write a message to the log and bring the totals up to date."""
-        entry = self.log.append(MessageEntry(message=message))
+        """Write a message, without secrets, to the log and bring the totals up to date."""
+        entry = self.log.append(MessageEntry(message=without_values(message, self.secrets)))
         if isinstance(message, AssistantMessage):
             self.totals = add_totals(self.totals, message.usage)
             self.tool_call_ids.update(call.id for call in message.tool_calls)
@@ -254,8 +256,3 @@ def add_totals(totals: TotalsChanged, usage: Usage) -> TotalsChanged:
         totals.output_tokens + usage.output,
         totals.cost_usd + usage.cost.total,
     )
-
-
-def child_environment(secret_names: frozenset[str]) -> dict[str, str]:
-    """This process's environment for commands, without the providers' keys."""
-    return {name: value for name, value in os.environ.items() if name not in secret_names}

@@ -1,49 +1,162 @@
 """Commands that destroy more than a project: these ask in every mode."""
 
+import os
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from agent_tui.agent.protected_paths import PathGuard
+from agent_tui.agent.shell_parts import split_command
 from agent_tui.agent.shell_words import CommandPart, Word
 
 _ALWAYS_NAMES = """
-    mkfs mke2fs mkswap wipefs fdisk sfdisk gdisk parted shred shutdown reboot halt poweroff init
-    hwclock timedatectl sudo doas su pkexec visudo passwd useradd userdel usermod insmod rmmod
-    modprobe mount umount iptables nft systemctl launchctl crontab at diskutil format
+    mkfs mke2fs mkswap wipefs fdisk sfdisk cfdisk gdisk sgdisk parted shred blkdiscard cryptsetup
+    shutdown reboot halt poweroff init telinit kexec hwclock timedatectl sudo doas su pkexec run0
+    visudo vipw passwd chpasswd chsh useradd userdel usermod groupadd groupdel groupmod insmod
+    rmmod modprobe mount umount swapoff losetup dmsetup lvremove vgremove pvremove zpool zfs
+    iptables ip6tables nft ufw firewall-cmd sysctl systemctl service initctl launchctl crontab at
+    chroot nsenter unshare setcap chattr diskutil format nvram csrutil efibootmgr grub-install
+    dpkg-reconfigure update-alternatives
 """
 _ALWAYS = frozenset(_ALWAYS_NAMES.split())
 _RECURSIVE = frozenset({"rm", "chmod", "chown", "chgrp", "srm", "rimraf", "trash"})
+_TARGET_CHANGER_NAMES = """
+    rm rmdir unlink chmod chown chgrp srm tee truncate touch mkdir mkfifo mknod
+"""
+_CHANGES_TARGETS = frozenset(_TARGET_CHANGER_NAMES.split())
+"""Programs that change every file they are given."""
+
+_WRITES_LAST = frozenset({"cp", "mv", "ln", "install", "rsync", "scp"})
 _CALLS_ITSELF = re.compile(r"([\w:]+)\s*\(\)\s*\{.*(?<!\w)\1\s*[|&]", re.DOTALL)
 _MOVERS = frozenset({"mv", "rsync", "ln"})
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+_WHOLE_HOST = re.compile(
+    r"--privileged(=.*)?|--(pid|net|network|userns|ipc|uts)=host|(-v|--volume=)?/(etc|root|home)?/?:.*"
+    r"|(--mount=)?.*\b(src|source)=/(etc|root|home)?/?(,.*)?|.*docker\.sock.*"
+)
+_REMOVER_NAMES = """
+    apt apt-get aptitude dpkg yum dnf rpm zypper pacman apk
+"""
+_REMOVERS = frozenset(_REMOVER_NAMES.split())
+_REMOVES = re.compile(
+    r"remove|purge|autoremove|erase|full-upgrade|dist-upgrade|del|-[PReE]\w*|--(remove|purge|erase)"
+)
+_OWN_VERB_NAMES = """
+    git npm npx pnpm yarn pip pip3 cargo go docker podman kubectl gh aws make apt apt-get brew
+    uv poetry rails rake bundle gem terraform helm dotnet mvn gradle
+"""
+_OWN_VERBS = frozenset(_OWN_VERB_NAMES.split())
+"""Programs whose words are verbs of their own, or commands for elsewhere."""
+
+_HIDDEN = frozenset({"rm", "dd", "shred", "chmod", "chown", "find", "mkfs"})
+_MAX_HIDDEN_WORDS = 12
 
 
-def danger_of(part: CommandPart, bases: Sequence[Path], guard: PathGuard) -> str:
+def danger_of(
+    part: CommandPart, bases: Sequence[Path], guard: PathGuard, *, reads_only: bool = False
+) -> str:
     """Why `part` could do great harm; empty if it is not known to.
 
     Args:
         part: One part of a command.
         bases: Folders it may run in.
         guard: Knows the workspace.
+        reads_only: Whether `part` is known to change nothing.
     """
+    if reads_only:
+        return ""
     if not part.words:
         is_bomb = _CALLS_ITSELF.search(part.source) is not None
         return "it defines a command that starts itself over and over" if is_bomb else ""
+    if danger := _plain_danger(part, bases, guard):
+        return danger
+    for inner in hidden_commands(part):
+        name = inner.name.rpartition("/")[2]
+        if name in _HIDDEN and (danger := _plain_danger(inner, bases, guard)):
+            return danger
+    return ""
+
+
+def hidden_commands(part: CommandPart) -> tuple[CommandPart, ...]:
+    """Commands that the words of an unknown program may hold: ``ssh HOST rm x``, ``-c 'rm x'``."""
+    name = part.name.rpartition("/")[2]
+    if part.kind == "construct" or name in _OWN_VERBS:
+        return ()
+    words = part.words[: _MAX_HIDDEN_WORDS + 1]
+    found = [
+        CommandPart(part.source, words[index:], wrapper=name)
+        for index in range(1, len(words))
+        if words[index].value and not (words[index].value or "").startswith("-")
+    ]
+    for word in words[1:]:
+        if word.value and re.search(r"\s", word.value):
+            found += [p for p in split_command(word.value).commands if p.words]
+    return tuple(found)
+
+
+def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: PathGuard) -> str:
     name = part.name.rpartition("/")[2].casefold()
+    values = [word.value or "" for word in part.arguments]
     if name in _ALWAYS or name.startswith("mkfs."):
-        return f"{name} changes the system itself"
+        is_looking = values in (["--version"], ["--help"]) or (name == "mount" and not values)
+        return "" if is_looking else f"{name} changes the system itself"
     if name == "date" and _sets_clock(part):
         return "date would set the clock"
-    if name in ("kill", "killall", "pkill") and any(w.value == "-1" for w in part.arguments[1:]):
+    if name == "kill" and ({"-1", "1"} & set(values[1:]) or values == ["1"]):
         return "it would end every process"
-    if name == "dd" and any((w.value or "").startswith("of=/dev/") for w in part.arguments):
+    if name == "dd" and any(value.startswith("of=/dev/") for value in values):
         return "dd would write to a device"
-    if name == "find" and any(w.value == "-delete" for w in part.arguments):
+    if name in _CONTAINERS and any(_WHOLE_HOST.fullmatch(value) for value in values):
+        return f"{name} would be given the whole machine"
+    if name in _REMOVERS and any(_REMOVES.fullmatch(value) for value in values):
+        return f"{name} would remove parts of the system"
+    if name == "find" and "-delete" in values:
         return _broad_delete(_find_roots(part), bases, guard, "find -delete")
-    if name in _RECURSIVE and _is_recursive(part):
+    if name in _RECURSIVE and (_is_recursive(part) or _is_fed_by_search(part)):
         return _broad_delete(_targets(part), bases, guard, f"{name} of whole folders")
-    if name in _MOVERS:
-        return _broad_delete(_targets(part)[:-1], bases, guard, name, may_leave=True)
+    if name == "rsync" and any(value.startswith("--del") for value in values):
+        return _broad_delete(_targets(part)[-1:], bases, guard, "rsync --delete")
+    if name in _MOVERS - {"rsync"} and (
+        danger := _broad_delete(_targets(part)[:-1], bases, guard, name, may_leave=True)
+    ):
+        return danger
+    return _system_change(name, part, bases, guard)
+
+
+def _is_fed_by_search(part: CommandPart) -> bool:
+    """Whether its targets come from find or xargs: as many as there are."""
+    return part.wrapper in ("find", "fd", "fdfind", "xargs", "parallel")
+
+
+def _system_change(name: str, part: CommandPart, bases: Sequence[Path], guard: PathGuard) -> str:
+    """Why a file of the system, or a device, would be changed."""
+    targets: list[Word] = []
+    if name == "mv":
+        targets = _targets(part)
+    elif name in _WRITES_LAST:
+        targets = _targets(part)[-1:]
+    elif name in _CHANGES_TARGETS:
+        targets = _targets(part)
+    elif name in ("sed", "perl", "ruby") and any(
+        re.match(r"-\w*i|--in-place", w.value or "") for w in part.arguments
+    ):
+        targets = [w for w in _targets(part) if (w.value or "")[:1] in ("/", "~")]
+    elif name == "dd":
+        targets = [
+            Word(w.source, (w.value or "")[3:])
+            for w in part.arguments
+            if (w.value or "").startswith("of=")
+        ]
+    for word in targets:
+        for base in bases:
+            path = _resolved(base, word) if word.value is not None else None
+            if path is None:
+                continue
+            if danger := device_danger(path) or guard.why_system(path):
+                return danger
+            if name in ("rm", "unlink", "srm") and not guard.may_write_freely(path):
+                return f"{name}: {path} is outside the workspace"
     return ""
 
 
@@ -91,7 +204,7 @@ def _resolved(base: Path, word: Word) -> Path | None:
             text = f"{text}/some-match"
     try:
         path = Path(text).expanduser() if word.has_tilde else Path(text)
-        return (base / path).resolve()
+        return Path(os.path.realpath(base / path))
     except (OSError, RuntimeError, ValueError):
         return None
 
@@ -114,10 +227,12 @@ def _find_roots(part: CommandPart) -> list[Word]:
         if word.value is not None and word.value.startswith(("-", "(", "!")):
             break
         roots.append(word)
-    is_narrow = any(
-        (w.value or "").lstrip("-") in ("name", "iname", "path", "empty") for w in part.arguments
+    values = [word.value or "" for word in part.arguments]
+    is_narrow = "-empty" in values or any(
+        test in ("-name", "-iname", "-path", "-ipath") and re.search(r"\w", pattern)
+        for test, pattern in pairwise(values)
     )
-    if not is_narrow:
+    if not is_narrow or {"!", "-not", "-o", "-or"} & set(values):
         return roots or [Word(".", ".")]
     return [
         Word(
@@ -134,7 +249,7 @@ def _is_recursive(part: CommandPart) -> bool:
     for word in part.arguments:
         value = word.value
         if value is None:
-            if not word.source.startswith(('"', "$")):
+            if not word.source.startswith('"'):
                 return True
         elif value in ("--recursive", "--no-preserve-root") or re.fullmatch(
             r"-[A-Za-z]*[rR][A-Za-z]*", value

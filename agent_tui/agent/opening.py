@@ -1,12 +1,12 @@
 """Beginning a conversation, and turning a session file into one that can go on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
 from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.conversation import Conversation, add_totals
-from agent_tui.agent.fitting import PromptParts, fit_prompt
+from agent_tui.agent.fitting import FittedPrompt, PromptParts, fit_prompt
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.addresses import shown_address
@@ -14,11 +14,13 @@ from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessag
 from agent_tui.providers.base import ModelRef, is_loopback, model_name
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
     CompactionEntry,
     Entry,
     Header,
     MessageEntry,
     ModelChangeEntry,
+    ThinkingLevelChangeEntry,
     as_thinking_level,
 )
 from agent_tui.sessions.log import SessionLog
@@ -52,6 +54,26 @@ def converse(
     context_files: Sequence[ContextFile],
 ) -> Conversation:
     """The conversation that `log` holds, ready for its next turn."""
+    conversation = Conversation(
+        log=log,
+        cwd=cwd,
+        model=model,
+        model_info=services.model_info(model),
+        thinking=thinking,
+        fit=prompt_fitter(services, cwd, context_files),
+        counter=services.counter,
+        ratios=services.ratios,
+        settings=services.settings.compaction,
+        secrets=services.secrets,
+    )
+    _take_up_history(conversation)
+    return conversation
+
+
+def prompt_fitter(
+    services: RuntimeServices, cwd: Path, context_files: Sequence[ContextFile]
+) -> Callable[[int], FittedPrompt]:
+    """Gives the prompt for a window of so many tokens."""
     parts = PromptParts(
         cwd=cwd,
         day=date.today(),
@@ -59,19 +81,7 @@ def converse(
         short_specs=services.toolbox.short_specs,
         context_files=tuple(context_files),
     )
-    conversation = Conversation(
-        log=log,
-        cwd=cwd,
-        model=model,
-        model_info=services.model_info(model),
-        thinking=thinking,
-        fit=lambda window: fit_prompt(parts, window, services.counter),
-        counter=services.counter,
-        ratios=services.ratios,
-        settings=services.settings.compaction,
-    )
-    _take_up_history(conversation, log.path_entries())
-    return conversation
+    return lambda window: fit_prompt(parts, window, services.counter)
 
 
 def model_to_resume(
@@ -110,6 +120,18 @@ def model_change(model: ModelRef) -> ModelChangeEntry:
     )
 
 
+def unnamed_changes(
+    log: SessionLog, model: ModelRef, thinking: ThinkingLevel
+) -> tuple[ModelChangeEntry | ThinkingLevelChangeEntry, ...]:
+    """What must be written so that whoever opens `log` goes on with `model` and `thinking`."""
+    changes: list[ModelChangeEntry | ThinkingLevelChangeEntry] = []
+    if model.name != last_model_name(log):
+        changes.append(model_change(model))
+    if thinking != last_thinking_level(log):
+        changes.append(ThinkingLevelChangeEntry(thinking_level=thinking))
+    return tuple(changes)
+
+
 def last_model_name(log: SessionLog) -> str:
     """The model a session last used; empty where the file does not say."""
     provider, model_id = newest_model(log.path_entries())
@@ -124,23 +146,32 @@ def last_thinking_level(log: SessionLog) -> ThinkingLevel:
     return as_thinking_level(newest or log.header.thinking_level)
 
 
-def _take_up_history(conversation: Conversation, entries: Sequence[Entry]) -> None:
-    """Give a fresh conversation the totals and the plan that its entries tell of.
+def _take_up_history(conversation: Conversation) -> None:
+    """Give a fresh conversation the totals and the plan that its log tells of.
 
-    What was copied here by a compaction (it is older than the session) is not counted again,
-    nor is the summary that a session begins with.
+    What was spent on branches that were left was spent, and the ids of calls made there stay
+    taken; the plan is that of the present branch. What was copied here from another session (it
+    is older than this one) is not counted again, nor is the summary that a session begins with.
     """
-    for entry in entries:
-        is_copied = _is_copied(conversation.log, entry)
+    log = conversation.log
+    for entry in log.entries:
+        is_copied = _is_copied(log, entry)
         match entry:
             case MessageEntry(message=AssistantMessage() as reply):
                 conversation.tool_call_ids.update(call.id for call in reply.tool_calls)
                 if not is_copied:
                     conversation.totals = add_totals(conversation.totals, reply.usage)
-            case MessageEntry(message=ToolResultMessage(details={"todos": list()}) as result):
-                conversation.todos[:] = result.tool_details.todos or ()
             case CompactionEntry(usage=Usage() as usage) if entry.parent_id and not is_copied:
                 conversation.totals = add_totals(conversation.totals, usage)
+            case BranchSummaryEntry(usage=Usage() as usage) if not is_copied:
+                conversation.totals = add_totals(conversation.totals, usage)
+            case _:
+                pass
+    for entry in reversed(log.path_entries()):
+        match entry:
+            case MessageEntry(message=ToolResultMessage(details={"todos": list()}) as result):
+                conversation.todos[:] = result.tool_details.todos or ()
+                break
             case _:
                 pass
 
@@ -149,11 +180,19 @@ def _is_copied(log: SessionLog, entry: Entry) -> bool:
     return log.header.parent_session is not None and entry.timestamp < log.header.timestamp
 
 
-def working_folder(log: SessionLog, present: Path) -> tuple[Path, str]:
-    """The folder to go on in, and what to tell the person about it (empty for nothing)."""
+def working_folder(log: SessionLog, present: Path, *, here: bool = False) -> tuple[Path, str]:
+    """The folder to go on in, and what to tell the person about it (empty for nothing).
+
+    Args:
+        log: The session.
+        present: Where the person is.
+        here: Stay there, wherever the session worked.
+    """
     if not log.header.cwd or log.header.cwd == repair_text(str(present)):
         return present, ""
     folder = Path(log.header.cwd)
-    if folder.is_dir():
-        return folder, f"Working in {folder}, this session's folder."
-    return present, f"This session's folder {folder} is gone; working in {present}."
+    if not folder.is_dir():
+        return present, f"This session's folder {folder} is gone; working in {present}."
+    if here:
+        return present, f"Working in {present}; this session was made in {folder}."
+    return folder, f"Working in {folder}, this session's folder."

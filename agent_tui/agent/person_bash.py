@@ -40,17 +40,21 @@ async def run_person_command(
             files=None if details.files == FileTouches() else details.files,
         )
         entry = conversation.append(message)
-        emit(BashFinished(entry.id, call_id, message))
+        stored = entry.message
+        assert isinstance(stored, BashExecutionMessage)
+        emit(BashFinished(entry.id, call_id, stored))
 
     context = ToolContext(
         cwd=conversation.cwd,
         emit=take_output,
         files=conversation.files,
         output_dir=services.output_dir,
-        environ=services.environ,
+        environ=services.person_environ,
         todos=conversation.todos,
         default_timeout_s=services.bash_timeout_s,
         limits=limits,
+        is_persons=True,
+        secrets=conversation.secrets,
     )
     emit(BashStarted(call_id, command))
     try:

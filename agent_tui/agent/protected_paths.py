@@ -1,5 +1,6 @@
 """Which files always ask, and what lies inside the workspace."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,15 +12,47 @@ _SECRET_FOLDERS = frozenset(
     {".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store", ".mozilla"}
 )
 _SECRET_PAIRS = frozenset(
-    {(".config", "gcloud"), (".config", "gh"), ("library", "keychains"), ("etc", "shadow")}
+    {
+        (".config", "gcloud"),
+        (".config", "gh"),
+        (".config", "hub"),
+        (".config", "op"),
+        (".config", "rclone"),
+        ("library", "keychains"),
+        ("etc", "shadow"),
+        ("etc", "gshadow"),
+        ("etc", "sudoers"),
+        ("etc", "sudoers.d"),
+        (".cargo", "credentials"),
+        (".cargo", "credentials.toml"),
+        (".gem", "credentials"),
+        (".m2", "settings.xml"),
+        (".terraform.d", "credentials.tfrc.json"),
+        ("run", "secrets"),
+    }
 )
 _STARTUP_NAMES = """
     .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile
-    .zlogin .zlogout .kshrc .cshrc .tcshrc .inputrc .xprofile .xinitrc .xsessionrc .gitconfig
-    .gitmodules .vimrc .exrc .envrc .mailcap .lesskey .curlrc .wgetrc config.fish
+    .zlogin .zlogout .kshrc .cshrc .tcshrc .login .logout .inputrc .xprofile .xinitrc .xsession
+    .xsessionrc .gitconfig .gitmodules .vimrc .gvimrc .exrc .envrc .mailcap .lesskey .lessfilter
+    .curlrc .wgetrc .ripgreprc .gdbinit .lldbinit .irbrc .pdbrc .psqlrc .sqliterc .rprofile
+    .screenrc .tmux.conf .emacs .pythonrc .pam_environment .yarnrc .yarnrc.yml config.fish
+    sitecustomize.py usercustomize.py authorized_keys crontab
 """
 _STARTUP_FILES = frozenset(_STARTUP_NAMES.split())
-_STARTUP_FOLDERS = frozenset({"autostart", "launchagents", "launchdaemons", "cron.d"})
+_STARTUP_FOLDER_NAMES = """
+    autostart launchagents launchdaemons systemd cron.d cron.daily cron.hourly cron.weekly
+    cron.monthly profile.d .bashrc.d .profile.d
+"""
+_STARTUP_FOLDERS = frozenset(_STARTUP_FOLDER_NAMES.split())
+_SYSTEM_FOLDER_NAMES = """
+    etc usr bin sbin lib lib32 lib64 boot sys proc dev var opt root system library applications
+"""
+_SYSTEM_FOLDERS = frozenset(_SYSTEM_FOLDER_NAMES.split())
+_READABLE_DEVICES = re.compile(
+    r"/dev(/(null|zero|full|random|urandom|stdin|stdout|stderr|tty|fd(/\d+)?|shm(/.*)?))?"
+)
+_PROCESS_FILES = frozenset({"environ", "mem", "auxv", "kcore", "maps"})
 _OWN_PROJECT_FOLDER = ".agent-tui"
 
 
@@ -36,6 +69,11 @@ class PathGuard:
     scratch_folders: tuple[Path, ...] = ()
     home: Path | None = None
 
+    @property
+    def secret_folder_names(self) -> tuple[str, ...]:
+        """Names of folders that hold keys, wherever they are."""
+        return tuple(sorted(_SECRET_FOLDERS))
+
     def is_inside(self, path: Path) -> bool:
         """Whether `path` is the workspace or below it, component by component."""
         return path.is_relative_to(self.workspace)
@@ -51,9 +89,11 @@ class PathGuard:
             return f"{path} is where keys are kept"
         if names and is_secret_name(path.name):
             return f"{path} may hold keys or passwords"
-        if names[1:2] == ["proc"] and names[-1] in ("environ", "mem", "auxv"):
+        if names[1:2] == ["proc"] and (names[-1] in _PROCESS_FILES or "fd" in names):
             return f"{path} is the inside of a running program"
-        if self._is_own(path):
+        if names[1:2] == ["dev"] and not _READABLE_DEVICES.fullmatch(str(path)):
+            return f"{path} is a device"
+        if self.is_own(path):
             return f"{path} belongs to agent-tui itself"
         return ""
 
@@ -78,13 +118,36 @@ class PathGuard:
                 return f"{folder} holds files of agent-tui itself"
         return self.why_reading_asks(folder)
 
-    def _is_own(self, path: Path) -> bool:
+    def why_system(self, path: Path) -> str:
+        """Why changing `path` can break the machine; empty if it cannot."""
+        if self.may_write_freely(path) or _is_below(path, self.home):
+            return ""
+        is_system = len(path.parts) < 2 or folded(path.parts[1]) in _SYSTEM_FOLDERS
+        return f"{path} is part of the system" if is_system else ""
+
+    def why_git_asks(self, folder: Path) -> str:
+        """Why git in `folder` may obey a configuration that came with its files."""
+        if not self.is_inside(folder):
+            return f"git in {folder}, outside the workspace"
+        for place in (folder, *folder.parents):
+            if place == self.workspace:
+                break
+            if (place / "HEAD").is_file() or (place / ".git").exists():
+                return f"{place} is a repository of its own"
+        return ""
+
+    def is_own(self, path: Path) -> bool:
+        """Whether `path` is one of our own files."""
         parts = [folded(part) for part in path.parts]
         for folder in self.own_folders:
             own = [folded(part) for part in folder.parts]
             if parts[: len(own)] == own:
                 return True
         return False
+
+
+def _is_below(path: Path, folder: Path | None) -> bool:
+    return folder is not None and path.is_relative_to(folder)
 
 
 def _has_pair(names: list[str], pairs: Iterable[tuple[str, str]]) -> bool:

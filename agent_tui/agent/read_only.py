@@ -2,142 +2,147 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from types import MappingProxyType
 
-from agent_tui.agent.shell_words import CommandPart
+from agent_tui.agent.git_reading import git_only_reads
+from agent_tui.agent.option_forms import ANYTHING, OptionForm
+from agent_tui.agent.script_reading import (
+    awk_only_prints,
+    condition_only_looks,
+    find_only_lists,
+    jq_only_prints,
+    sed_only_prints,
+)
+from agent_tui.agent.shell_words import SAFE_VARIABLE, CommandPart, Word
 
-_MANY = 10_000
-_SED_ADDRESS = r"(?:\d+|\$|/[^/]*/)"
-_SED_PRINT = re.compile(rf" *(?:{_SED_ADDRESS}(?:,\+?{_SED_ADDRESS})?)?(?:p|=|q) *")
+_PRINTF_SETS = re.compile(r"%[^a-zA-Z%]*[hlLjzt]*n")
+"""``%n`` puts a number into the variable its argument names."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """What may follow a command's name. Options not listed make it one that asks.
-
-    `letters` may be joined (``-la``); `longs` come without dashes and may have ``=value``;
-    `most` bounds the words that are no options (some commands write to the second one).
-    """
-
-    letters: str = ""
-    longs: str = ""
-    most: int = _MANY
-
-    def admits(self, arguments: Sequence[str]) -> bool:
-        """Whether `arguments` stay within this form."""
-        longs = self.longs.split()
-        others = 0
-        options_end = False
-        for argument in arguments:
-            if options_end or argument == "-" or not argument.startswith("-"):
-                others += 1
-            elif argument == "--":
-                options_end = True
-            elif argument.startswith("--"):
-                if argument[2:].partition("=")[0] not in longs:
-                    return False
-            elif not all(letter in self.letters for letter in argument[1:]):
-                return False
-        return others <= self.most
+_DATE_FORMATS = re.compile(r"\+.*|-u|-R|-I\w*|--iso-8601.*|--rfc-.*|--utc|--date=.*", re.DOTALL)
 
 
 def is_read_only(part: CommandPart) -> bool:
-    """Whether a part, all of whose words are known, can neither change nor run anything else.
+    """Whether a part can neither change nor run anything, whatever it finds.
 
     Patterns (``*.py``) are fine where they cannot turn into options; the caller looks at which
     files are read.
     """
-    if part.kind != "command" or part.assignments or not part.words:
+    if part.kind == "assignment":
+        return True
+    if part.kind != "command" or not part.words or not part.words[0].is_plain:
+        return False
+    if part.assignments and not _splits_lines_only(part):
         return False
     if part.wrapper == "xargs":
         part = _without_unknown_files(part)
-    if any(word.value is None for word in part.words) or part.words[0].is_pattern:
-        return False
+    name, words = part.name, part.arguments
+    if name in ("test", "["):
+        is_certain = all(_is_operand(word) for word in words)
+        return is_certain and condition_only_looks([word.value for word in words])
     # A file may be called -o: elsewhere only patterns that cannot begin with a dash are harmless.
-    may_be_option = any(w.is_pattern and (w.value or "")[:1] in "*?[" for w in part.arguments)
-    if may_be_option and part.name not in _SAFE_WITH_ANY_OPTION:
+    may_be_option = any(_may_be_option(word) for word in words)
+    if may_be_option and not _takes_any_option(name):
         return False
-    arguments = [word.value or "" for word in part.arguments]
-    check = _SPECIAL.get(part.name)
-    if check is not None:
-        return check(arguments)
-    form = _FORMS.get(part.name)
+    if any(word.may_split for word in words) and name not in _SAFE_WITH_ANY_FILE:
+        return False
+    if any(word.value is None for word in words) and not _takes_unknown(part):
+        return False
+    arguments = [word.value or "" for word in words]
+    check = _SPECIAL.get(name)
+    if check is not None and check(arguments):
+        return True
+    form = _FORMS.get(name)
     if form is not None and form.admits(arguments):
         return True
-    return part.name in _VERSIONED and arguments in (["--version"], ["-V"], ["-v"], ["version"])
+    return _is_query(name, arguments)
+
+
+def prints_names_only(part: CommandPart) -> bool:
+    """Whether a read-only part shows that files exist, not what is in them."""
+    if part.name == "git":
+        verb = next((w.value for w in part.arguments if not (w.value or "").startswith("-")), "")
+        return verb in ("status", "ls-files", "check-ignore", "ls-tree")
+    return part.name in _NAMES_ONLY
+
+
+def _splits_lines_only(part: CommandPart) -> bool:
+    """``IFS= read``: how ``read`` splits a line, and nothing beyond it."""
+    return part.name == "read" and all(
+        re.fullmatch(r"IFS=[^$`(]*", assignment) for assignment in part.assignments
+    )
+
+
+def _is_operand(word: Word) -> bool:
+    """Whether ``test`` gets one word; what becomes several is as good as any operator."""
+    if word.is_pattern and not word.source.startswith('"'):
+        return False
+    is_single = word.source.startswith('"') or word.source in ("$?", "$#", "$$")
+    return not word.may_split and (word.value is not None or is_single)
+
+
+def _may_be_option(word: Word) -> bool:
+    return word.is_pattern and (word.value or "")[:1] in ("*", "?", "[", "")
+
+
+def _takes_any_option(name: str) -> bool:
+    return name in ("echo", "diff") or _FORMS.get(name) is ANYTHING
+
+
+def _takes_unknown(part: CommandPart) -> bool:
+    """Whether `part` does no harm, whatever its words turn out to be when it runs."""
+    if any("IFS" in word.source for word in part.words):
+        return False
+    if part.name == "printf":
+        return part.words[1].is_plain if len(part.words) > 1 else False
+    return part.name in _SAFE_WITH_UNKNOWN
 
 
 def _without_unknown_files(part: CommandPart) -> CommandPart:
-    """What xargs runs, without the arguments it adds, where any arguments do no harm."""
-    if part.name in _SAFE_WITH_ANY_FILE and part.words[-1].value is None:
+    """What xargs runs, without the arguments it adds, where any names do no harm."""
+    options = "".join((word.value or "")[1:] for word in part.words[1:2])
+    names_only = part.name == "grep" and options.isalpha() and set(options) & set("lLcq")
+    if (names_only or part.name in _SAFE_WITH_ANY_FILE) and part.words[-1].value is None:
         return replace(part, words=part.words[:-1])
     return part
 
 
-def _git(arguments: Sequence[str]) -> bool:
+def _is_query(name: str, arguments: Sequence[str]) -> bool:
+    """Asking a program for its version, or a package manager for what is there."""
+    if " ".join((name, *arguments)) in _VERSION_QUESTIONS:
+        return True
+    if name in _VERSIONED and list(arguments) == ["--version"]:
+        return True
+    form = _QUERIES.get(f"{name} {arguments[0]}") if arguments else None
+    return form is not None and form.admits(arguments[1:])
+
+
+def _date(arguments: Sequence[str]) -> bool:
+    """Only formats and dates to show: another word, or ``-s``, sets the clock."""
     rest = list(arguments)
-    while rest and rest[0] == "--no-pager":
-        rest.pop(0)
-    if not rest:
-        return False
-    form = _GIT_FORMS.get(rest[0])
-    if form is None:
-        return False
-    if rest[0] in ("stash", "remote", "config", "worktree", "submodule", "reflog"):
-        return rest in _GIT_EXACT or (rest[:2] == ["config", "--get"] and len(rest) == 3)
-    return form.admits(rest[1:])
-
-
-def _find(arguments: Sequence[str]) -> bool:
-    index = 0
-    while index < len(arguments) and not arguments[index].startswith(("-", "(", "!")):
-        index += 1
-    while index < len(arguments):
-        test = arguments[index]
-        if test in _FIND_WITH_VALUE:
-            index += 2
-        elif test in _FIND_ALONE:
-            index += 1
-        else:
+    while rest:
+        word = rest.pop(0)
+        if word in ("-d", "--date", "-r") and rest and not rest[0].startswith("-"):
+            rest.pop(0)
+        elif not re.fullmatch(
+            r"\+.*|-u|-R|-I\w*|--iso-8601.*|--rfc-.*|--utc|--date=.*", word, re.S
+        ):
             return False
     return True
 
 
-def _sed(arguments: Sequence[str]) -> bool:
-    """``sed -n '10,20p;/end/p' FILE``: printing lines, nothing else."""
-    if len(arguments) < 2 or arguments[0] not in ("-n", "--quiet"):
-        return False
-    is_print = all(_SED_PRINT.fullmatch(step) for step in arguments[1].split(";"))
-    return is_print and not any(argument.startswith("-") for argument in arguments[2:])
-
-
-def _awk(arguments: Sequence[str]) -> bool:
-    """Scripts without calls, pipes and redirections, which is how awk runs and writes."""
-    rest = list(arguments)
-    while rest and rest[0].startswith("-F"):
-        del rest[: 2 if rest[0] == "-F" else 1]
-    if not rest or rest[0].startswith("-"):
-        return False
-    is_harmless = re.fullmatch(r"[^|<>()@]*", rest[0]) is not None and "getline" not in rest[0]
-    return is_harmless and not any(argument.startswith("-") for argument in rest[1:])
-
-
-def _date(arguments: Sequence[str]) -> bool:
-    """Only formats: another word, or ``-s``, sets the clock."""
-    return all(argument.startswith("+") or argument in ("-u", "-I", "-R") for argument in arguments)
-
-
 def _printf(arguments: Sequence[str]) -> bool:
-    return bool(arguments) and not arguments[0].startswith("-")
+    is_format = bool(arguments) and not arguments[0].startswith("-")
+    return is_format and _PRINTF_SETS.search(arguments[0]) is None
 
 
-def _test(arguments: Sequence[str]) -> bool:
-    return len(arguments) == 2 and re.fullmatch("-[efdrwxsLhnz]", arguments[0]) is not None
+def _jq(arguments: Sequence[str]) -> bool:
+    return _JQ.admits(arguments) and jq_only_prints(arguments)
 
 
-def _lookup(arguments: Sequence[str]) -> bool:
+def _command(arguments: Sequence[str]) -> bool:
     """``command -v NAME``."""
     return len(arguments) >= 2 and arguments[0] in ("-v", "-V")
 
@@ -145,205 +150,202 @@ def _lookup(arguments: Sequence[str]) -> bool:
 def _xargs(arguments: Sequence[str]) -> bool:
     """Itself harmless; the command it runs is a part of its own."""
     options = list(takewhile(lambda argument: argument.startswith("-"), arguments))
-    return len(options) < len(arguments) and _Form("0rn123456789").admits(options)
-
-
-def _head_or_tail(arguments: Sequence[str]) -> bool:
-    plain = [a for a in arguments if not re.fullmatch(r"-\d+|-[nc][+-]?\d+", a)]
-    return _Form("ncqv", "lines bytes quiet verbose").admits(plain)
+    return len(options) < len(arguments) and OptionForm("0rt", "nLPdI").admits(options)
 
 
 def _ps(arguments: Sequence[str]) -> bool:
-    return " ".join(arguments) in ("", "aux", "-ef", "-e", "-A", "ax")
+    """Without BSD's ``e``, which shows the environment of other programs."""
+    rest = list(arguments)
+    if rest and re.fullmatch("[auxwf]+", rest[0]):
+        rest.pop(0)
+    while rest:
+        option = rest.pop(0)
+        if re.fullmatch(r"--(?:sort|pid|ppid)=[\w,+-]+", option):
+            continue
+        if not re.fullmatch(r"-[aAdefFHjlLNTwopuUgGtC]+", option):
+            return False
+        if option[-1] in "opuUgGtC" and rest:
+            fields = rest.pop(0)
+            if not re.fullmatch(r"[\w,%=:.-]+", fields) or "env" in fields:
+                return False
+    return True
 
 
 def _cd(arguments: Sequence[str]) -> bool:
     return len(arguments) == 1 and not arguments[0].startswith("-")
 
 
-def _anything(arguments: Sequence[str]) -> bool:
-    return True
+def _set(arguments: Sequence[str]) -> bool:
+    """``set -euo pipefail``: stops at errors, nothing else."""
+    return bool(arguments) and all(re.fullmatch(r"-[euo]+|pipefail", a) for a in arguments)
 
 
-def _nothing(arguments: Sequence[str]) -> bool:
-    return not arguments
+def _read(arguments: Sequence[str]) -> bool:
+    """Into variables that mean nothing to other programs."""
+    names = [argument for argument in arguments if argument != "-r"]
+    return bool(names) and all(SAFE_VARIABLE.fullmatch(name) for name in names)
+
+
+def _number(arguments: Sequence[str]) -> bool:
+    return all(argument.isdigit() for argument in arguments)
+
+
+def _hostname(arguments: Sequence[str]) -> bool:
+    return list(arguments) in ([], ["-f"], ["-s"], ["-i"], ["-I"], ["-d"])
 
 
 _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
     {
-        "git": _git,
-        "find": _find,
-        "sed": _sed,
-        "awk": _awk,
+        "git": git_only_reads,
+        "find": find_only_lists,
+        "sed": sed_only_prints,
+        "awk": awk_only_prints,
+        "gawk": awk_only_prints,
+        "mawk": awk_only_prints,
+        "jq": _jq,
         "date": _date,
         "printf": _printf,
-        "test": _test,
-        "command": _lookup,
+        "command": _command,
         "xargs": _xargs,
-        "head": _head_or_tail,
-        "tail": _head_or_tail,
         "ps": _ps,
         "cd": _cd,
-        "echo": _anything,
-        "true": _anything,
-        "false": _anything,
-        ":": _anything,
-        "whoami": _nothing,
-        "hostname": _nothing,
-        "nproc": _nothing,
-        "arch": _nothing,
+        "set": _set,
+        "read": _read,
+        "hostname": _hostname,
+        "exit": _number,
+        "return": _number,
+        "break": _number,
+        "continue": _number,
+        "wait": _number,
     }
 )
 
-_SAFE_WITH_ANY_OPTION = frozenset(
-    {"echo", "ls", "wc", "cat", "tac", "nl", "grep", "head", "tail", "stat", "du", "diff", "cut"}
+_JQ = OptionForm(
+    "rceSMnsajCR0123456789",
+    "",
+    "raw-output compact-output exit-status sort-keys slurp arg argjson args jsonargs "
+    "null-input raw-input join-output ascii-output color-output monochrome-output tab "
+    "indent unbuffered stream seq",
 )
+_LISTER_NAMES = """
+    ls stat test [ basename dirname realpath readlink find tree du cd which type
+"""
+_NAMES_ONLY = frozenset(_LISTER_NAMES.split())
+_ANY_FILE_NAMES = """
+    wc ls stat du basename dirname echo realpath file
+"""
+_SAFE_WITH_ANY_FILE = frozenset(_ANY_FILE_NAMES.split())
+_UNKNOWN_NAMES = """
+    echo ls stat basename dirname true false : which type expr
+"""
+_SAFE_WITH_UNKNOWN = frozenset(_UNKNOWN_NAMES.split())
 
-_SAFE_WITH_ANY_FILE = frozenset({"grep", "wc", "ls", "stat", "du", "basename", "dirname"})
+_HARMLESS_NAMES = """
+    echo true false : ls pwd cat tac head tail wc nl rev stat du df cut paste fold fmt expand
+    unexpand comm cmp tr seq basename dirname realpath readlink cksum md5sum sha1sum sha224sum
+    sha256sum sha384sum sha512sum b2sum id uname grep egrep fgrep nproc whoami groups arch uptime
+    free who w tty logname locale getconf lscpu column hexdump od strings tsort join expr factor
+    numfmt pgrep sleep cal pathchk
+"""
+"""Programs without any option to write, run or fetch something."""
 
-_FORMS: Mapping[str, _Form] = MappingProxyType(
+_FORMS: Mapping[str, OptionForm] = MappingProxyType(
     {
-        "ls": _Form(
-            "aAbBcCdfFgGhHiIklLmnNopqQrRsStTuUvwxXZ1",
-            "all almost-all color human-readable recursive reverse size sort time full-time "
-            "group-directories-first classify directory inode",
-        ),
-        "pwd": _Form("LP", most=0),
-        "cat": _Form("AbeEnstTuv", "number show-all number-nonblank squeeze-blank"),
-        "tac": _Form(),
-        "nl": _Form("bav"),
-        "rev": _Form(),
-        "wc": _Form("clmwL", "lines words chars bytes max-line-length"),
-        "grep": _Form(
-            "EFGPivwxcLlqsohHnZabrRABCmUe0123456789",
-            "ignore-case invert-match word-regexp line-regexp count files-with-matches "
-            "files-without-match max-count only-matching quiet no-messages with-filename "
-            "no-filename line-number recursive include exclude exclude-dir after-context "
-            "before-context context color colour extended-regexp fixed-strings perl-regexp regexp "
-            "text binary-files null",
-        ),
-        "rg": _Form(
-            "iSsvwxclLoHINnFPABCmeguUtTq0123456789",
+        **dict.fromkeys(_HARMLESS_NAMES.split(), ANYTHING),
+        "rg": OptionForm(
+            "iSsvwxclLoHINnFPUuqphaV0",
+            "ABCmegtTrEdjM",
             "ignore-case smart-case case-sensitive invert-match word-regexp line-regexp count "
-            "files files-with-matches files-without-match only-matching with-filename "
-            "no-filename line-number no-line-number fixed-strings after-context before-context "
-            "context max-count regexp glob iglob type type-not hidden no-ignore color heading "
-            "no-heading sort sortr stats multiline pcre2 max-depth quiet max-columns json vimgrep "
-            "no-config",
+            "count-matches files files-with-matches files-without-match only-matching "
+            "with-filename no-filename line-number no-line-number fixed-strings after-context "
+            "before-context context max-count regexp glob iglob type type-not type-list hidden "
+            "no-ignore no-ignore-vcs no-messages color colors heading no-heading sort sortr stats "
+            "multiline multiline-dotall pcre2 max-depth quiet max-columns json vimgrep "
+            "no-config column replace trim null text passthru unrestricted crlf threads version "
+            "max-filesize engine byte-offset include-zero one-file-system pretty",
         ),
-        "fd": _Form("HIspgFaLtedEi0123456789", "hidden no-ignore type extension max-depth glob"),
-        "tree": _Form("adfiLIPshDpugC0123456789", "dirsfirst gitignore prune noreport"),
-        "du": _Form(
-            "achksxm0bdS123456789", "human-readable summarize max-depth total apparent-size"
+        **dict.fromkeys(
+            ("fd", "fdfind"),
+            OptionForm(
+                "HIspgFaLu0i1qV",
+                "tedEcSjodM",
+                "hidden no-ignore type extension max-depth min-depth exact-depth glob regex "
+                "full-path absolute-path exclude follow print0 case-sensitive ignore-case size "
+                "changed-within changed-before max-results quiet color no-ignore-vcs version",
+            ),
         ),
-        "df": _Form("hHTkmai", "human-readable"),
-        "stat": _Form("cfLt", "format printf terse dereference"),
-        "file": _Form("bikL", "brief mime mime-type mime-encoding dereference"),
-        "diff": _Form(
-            "uUrqNwBbiyaC0123456789",
-            "unified recursive brief new-file ignore-all-space ignore-space-change color "
-            "side-by-side exclude stat",
+        "tree": OptionForm(
+            "adfilpshDugCnNqQxFJX",
+            "LIP",
+            "dirsfirst gitignore prune noreport filelimit charset ignore-case du matchdirs",
         ),
-        "cmp": _Form("lsb"),
-        "comm": _Form("123"),
-        "sort": _Form("nrukthfVbdMgcs0123456789,.", "numeric-sort reverse unique key version-sort"),
-        "uniq": _Form("cdiu", "count repeated unique", most=1),
-        "cut": _Form("dfcbs0123456789,-:;|/.= ", "delimiter fields characters bytes complement"),
-        "tr": _Form("dscCt", "delete squeeze-repeats complement"),
-        "column": _Form("tsxcn"),
-        "fold": _Form("ws0123456789"),
-        "paste": _Form("ds"),
-        "seq": _Form("ws"),
-        "basename": _Form("asz", "suffix"),
-        "dirname": _Form("z"),
-        "realpath": _Form("emsqz", "relative-to relative-base canonicalize-missing"),
-        "readlink": _Form("fenmqsvz"),
-        "md5sum": _Form("bct"),
-        "sha1sum": _Form("bct"),
-        "sha256sum": _Form("bct"),
-        "xxd": _Form("lsgcpu0123456789", most=1),
-        "od": _Form("AcjNtvxw0123456789"),
-        "hexdump": _Form("Cnsv0123456789"),
-        "jq": _Form("rceSMnsaj", "raw-output compact-output exit-status sort-keys slurp arg"),
-        "which": _Form("a"),
-        "type": _Form("aptP"),
-        "uname": _Form("asnrvmpio"),
-        "id": _Form("ugnGr"),
-        "uptime": _Form("ps"),
-        "free": _Form("hmgb"),
-        "sleep": _Form(),
+        "file": OptionForm("biIkLhNnpr0", "F", "brief mime mime-type mime-encoding dereference"),
+        "diff": OptionForm(
+            "urqNwBbEZiyasTtdcp0123456789",
+            "UCIxW",
+            "unified context recursive brief new-file ignore-all-space ignore-space-change "
+            "ignore-blank-lines ignore-trailing-space ignore-case color side-by-side exclude "
+            "width suppress-common-lines minimal text report-identical-files strip-trailing-cr "
+            "ignore-matching-lines label expand-tabs no-dereference show-c-function",
+        ),
+        "sort": OptionForm(
+            "nrufhVbdMgcCsizmR",
+            "kt",
+            "numeric-sort reverse unique key version-sort field-separator human-numeric-sort "
+            "ignore-case ignore-leading-blanks general-numeric-sort month-sort stable check "
+            "zero-terminated dictionary-order merge random-sort debug",
+        ),
+        "uniq": OptionForm("cdiuDz", "fsw", "count repeated unique ignore-case all-repeated", 1),
+        "shuf": OptionForm("erz", "in", "echo head-count input-range repeat zero-terminated"),
+        "iconv": OptionForm("lcs", "ft", "list from-code to-code"),
+        "xxd": OptionForm("abeiEpuC", "clgso", most=1),
+        "base64": OptionForm("diD", "w", "decode wrap ignore-garbage"),
+        "base32": OptionForm("di", "w", "decode wrap ignore-garbage"),
+        "which": OptionForm("as", "", "all"),
+        "type": OptionForm("aptPf"),
+        "whereis": OptionForm("bmsu"),
+        "zcat": OptionForm(),
+        "lsb_release": OptionForm("acdirsv", "", "all codename description id release short"),
+        "sw_vers": OptionForm("", "", "productVersion productName buildVersion"),
+        "lsblk": OptionForm("afpSntJ", "o", "all fs json output"),
     }
 )
 
 _VERSIONED_NAMES = """
-    python python3 node npm npx pnpm yarn pip pip3 uv cargo rustc go gcc clang make cmake ruby java
-    javac docker git bash rg fd jq tsc deno bun perl php ruff mypy pyright pytest
+    python python3 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 node npm npx
+    pip pip3 pipx uv cargo rustc rustup go gcc g++ clang clang++ cc c++ make cmake ninja meson
+    ruby gem java javac kotlinc scala docker podman kubectl helm terraform git bash zsh sh rg fd
+    jq tsc deno bun perl php composer ruff mypy pyright black isort flake8 pylint pytest tox nox
+    poetry pdm hatch pre-commit lua julia R ghc swift dotnet sed awk grep find tar curl wget rsync
+    tmux vim nvim emacs nano gh psql sqlite3 mysql redis-cli openssl gpg lldb gdb eslint prettier
 """
 _VERSIONED = frozenset(_VERSIONED_NAMES.split())
+"""Programs that print their version without looking at files of the folder they are in."""
 
-_LOG_LETTERS = "npsuwbMCLSGiEzt0123456789"
-_LOG_LONGS = """
-    abbrev-commit after all author before branches cached cc check color date decorate diff-filter
-    exit-code find-renames first-parent follow format full-index function-context graph grep
-    ignore-all-space ignore-blank-lines ignore-space-change inter-hunk-context left-right max-count
-    merge-base merges minimal name-only name-status no-color no-decorate no-ext-diff no-merges
-    no-patch no-renames no-textconv no-prefix numstat oneline patch patch-with-stat patience
-    pickaxe-regex pretty quiet raw relative remotes reverse shortstat simplify-by-decoration since
-    skip staged stat submodule summary tags topo-order unified until word-diff
-"""
-_GIT_FORMS: Mapping[str, _Form] = MappingProxyType(
+_VERSION_QUESTIONS = frozenset(
+    """
+    python -V|python3 -V|node -v|npm -v|npx -v|cargo -V|rustc -V|rustc -vV|go version|gcc -v
+    perl -v|php -v|java -version|javac -version|ssh -V|curl -V|rg -V|jq -V|uv version|npm version
+    pip -V|pip3 -V|deno -V|psql -V|docker -v|tmux -V|tsc -v|helm version|terraform version
+    """.replace("\n", "|")
+    .replace("    ", "")
+    .split("|")
+)
+_PIP_LISTS = OptionForm("", "", "format user local not-required")
+_QUERIES: Mapping[str, OptionForm] = MappingProxyType(
     {
-        "status": _Form(
-            "sbuvz", "short branch porcelain untracked-files ignored long verbose show-stash"
-        ),
-        "diff": _Form(_LOG_LETTERS, _LOG_LONGS),
-        "log": _Form(_LOG_LETTERS, _LOG_LONGS),
-        "show": _Form(_LOG_LETTERS, _LOG_LONGS),
-        "shortlog": _Form("snec"),
-        "blame": _Form("LwMCesltfnp0123456789,", "date porcelain"),
-        "ls-files": _Form(
-            "cdmoskzut", "others exclude-standard modified deleted cached stage error-unmatch"
-        ),
-        "ls-tree": _Form("drtlz", "name-only full-tree"),
-        "cat-file": _Form("tspe"),
-        "rev-parse": _Form(
-            "q",
-            "abbrev-ref show-toplevel verify short is-inside-work-tree git-dir HEAD show-prefix "
-            "symbolic-full-name show-cdup git-common-dir",
-        ),
-        "rev-list": _Form("n0123456789", "count max-count all left-right since until"),
-        "describe": _Form("", "tags always dirty abbrev long all match"),
-        "branch": _Form("avr", "list all remotes show-current verbose no-color", most=0),
-        "tag": _Form("ln0123456789", "list sort", most=0),
-        "merge-base": _Form("a", "all is-ancestor"),
-        "grep": _Form("niIwlLcEFPhHABC0123456789", "line-number ignore-case count cached"),
-        "stash": _Form(),
-        "remote": _Form(),
-        "config": _Form(),
-        "worktree": _Form(),
-        "submodule": _Form(),
-        "reflog": _Form(),
-        "--version": _Form(most=0),
-        "version": _Form(most=0),
+        **{
+            f"{npm} {verb}": OptionForm("agl", "", "depth all json long global parseable")
+            for npm in ("npm", "pnpm")
+            for verb in ("ls", "list")
+        },
+        **{f"{pip} list": _PIP_LISTS for pip in ("pip", "pip3")},
+        **{f"{pip} freeze": _PIP_LISTS for pip in ("pip", "pip3")},
+        **{f"{pip} show": OptionForm("f", "", "files verbose") for pip in ("pip", "pip3")},
+        "go env": OptionForm("", "", "json"),
+        "rustup show": OptionForm(most=1),
+        "npm root": OptionForm("g"),
+        "npm prefix": OptionForm("g"),
+        "npm bin": OptionForm("g"),
     }
 )
-_GIT_EXACT = (
-    ["stash", "list"],
-    ["stash", "show"],
-    ["stash", "show", "-p"],
-    ["remote"],
-    ["remote", "-v"],
-    ["worktree", "list"],
-    ["submodule", "status"],
-    ["reflog"],
-    ["config", "user.name"],
-    ["config", "user.email"],
-)
-
-_FIND_VALUE_NAMES = """
-    -name -iname -path -ipath -wholename -regex -iregex -type -xtype -maxdepth -mindepth -size
-    -mtime -mmin -ctime -cmin -atime -newer -user -group -perm -printf -links -regextype
-"""
-_FIND_WITH_VALUE = frozenset(_FIND_VALUE_NAMES.split())
-_FIND_ALONE_NAMES = "-print -print0 -prune -empty -ls -a -o -not -and -or ! ( ) -L -P -H -readable"
-_FIND_ALONE = frozenset(_FIND_ALONE_NAMES.split())

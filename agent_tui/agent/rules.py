@@ -1,9 +1,12 @@
 """Permission rules such as ``allow bash(git commit *)``: reading and matching them."""
 
+import os
 import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -28,12 +31,13 @@ class Rule:
     Commands match word by word: a last word ``*`` stands for any further words, a ``*`` within a
     word for anything but a slash. Text that is not one simple command, or begins with ``=``,
     stands for exactly this command. Paths are relative to the workspace, absolute or ``~/``;
-    ``**`` crosses folders.
+    ``**`` crosses folders. `source` says where it was written: a file, ``settings``, ``session``.
     """
 
     decision: Decision
     tool: str
     pattern: str
+    source: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.tool}({self.pattern})"
@@ -61,19 +65,42 @@ class Rule:
         relative = path.relative_to(workspace).as_posix()
         return _path_regex(pattern.removeprefix("./")).fullmatch(relative) is not None
 
+    def denier(self, workspace: Path) -> Callable[[Path], bool]:
+        """Tells whether a deny or ask rule means a path: without case, through links in the rule.
+
+        Follows the links once; ask anew for each call that is judged.
+        """
+        pattern = self.pattern if self.pattern != "*" else "/**"
+        if pattern.startswith("~/"):
+            pattern = f"{Path.home()}{pattern[1:]}"
+        fixed = re.split(r"[*?]", pattern)[0].rpartition("/")[0]
+        rest = pattern[len(fixed) :].lstrip("/") if fixed else pattern
+        real = os.path.realpath(workspace / fixed)
+        meant = _path_regex(f"{real.rstrip('/')}/{rest}".casefold())
+        whole = _path_regex(os.path.realpath(workspace / pattern).casefold())
+
+        def denies(path: Path) -> bool:
+            shown = str(path).casefold()
+            return (meant.fullmatch(shown) or whole.fullmatch(shown)) is not None
+
+        return denies
+
     def matches_whole(self, command: str) -> bool:
         """Whether the rule stands for exactly this command, with all its parts."""
         return self.pattern.removeprefix("=").strip() == command.strip() and (
             self.pattern.startswith("=") or not _is_simple(self.pattern) or "*" not in self.pattern
         )
 
-    def matches_part(self, part: CommandPart, *, ignore_prefix: bool = False) -> Match:
+    def matches_part(
+        self, part: CommandPart, *, ignore_prefix: bool = False, names: tuple[str, ...] = ()
+    ) -> Match:
         """Whether the rule covers one part of a command.
 
         Args:
             part: The part, with any ``A=1`` before it.
             ignore_prefix: For deny and ask: see through ``A=1``, the folder and case of the
                 program's name, options before git's subcommand, and file patterns.
+            names: Further names of the program, looked at with `ignore_prefix`.
         """
         if self.pattern == "*":
             return "yes"
@@ -86,11 +113,11 @@ class Rule:
             return "no"
         if not ignore_prefix:
             return _match_words(wanted, [*part.assignments, *map(_shown, part.words)])
-        found = {_match_words(wanted, words) for words in _disguises(part)}
+        found = {_match_words(wanted, words) for words in _disguises(part, names)}
         return "yes" if "yes" in found else "maybe" if "maybe" in found else "no"
 
 
-def parse_rule(text: str, decision: Decision) -> Rule:
+def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
     """``tool(pattern)``, or ``tool`` for every call of it.
 
     Raises:
@@ -101,7 +128,7 @@ def parse_rule(text: str, decision: Decision) -> Rule:
         raise ConfigError(
             f"{text!r} is not a rule.", "Write it like bash(git status) or write(docs/**)."
         )
-    return Rule(decision, found["tool"], (found["pattern"] or "*").strip())
+    return Rule(decision, found["tool"], (found["pattern"] or "*").strip(), source)
 
 
 def rule_for_command(command: str) -> str:
@@ -126,7 +153,8 @@ def _is_simple(text: str) -> bool:
     return _pattern_words(text) is not None
 
 
-def _pattern_words(pattern: str) -> list[str] | None:
+@lru_cache(maxsize=512)
+def _pattern_words(pattern: str) -> tuple[str, ...] | None:
     """The pattern's words in the form parts are compared in; None if it is no simple command."""
     parts = split_command(pattern)
     if parts.problem or not parts.commands or parts.redirections:
@@ -138,7 +166,7 @@ def _pattern_words(pattern: str) -> list[str] | None:
     known = [word for word in words if word is not None]
     if part.kind == "construct" or len(known) < len(words) or not words:
         return None
-    return [*part.assignments, *known]
+    return (*part.assignments, *known)
 
 
 def _shown(word: Word) -> str | None:
@@ -153,13 +181,25 @@ def _quoted(value: str) -> str:
     return shlex.quote(value) if re.search(r"[\s*?\[\]'\"]", value) or not value else value
 
 
-def _disguises(part: CommandPart) -> list[list[str | None]]:
+def program_names(name: str, folder: Path) -> tuple[str, ...]:
+    """What the file of a program is called, links followed; empty where it is not found."""
+    if not name or "\0" in name:
+        return ()
+    found = folder / name if "/" in name else shutil.which(name)
+    path = Path(found) if found is not None else None
+    if path is None or not path.is_symlink():
+        return ()
+    return (Path(os.path.realpath(path)).name,)
+
+
+def _disguises(part: CommandPart, names: tuple[str, ...]) -> list[list[str | None]]:
     """The part's words, and what they amount to once disguises are taken off."""
     words = [None if word.is_pattern else _shown(word) for word in part.words]
     seen = [words]
     if words and words[0] is not None:
         bare = [words[0].rpartition("/")[2].casefold(), *words[1:]]
         seen.append(bare)
+        seen += [[name, *words[1:]] for name in names]
         if bare[0] == "git":
             index = 1
             while index < len(bare) and (bare[index] or "").startswith("-"):
@@ -185,6 +225,7 @@ def _match_words(wanted: Sequence[str], words: Sequence[str | None]) -> Match:
     return "yes"
 
 
+@lru_cache(maxsize=512)
 def _word_regex(pattern: str) -> re.Pattern[str]:
     if pattern == "*":
         return re.compile(r".*", re.DOTALL)

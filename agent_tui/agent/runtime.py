@@ -1,50 +1,31 @@
 """One conversation at work: the only writer of a session log, and what a front end talks to."""
 
-import asyncio
-import gc
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
 
 from agent_tui.agent.activity import Activity, Emit
 from agent_tui.agent.approval import Approvals
+from agent_tui.agent.branching import Branching
 from agent_tui.agent.compactor import Compactor
-from agent_tui.agent.context_files import ContextFile, load_context_files
+from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.gate import ApprovalAnswer
 from agent_tui.agent.model_choice import choose_model, choose_thinking, learn_model
-from agent_tui.agent.opening import (
-    converse,
-    last_model_name,
-    last_thinking_level,
-    model_change,
-    model_to_resume,
-    new_log,
-    working_folder,
-)
 from agent_tui.agent.person_bash import run_person_command
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.session_desk import OpenMode, SessionDesk
+from agent_tui.agent.trust import FolderTrust, WithheldFile
 from agent_tui.agent.turn import Turn
-from agent_tui.agent.undo import left_out_note, undo_newest
 from agent_tui.agent.workers import Workers
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.config import PermissionMode, Settings
-from agent_tui.errors import AgentTuiError, CompactionError
-from agent_tui.events import (
-    AgentEvent,
-    ContextWarning,
-    ModelChanged,
-    Notice,
-    QueueChanged,
-    SessionChanged,
-    SessionChangeReason,
-    TodosChanged,
-    TotalsChanged,
-    TurnFinished,
-)
+from agent_tui.errors import AgentTuiError
+from agent_tui.events import AgentEvent, QueueChanged, TotalsChanged, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel, Todo
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.sessions.entries import Entry, SessionInfoEntry
+from agent_tui.sessions.first_look import SessionLook
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import ContextUsage
@@ -65,38 +46,37 @@ class AgentRuntime:
         self._services = services
         self._activity: Activity | None = None
         self._workers = Workers(services)
-        self._approvals = services.make_approvals(cwd, mode)
-        self._context_files = load_context_files(services.user_config_dir, cwd)
-        thinking = services.settings.thinking
-        log = new_log(services, cwd, model, thinking)
-        self._conversation = converse(services, log, cwd, model, thinking, self._context_files)
+        self._desk = SessionDesk(
+            services, self._workers, lambda: self.is_busy, model=model, cwd=cwd, mode=mode
+        )
+        self._branching = Branching(self._desk, services)
 
     # What a front end reads
 
     @property
     def model(self) -> ModelRef:
         """The model of the next request."""
-        return self._conversation.model
+        return self.conversation.model
 
     @property
     def model_info(self) -> ModelInfo:
         """What is known of that model."""
-        return self._conversation.model_info
+        return self.conversation.model_info
 
     @property
     def thinking(self) -> ThinkingLevel:
         """How much the model is asked to think."""
-        return self._conversation.thinking
+        return self.conversation.thinking
 
     @property
     def permission_mode(self) -> PermissionMode:
         """What needs the person's approval."""
-        return self._approvals.mode
+        return self._desk.approvals.mode
 
     @property
     def approvals(self) -> Approvals:
         """The permission engine, for showing its rules."""
-        return self._approvals
+        return self._desk.approvals
 
     @property
     def settings(self) -> Settings:
@@ -106,12 +86,12 @@ class AgentRuntime:
     @property
     def cwd(self) -> Path:
         """The workspace."""
-        return self._conversation.cwd
+        return self.conversation.cwd
 
     @property
     def log(self) -> SessionLog:
         """The present session, for reading."""
-        return self._conversation.log
+        return self.conversation.log
 
     @property
     def store(self) -> SessionStore:
@@ -121,7 +101,7 @@ class AgentRuntime:
     @property
     def conversation(self) -> Conversation:
         """The whole state, for reading."""
-        return self._conversation
+        return self._desk.conversation
 
     @property
     def toolbox(self) -> Toolbox:
@@ -131,27 +111,37 @@ class AgentRuntime:
     @property
     def context_files(self) -> tuple[ContextFile, ...]:
         """The AGENTS.md files in force."""
-        return self._context_files
+        return self._desk.context_files
+
+    @property
+    def trust(self) -> FolderTrust:
+        """Which folders the person trusts."""
+        return self._services.trust
+
+    @property
+    def withheld_files(self) -> tuple[WithheldFile, ...]:
+        """Files of the project that are not obeyed, for want of trust."""
+        return self._desk.withheld
 
     @property
     def usage(self) -> ContextUsage:
         """How full the window is, as last counted."""
-        return self._conversation.usage
+        return self.conversation.usage
 
     @property
     def totals(self) -> TotalsChanged:
         """Tokens and cost of this session."""
-        return self._conversation.totals
+        return self.conversation.totals
 
     @property
     def todos(self) -> tuple[Todo, ...]:
         """The model's plan."""
-        return tuple(self._conversation.todos)
+        return tuple(self.conversation.todos)
 
     @property
     def queued(self) -> tuple[str, ...]:
         """Messages typed while a turn runs and not delivered yet."""
-        return tuple(self._conversation.inbox.texts)
+        return tuple(self.conversation.inbox.texts)
 
     @property
     def is_busy(self) -> bool:
@@ -168,15 +158,15 @@ class AgentRuntime:
         self, text: str, images: tuple[ImageContent, ...] = ()
     ) -> AsyncGenerator[AgentEvent, None]:
         """Send a message and run the turn to its end."""
-        return self._run(lambda emit: self._turn(emit).run(text, images))
+        return self._write(lambda emit: self._turn(emit).run(text, images))
 
     def continue_turn(self) -> AsyncGenerator[AgentEvent, None]:
         """Go on after an error, an interruption or a reply cut off by its length."""
-        return self._run(lambda emit: self._turn(emit).run(None))
+        return self._write(lambda emit: self._turn(emit).run(None))
 
     def compact(self, focus: str = "") -> AsyncGenerator[AgentEvent, None]:
         """Summarise into a new session file; on failure or abort nothing is written."""
-        return self._run(lambda emit: self._compact(focus, emit))
+        return self._write(lambda emit: self._compact(focus, emit))
 
     async def preview_compaction(self) -> CompactionPreview:
         """What a compaction would do now; writes nothing and asks no model."""
@@ -189,31 +179,15 @@ class AgentRuntime:
             CompactionError: There is none to take back.
             SessionError: It cannot be written, or the earlier session cannot be opened.
         """
-        before = self._conversation
-        newest = before.log.leaf_id
-        earlier = await undo_newest(before.log, self.store, self.cwd)
-        self._workers.ahead.drop()
-        events: tuple[AgentEvent, ...] = ()
-        if earlier is not None:
-            log = earlier.log
-            if self.is_busy or before.log.leaf_id != newest:  # work began while the file was read
-                log.close()
-                raise CompactionError("Not undone: work began meanwhile.", "Undo when it is done.")
-            events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
-            if before.model.name != last_model_name(log):
-                log.append(model_change(before.model))
-            left_out = [left_out_note(before.log)] if earlier.left_out else []
-            events += tuple(Notice("warning", note) for note in (*left_out, *log.warnings))
-        counted = await self.conversation.refresh_usage()
-        self.conversation.left_by_compaction = self.usage.used
-        return (*events, *(e for e in counted if not isinstance(e, ContextWarning)))
+        self._desk.prepare_to_write()
+        return await self._desk.undo_compaction()
 
     def run_bash(self, command: str, *, in_context: bool) -> AsyncGenerator[AgentEvent, None]:
         """Run a command of the person's; they typed it, so nothing is asked."""
-        return self._run(
+        return self._write(
             lambda emit: run_person_command(
-                self._conversation,
-                self._workers.tool_services(self._conversation, self._approvals),
+                self.conversation,
+                self._workers.tool_services(self.conversation, self._desk.approvals),
                 command,
                 in_context,
                 emit,
@@ -228,6 +202,15 @@ class AgentRuntime:
     def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:
         """Answer an `ApprovalRequested`; late answers are ignored."""
         self._workers.gate.answer(request_id, answer)
+
+    async def _write(
+        self, work: Callable[[Emit], Awaitable[None]]
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Run what goes on with the session."""
+        self._desk.prepare_to_write()
+        async with aclosing(self._run(work)) as events:
+            async for event in events:
+                yield event
 
     async def _run(
         self, work: Callable[[Emit], Awaitable[None]]
@@ -248,92 +231,133 @@ class AgentRuntime:
                 self._activity = None
 
     def _turn(self, emit: Emit) -> Turn:
-        return self._workers.turn(self._conversation, self._approvals, emit)
+        return self._workers.turn(self.conversation, self._desk.approvals, emit)
 
     def _compactor(self) -> Compactor:
-        return self._workers.compactor(self._conversation)
+        return self._workers.compactor(self.conversation)
 
     # Queue
 
     def enqueue(self, text: str) -> tuple[AgentEvent, ...]:
         """Deliver `text` before the next request of the running turn."""
-        self._conversation.inbox.texts.append(text)
+        self.conversation.inbox.texts.append(text)
         return (QueueChanged(self.queued),)
 
     def take_back_queue(self) -> tuple[str, ...]:
         """Empty the queue and return what was in it."""
-        return self._conversation.inbox.take_all()
+        return self.conversation.inbox.take_all()
 
     # Settings of the conversation
 
     def set_model(self, model: ModelRef) -> tuple[AgentEvent, ...]:
         """Use `model` from the next request on."""
-        return choose_model(self._conversation, model, self._services)
+        self._desk.require_writable()
+        return choose_model(self.conversation, model, self._services)
 
     def set_thinking(self, level: ThinkingLevel) -> tuple[AgentEvent, ...]:
         """Ask the model to think more or less from the next request on."""
-        return choose_thinking(self._conversation, level, self._services)
+        self._desk.require_writable()
+        return choose_thinking(self.conversation, level, self._services)
 
     def set_permission_mode(self, mode: PermissionMode) -> None:
         """Change what needs approval, from the next call on."""
-        self._approvals.mode = mode
+        self._desk.approvals.mode = mode
 
     def rename(self, name: str) -> tuple[AgentEvent, ...]:
         """Name the session."""
+        self._desk.require_writable()
         self.log.append(SessionInfoEntry(name=name))
-        return (self._session_changed("renamed"),)
+        return (self._desk.session_changed("renamed"),)
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
         """Count again, off the event loop, once the model's own server told its window."""
-        conversation = self._conversation
+        conversation = self.conversation
         learned = await learn_model(conversation, self._services)
         return (*learned, *await conversation.refresh_usage())
+
+    async def apply_trust(self) -> tuple[AgentEvent, ...]:
+        """Bring prompt and rules in line with what `trust` says now, and count again.
+
+        Raises:
+            AgentTuiError: Something runs.
+        """
+        return await self._desk.apply_trust()
 
     # Sessions
 
     async def start_new_session(self) -> tuple[AgentEvent, ...]:
         """Leave this session as it is and begin an empty one with the same model."""
-        before = self._conversation
-        log = new_log(self._services, before.cwd, before.model, before.thinking)
-        changes = self._switch(log, before.cwd, before.model, before.thinking, "new")
-        return (*changes, *await self.conversation.refresh_usage())
+        return await self._desk.start_new()
 
-    async def open_session(self, ref: str, *, keep_model: bool = False) -> tuple[AgentEvent, ...]:
+    async def open_session(
+        self,
+        ref: str,
+        *,
+        keep_model: bool = False,
+        mode: OpenMode = "write",
+        here: bool = False,
+    ) -> tuple[AgentEvent, ...]:
         """Open another session by path, id or name and go on in its folder with its model.
 
         Args:
             ref: What `SessionStore.open` takes.
             keep_model: Go on with the present model instead of the session's.
+            mode: Whether to go on in the session, to read it only, or to go on in a copy of
+                it; the last two also work while another process has it open.
+            here: Work in the present folder, whether the session's is there or not.
 
         Raises:
             SessionError: no such session, or another process has it open.
         """
-        if await asyncio.to_thread(self._is_present_session, ref):
-            return (Notice("info", "This session is open already."),)
-        log = await asyncio.to_thread(self.store.open, ref, self.cwd)
-        # A long session is 100,000 objects without cycles; each full pass of the garbage
-        # collector over them would stop the program for 0.1 s and more.
-        gc.freeze()
-        cwd, folder_note = working_folder(log, self.cwd)
-        model, model_note = self.model, ""
-        if not keep_model:
-            model, model_note = model_to_resume(log, self.model, self._services)
-        events = self._switch(log, cwd, model, last_thinking_level(log), "resumed")
-        if model.name != last_model_name(log) and not log.is_read_only:
-            log.append(model_change(model))
-        is_there = str(cwd) == log.header.cwd
-        notices = (
-            Notice("info" if is_there else "warning", folder_note),
-            *(Notice("warning", note) for note in (model_note, *log.warnings)),
-        )
-        told = (notice for notice in notices if notice.text)
-        return (*events, *await self.conversation.refresh_usage(), *told)
+        return await self._desk.open(ref, keep_model=keep_model, mode=mode, here=here)
 
-    def _is_present_session(self, ref: str) -> bool:
-        present = self.log.path
-        if present is None or not present.exists():
-            return False
-        return self.store.find(ref, self.cwd).samefile(present)
+    async def look_at(self, ref: str) -> SessionLook:
+        """What is to be known of a session before it is opened: its folder, who has it open.
+
+        Raises:
+            SessionError: There is no such session.
+        """
+        return await self._desk.look_at(ref)
+
+    async def fork(self, entry_id: str | None = None) -> tuple[AgentEvent, ...]:
+        """Go on in a copy of this session as it is now, or as it was at `entry_id`.
+
+        A message of the person's is left out and returned for the prompt, as by `go_back`.
+
+        Raises:
+            AgentTuiError: Something runs.
+            SessionError: There is nothing to copy, or the copy cannot be written.
+        """
+        return await self._branching.fork(entry_id)
+
+    async def go_back(self, entry_id: str) -> tuple[AgentEvent, ...]:
+        """Go on from an earlier entry, or before an earlier message of the person's.
+
+        The text of such a message comes back in `WentBack`. Nothing is written before
+        something is said there; then that becomes a new branch, and the other one stays.
+
+        Raises:
+            AgentTuiError: Something runs.
+            SessionError: There is no such entry, or the session is open read-only.
+        """
+        self._desk.require_idle()
+        return await self._branching.go_back(entry_id)
+
+    def go_back_with_summary(self, entry_id: str) -> AsyncGenerator[AgentEvent, None]:
+        """The same as an activity that first sums up the branch that is left.
+
+        Where there is nothing to sum up it goes back all the same and says so. On abort, or if
+        the summary cannot be written, the conversation stays where it was.
+        """
+        return self._run(lambda emit: self._branching.go_back_with_summary(entry_id, emit))
+
+    def label(self, entry_id: str, text: str) -> None:
+        """Put a bookmark on an entry of this session; an empty text takes it off.
+
+        Raises:
+            SessionError: There is no such entry, or it cannot be written.
+        """
+        self._branching.label(entry_id, text)
 
     async def aclose(self) -> None:
         """Abort what runs and close the session file."""
@@ -346,43 +370,7 @@ class AgentRuntime:
         child = await self._compactor().compact_to_child(focus, emit)
         if child is None:
             return
-        before = self._conversation
-        log, finished = child
-        changes = self._switch(log, before.cwd, before.model, before.thinking, "compacted")
-        for event in (finished, *changes, self.conversation.use_window(finished.tokens_after)):
+        for event in self._desk.follow_compaction(*child):
             emit(event)
         for event in await self.conversation.refresh_usage():
             emit(event)
-
-    def _switch(
-        self,
-        log: SessionLog,
-        cwd: Path,
-        model: ModelRef,
-        thinking: ThinkingLevel,
-        reason: SessionChangeReason,
-    ) -> tuple[AgentEvent, ...]:
-        """Go on with `log`; without an await, so that no interruption leaves half a change."""
-        before = self._conversation
-        if cwd != before.cwd:
-            self._approvals = self._services.make_approvals(cwd, self.permission_mode)
-        self._context_files = load_context_files(self._services.user_config_dir, cwd)
-        self._conversation = after = converse(
-            self._services, log, cwd, model, thinking, self._context_files
-        )
-        if reason == "compacted":
-            after.inbox, after.files, after.todos = before.inbox, before.files, before.todos
-            self._workers.past.remember(before.log)
-        after.told_note = before.told_note
-        self._workers.ahead.drop()
-        before.log.close()
-        return (
-            self._session_changed(reason),
-            ModelChanged(model.name, after.model_info.window),
-            after.totals,
-            TodosChanged(self.todos),
-        )
-
-    def _session_changed(self, reason: SessionChangeReason) -> SessionChanged:
-        log = self.log
-        return SessionChanged(log.header.id, log.path, log.name, reason)

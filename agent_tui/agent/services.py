@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.agent.approval import Approvals
+from agent_tui.agent.trust import FolderTrust
 from agent_tui.compaction.service import CompactionService
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
@@ -25,8 +26,11 @@ class RuntimeServices:
         learn_model: The same after asking the model's own server, where it has one.
         resolve_model: A model by the name a person or a session file gives.
         user_config_dir: Where the person's own AGENTS.md is.
+        trust: Says of which folders files are obeyed.
         output_dir: Where whole tool outputs are kept.
-        environ: Environment of commands, without the providers' keys.
+        environ: Environment of the model's commands, without secrets.
+        person_environ: That of the person's own commands, without the providers' keys.
+        secrets: The providers' keys, which no message may hold.
         keeps_sessions: False for ``--no-session``.
         launch_cwd: Where the program was started, if it works elsewhere.
         sleep: Waits before a request is tried again.
@@ -44,8 +48,11 @@ class RuntimeServices:
     learn_model: Callable[[ModelRef], Awaitable[ModelInfo]]
     resolve_model: Callable[[str], ModelRef]
     user_config_dir: Path
+    trust: FolderTrust
     output_dir: Path
     environ: dict[str, str]
+    person_environ: dict[str, str]
+    secrets: tuple[str, ...] = ()
     keeps_sessions: bool = True
     launch_cwd: Path | None = None
     sleep: Sleep = asyncio.sleep

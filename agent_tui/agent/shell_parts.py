@@ -5,17 +5,35 @@ node types that are not listed, text that no node covers, and words that hold ch
 would not leave in a word all make the command one that cannot be judged.
 """
 
-import re
-import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tree_sitter import Language, Node, Parser
 
-from agent_tui.agent.shell_words import CommandPart, Word, word_of
+from agent_tui.agent.shell_checks import (
+    MAX_COMMAND_CHARS,
+    UnparsableError,
+    check_characters,
+    check_comment,
+    check_coverage,
+    check_heredoc,
+    check_literal,
+    check_substitution,
+    is_plain_arithmetic,
+    is_plain_condition,
+    only_looks_up,
+    text_of,
+)
+from agent_tui.agent.shell_words import (
+    NO_VARIABLES,
+    SAFE_VARIABLE,
+    CommandPart,
+    Word,
+    word_of,
+)
 from agent_tui.agent.shell_wrappers import unwrap
 
-_MAX_COMMAND_CHARS = 20_000
 _MAX_DEPTH = 120
 _MAX_WRAPPERS = 8
 
@@ -41,21 +59,17 @@ class ShellParts:
     problem: str = ""
 
 
-class _Unparsable(Exception):
-    """Carries the reason, for the person."""
-
-
 def split_command(command: str) -> ShellParts:
     """The parts of `command`; never raises."""
     try:
         return _Splitter(command, depth=0).split()
-    except _Unparsable as error:
+    except UnparsableError as error:
         return ShellParts(problem=str(error))
 
 
 _STRUCTURE_TYPES = """
     program list pipeline subshell compound_statement redirected_statement negated_command
-    if_statement elif_clause else_clause while_statement do_group comment
+    if_statement elif_clause else_clause while_statement do_group comment case_statement case_item
     command_name word number string raw_string string_content concatenation simple_expansion
     command_substitution process_substitution variable_name special_variable_name
     herestring_redirect heredoc_redirect heredoc_start heredoc_body heredoc_content heredoc_end
@@ -65,107 +79,184 @@ _STRUCTURE_TYPES = """
 _STRUCTURE = frozenset(_STRUCTURE_TYPES.split())
 """Node types that by themselves run and set nothing."""
 
-_FORBIDDEN_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[;|&<>()`\n]|(?<!\\)(?:\\\\)*\$[({]")
-_SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$\()")
-_HARMLESS_GAP = re.compile(r"(?:[ \t\n]|\\\n)*")
-_PLAIN_ARITHMETIC = re.compile(r"\$\(\([\d\s+*/%()-]*\)\)")
-_HARMLESS_TEST = re.compile(
-    r"\[\[? +(?:! +)?-[efdrwxsLhnz] +(?:[\w./@:+-]+|\"[\w./@:+ -]*\"|'[^']*') +\]\]?"
-)
+_WORD_TYPE_NAMES = """
+    word number string raw_string concatenation simple_expansion expansion command_substitution
+    process_substitution ansi_c_string translated_string brace_expression arithmetic_expansion
+"""
+_WORD_TYPES = frozenset(_WORD_TYPE_NAMES.split())
+_CONDITION_TYPES = frozenset({"test_command", "unary_expression", "binary_expression"})
+_REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 
 
 class _Splitter:
     """Walks one syntax tree."""
 
     def __init__(self, command: str, depth: int) -> None:
-        _check_characters(command)
+        check_characters(command)
         if depth > _MAX_WRAPPERS:
-            raise _Unparsable("too many commands within commands")
+            raise UnparsableError("too many commands within commands")
         self._source = command.encode("utf-8")
         self._depth = depth
         self._commands: list[CommandPart] = []
         self._redirections: list[Redirection] = []
+        self._variables: Mapping[str, Word] = NO_VARIABLES
+        self._set_often: frozenset[str] = frozenset()
+        self._repeated_bytes = 0
 
     def split(self) -> ShellParts:
         import tree_sitter_bash  # native code that only judging commands needs
 
         root = Parser(Language(tree_sitter_bash.language())).parse(self._source).root_node
         if root.has_error:
-            raise _Unparsable("the shell syntax is not understood")
-        self._check_coverage(root)
+            raise UnparsableError("the shell syntax is not understood")
+        check_coverage(root, self._source)
+        if b"for" in self._source:
+            self._set_often = self._names_set_elsewhere(root)
         self._walk(root, 0)
         return ShellParts(tuple(self._commands), tuple(self._redirections))
 
     def _text(self, node: Node) -> str:
-        return self._source[node.start_byte : node.end_byte].decode("utf-8")
+        return text_of(node, self._source)
+
+    def _word(self, node: Node) -> Word:
+        return word_of(node, self._source, self._variables)
 
     def _walk(self, node: Node, level: int) -> None:
         if level > _MAX_DEPTH:
-            raise _Unparsable("nested too deeply")
-        match node.type:
-            case "command":
-                self._add_command(node)
-            case "file_redirect":
-                self._add_redirection(node)
-            case "test_command":
-                if not _HARMLESS_TEST.fullmatch(self._text(node)):
-                    self._add_construct(node, "a test with an expression")
-            case "expansion" if not _reads_only(node):
-                self._add_opaque(node, "an expansion that sets or runs something")
-            case "arithmetic_expansion":
-                if not _PLAIN_ARITHMETIC.fullmatch(self._text(node)):
-                    self._add_construct(node, "arithmetic with variables")
-            case "compound_statement" if self._text(node).startswith("(("):
-                self._add_construct(node, "an arithmetic statement")
-            case "variable_assignment" if node.parent and node.parent.type == "command":
-                pass  # part of its command
-            case "comment":
-                self._check_comment(node)
-            case "heredoc_body" | "string" | "word":
-                self._check_literal(node)
-            case kind if node.is_named and kind not in _STRUCTURE:
-                self._add_construct(node, kind.replace("_", " "))
-            case _:
-                pass
-        for child in node.children:
+            raise UnparsableError("nested too deeply")
+        kind = node.type
+        if kind == "for_statement" and self._walk_loop(node, level):
+            return
+        if kind == "command":
+            self._add_command(node)
+        elif kind == "file_redirect":
+            self._add_redirection(node)
+        elif node.is_named:
+            self._look_at(node, kind)
+        for child in _flat(node) if kind == "list" else node.children:
             self._walk(child, level + 1)
 
-    def _add_construct(self, node: Node, note: str) -> None:
-        text = self._text(node)
-        self._commands.append(CommandPart(text, kind="construct", note=note))
+    def _look_at(self, node: Node, kind: str) -> None:
+        """Check or list a node that is neither a command nor a redirection."""
+        match kind:
+            case "heredoc_body" | "string" | "word":
+                check_literal(node, self._source)
+            case "test_command":
+                self._add_condition(node)
+            case "expansion" if not only_looks_up(self._text(node)):
+                self._add(node, "opaque", "an expansion that sets or runs something")
+            case "arithmetic_expansion":
+                if not is_plain_arithmetic(self._text(node)):
+                    self._add(node, "construct", "arithmetic with variables")
+            case "compound_statement" if self._text(node).startswith("(("):
+                self._add(node, "construct", "an arithmetic statement")
+            case "variable_assignment":
+                self._add_assignment(node)
+            case "command_substitution":
+                check_substitution(node, self._source)
+            case "heredoc_redirect":
+                check_heredoc(node, self._source)
+                _refuse_lost_words(node)
+            case "herestring_redirect":
+                _refuse_lost_words(node)
+            case "comment":
+                check_comment(node, self._source)
+            case _ if kind not in _STRUCTURE:
+                self._add(node, "construct", kind.replace("_", " "))
+            case _:
+                pass
 
-    def _add_opaque(self, node: Node, note: str) -> None:
-        self._commands.append(CommandPart(self._text(node), kind="opaque", note=note))
+    def _add(self, node: Node, kind: str, note: str) -> None:
+        text = self._text(node)
+        if kind == "opaque":
+            self._commands.append(CommandPart(text, kind="opaque", note=note))
+        else:
+            self._commands.append(CommandPart(text, kind="construct", note=note))
+
+    def _add_assignment(self, node: Node) -> None:
+        if node.parent is not None and node.parent.type == "command":
+            return  # part of its command
+        name = node.children[0]
+        value = node.children[-1]
+        is_plain = (
+            len(node.children) <= 3
+            and name.type == "variable_name"
+            and SAFE_VARIABLE.fullmatch(self._text(name)) is not None
+            and (value.type in _WORD_TYPES or value.type == "=")
+            and node.children[1].type == "="
+        )
+        if is_plain:
+            self._commands.append(CommandPart(self._text(node), kind="assignment"))
+        else:
+            self._add(node, "construct", "it sets a variable")
+
+    def _add_condition(self, node: Node) -> None:
+        """``[ ... ]`` is a command; ``[[ ... ]]`` has a syntax of its own."""
+        text = self._text(node)
+        if text.startswith("[["):
+            if not is_plain_condition(text):
+                self._add(node, "construct", "a test with an expression")
+            return
+        words = [
+            self._word(leaf)
+            if leaf.type in _WORD_TYPES
+            else Word(self._text(leaf), self._text(leaf))
+            for leaf in _condition_words(node)
+        ]
+        self._commands.append(CommandPart(text, (Word("[", "["), *words)))
 
     def _add_redirection(self, node: Node) -> None:
+        _refuse_lost_words(node)
         operator = next((c.type for c in node.children if not c.is_named), "")
         target = node.child_by_field_name("destination")
         if target is None:
             if operator not in (">&-", "<&-"):
-                raise _Unparsable("a redirection without a target")
+                raise UnparsableError("a redirection without a target")
             return
-        word = word_of(target, self._source)
+        word = self._word(target)
         if operator in (">&", "<&") and (word.value or "").rstrip("-").isdigit():
             return
         self._redirections.append(Redirection(word, writes=operator not in ("<", "<&")))
 
     def _add_command(self, node: Node) -> None:
+        self._add_unwrapped(replace(self._part(node), feeder=self._feeder(node)), 0)
+
+    def _part(self, node: Node) -> CommandPart:
+        """The command as it stands, with words that follow a redirection."""
         assignments: list[str] = []
         words: list[Word] = []
-        for index, child in enumerate(node.children):
+        for child in node.children:
             if child.type == "variable_assignment":
                 assignments.append(self._text(child))
-            elif node.field_name_for_child(index) == "name":
-                words.extend(word_of(part, self._source) for part in child.children)
-            elif node.field_name_for_child(index) == "argument":
-                words.append(word_of(child, self._source))
-        part = CommandPart(self._text(node), tuple(words), tuple(assignments))
-        self._add_unwrapped(part, 0)
+            elif child.type == "command_name":
+                words.extend(self._word(part) for part in child.children)
+            elif child.type in _WORD_TYPES:
+                words.append(self._word(child))
+            elif child.is_named and child.type not in _REDIRECTS:
+                words.append(Word(self._text(child), None))
+        parent = node.parent
+        if parent is not None and parent.type == "redirected_statement":
+            for child in parent.children:
+                if child.type in _REDIRECTS:
+                    words.extend(self._word(extra) for extra in _words_after_target(child))
+        return CommandPart(self._text(node), tuple(words), tuple(assignments))
+
+    def _feeder(self, node: Node) -> CommandPart | None:
+        """The command whose output `node` reads in a pipe."""
+        reader = node
+        while reader.parent is not None and reader.parent.type == "redirected_statement":
+            reader = reader.parent
+        if reader.parent is None or reader.parent.type != "pipeline":
+            return None
+        writer = reader.prev_named_sibling
+        while writer is not None and writer.type == "redirected_statement":
+            writer = writer.children[0] if writer.children else None
+        return self._part(writer) if writer is not None and writer.type == "command" else None
 
     def _add_unwrapped(self, part: CommandPart, wrappers: int) -> None:
         """`part`, and what it wraps, as far as its text tells."""
         if wrappers > _MAX_WRAPPERS:
-            raise _Unparsable("too many commands within commands")
+            raise UnparsableError("too many commands within commands")
         found = unwrap(part)
         self._commands.append(found.outer)
         for inner in found.commands:
@@ -180,74 +271,99 @@ class _Splitter:
             )
             self._redirections.extend(nested.redirections)
 
-    def _check_literal(self, node: Node) -> None:
-        """Refuse text in which bash would see more than the grammar did."""
-        if node.type == "word":
-            if _FORBIDDEN_IN_WORD.search(self._text(node)):
-                raise _Unparsable("a word holds characters of shell syntax")
-            return
-        if node.type == "heredoc_body":
-            start = next((s for s in _siblings(node) if s.type == "heredoc_start"), None)
-            if start is not None and any(quote in self._text(start) for quote in "'\"\\"):
-                return
-        if _SUBSTITUTION.search(self._text_outside_expansions(node)):
-            raise _Unparsable("a text holds a substitution that is not understood")
+    def _walk_loop(self, node: Node, level: int) -> bool:
+        """Go through ``for NAME in WORDS`` once for each word; false where that cannot be done."""
+        name = node.child_by_field_name("variable")
+        body = node.child_by_field_name("body")
+        if name is None or body is None or node.children[0].type != "for":
+            return False
+        variable = self._text(name)
+        if SAFE_VARIABLE.fullmatch(variable) is None:
+            return False
+        values = [child for child in node.children if child.type in _WORD_TYPES]
+        for value in values:
+            self._walk(value, level + 1)
+        words = [self._word(value) for value in values]
+        is_known = all(word.value is not None and not word.may_split for word in words)
+        self._repeated_bytes += len(words) * (body.end_byte - body.start_byte)
+        outer = self._variables
+        unknown = (Word(f"${variable}", None),)
+        is_certain = (
+            is_known
+            and variable not in self._set_often
+            and self._repeated_bytes <= MAX_COMMAND_CHARS
+        )
+        for word in words if is_certain and words else unknown:
+            self._variables = {**outer, variable: word}
+            self._walk(body, level + 1)
+        self._variables = outer
+        return True
 
-    def _text_outside_expansions(self, node: Node) -> str:
-        pieces: list[bytes] = []
-        at = node.start_byte
-        for child in node.children:
-            if child.is_named and child.type not in ("string_content", "heredoc_content"):
-                pieces.append(self._source[at : child.start_byte])
-                at = child.end_byte
-        return b" ".join([*pieces, self._source[at : node.end_byte]]).decode("utf-8")
-
-    def _check_comment(self, node: Node) -> None:
-        before = self._source[node.start_byte - 1 : node.start_byte] if node.start_byte else b" "
-        if before not in (b" ", b"\t", b"\n", b";", b"&", b"|", b"("):
-            raise _Unparsable("a # in the middle of a word")
-
-    def _check_coverage(self, root: Node) -> None:
-        """Refuse a tree whose leaves leave out text: what is left out would run unseen."""
-        at = 0
-        for leaf in _leaves(root):
-            if leaf.start_byte < at:
-                continue
-            gap = self._source[at : leaf.start_byte].decode("utf-8")
-            if not _HARMLESS_GAP.fullmatch(gap):
-                raise _Unparsable("part of the text is not understood")
-            at = leaf.end_byte
-        if not _HARMLESS_GAP.fullmatch(self._source[at:].decode("utf-8")):
-            raise _Unparsable("part of the text is not understood")
-
-
-def _check_characters(command: str) -> None:
-    if len(command) > _MAX_COMMAND_CHARS:
-        raise _Unparsable("the command is very long")
-    for character in command:
-        if character in "\n\t" or " " <= character <= "~":
-            continue
-        category = unicodedata.category(character)
-        if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"):
-            name = unicodedata.name(character, f"U+{ord(character):04X}")
-            raise _Unparsable(f"it holds an invisible or control character ({name})")
+    def _names_set_elsewhere(self, root: Node) -> frozenset[str]:
+        """Variables of loops that something else may set too."""
+        counted: Counter[str] = Counter()
+        for node in _descendants(root):
+            if node.type == "variable_name" and node.parent is not None:
+                if node.parent.type in ("for_statement", "variable_assignment"):
+                    counted[self._text(node)] += 1
+            elif node.type == "word":
+                # ``read NAME`` and its kin
+                counted[self._text(node).partition("=")[0]] += 1 if _is_argument(node) else 0
+        return frozenset(name for name, count in counted.items() if count > 1)
 
 
-def _reads_only(expansion: Node) -> bool:
-    """Whether ``${...}`` only looks a variable up (no assignment, indirection, ``@P``)."""
-    operators = {child.type for child in expansion.children if not child.is_named}
-    return not operators & {"=", ":=", "@", "!", ":?", "?"}
+def _is_argument(node: Node) -> bool:
+    parent = node.parent
+    if parent is None or parent.type != "command":
+        return False
+    first = parent.child_by_field_name("name")
+    text = (first.text or b"") if first is not None else b""
+    return text not in (b"echo", b"ls", b"cat", b"grep", b"wc", b"git")
 
 
-def _leaves(node: Node) -> Iterator[Node]:
+def _condition_words(test: Node) -> Iterator[Node]:
+    """The words between ``[`` and ``]``, operators included, in their order."""
+    pending = [test]
+    while pending:
+        node = pending.pop()
+        if node.type in _CONDITION_TYPES:
+            pending.extend(reversed(node.children))
+        elif node.type not in ("[", "]"):
+            yield node
+
+
+def _refuse_lost_words(redirect: Node) -> None:
+    """Refuse words after a redirection that belong to no command in sight."""
+    parent = redirect.parent
+    is_whole = parent is not None and parent.type == "redirected_statement"
+    body = parent.child(0) if is_whole and parent is not None else None
+    if (body is None or body.type != "command") and _words_after_target(redirect):
+        raise UnparsableError("words follow a redirection")
+
+
+def _flat(node: Node) -> Iterator[Node]:
+    """What ``a && b || c`` joins, which the grammar nests one in the other."""
     pending = [node]
     while pending:
         current = pending.pop()
-        if current.child_count == 0 or current.type in ("string", "heredoc_body", "raw_string"):
-            yield current
-        else:
+        if current.type == "list":
             pending.extend(reversed(current.children))
+        else:
+            yield current
 
 
-def _siblings(node: Node) -> list[Node]:
-    return node.parent.children if node.parent is not None else []
+def _words_after_target(redirect: Node) -> Sequence[Node]:
+    """Words of the command that the grammar puts into a redirection before them."""
+    if redirect.named_child_count < 2 and redirect.type != "heredoc_redirect":
+        return ()
+    words = [child for child in redirect.children if child.type in _WORD_TYPES]
+    is_heredoc = redirect.type == "heredoc_redirect"
+    return words if is_heredoc else words[1:]
+
+
+def _descendants(root: Node) -> Iterator[Node]:
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(node.children)

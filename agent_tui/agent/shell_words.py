@@ -1,15 +1,26 @@
 """The words and commands a shell text is made of: what is known of each before it runs."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 from tree_sitter import Node
+
+SAFE_VARIABLE = re.compile(r"(?!\w*_proxy\b)[a-z_][a-z0-9_]*")
+"""Names of variables that mean nothing to the shell and to programs."""
+
+OUTPUT_OF_A_COMMAND = "/dev/fd/63"
+"""What ``<(...)`` is to the program: a file to read."""
+
+NO_VARIABLES: "Mapping[str, Word]" = MappingProxyType({})
 
 _PATTERN = re.compile(r"[*?\[]")
 _ESCAPE = re.compile(r"\\(.|\n)", re.DOTALL)
 _ESCAPE_IN_QUOTES = re.compile(r"\\([\"\\$`\n])")
 _TILDE_OF_SOMEONE = re.compile(r"~[^/]")
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +29,14 @@ class Word:
 
     `is_pattern`: unquoted ``*``, ``?`` or ``[`` make the shell put file names in its place.
     `has_tilde`: the shell puts the home folder in place of its first character.
+    `may_split`: the file names it stands for are split at spaces.
     """
 
     source: str
     value: str | None
     is_pattern: bool = False
     has_tilde: bool = False
+    may_split: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -31,17 +44,18 @@ class Word:
         return self.value is not None and not self.is_pattern
 
 
-PartKind = Literal["command", "construct", "opaque"]
+PartKind = Literal["command", "assignment", "construct", "opaque"]
 
 
 @dataclass(frozen=True, slots=True)
 class CommandPart:
     """One command that would run.
 
-    `kind` ``construct``: not a simple command but something that sets state (an assignment, a
-    loop, a function). ``opaque``: what it runs cannot be known from its text. `assignments` are
-    the ``A=1`` before it. `wrapper` is the command around it (``timeout 5``, ``xargs``), and
-    `is_wrapped_plainly` says that the wrapper adds no power and no arguments of its own.
+    `kind` ``assignment``: sets a variable that means nothing to programs. ``construct``: something
+    else that sets state (``PATH=.``, a function). ``opaque``: what it runs cannot be known from
+    its text. `assignments` are the ``A=1`` before it. `wrapper` is the command around it
+    (``timeout 5``, ``xargs``), and `is_wrapped_plainly` says that the wrapper adds no power and no
+    arguments of its own. `feeder` is the command whose output it reads in a pipe.
     """
 
     source: str
@@ -51,6 +65,7 @@ class CommandPart:
     wrapper: str = ""
     is_wrapped_plainly: bool = True
     note: str = ""
+    feeder: "CommandPart | None" = None
 
     @property
     def name(self) -> str:
@@ -63,8 +78,14 @@ class CommandPart:
         return self.words[1:]
 
 
-def word_of(node: Node, source: bytes) -> Word:
-    """The word a node of the syntax tree stands for."""
+def word_of(node: Node, source: bytes, variables: Mapping[str, Word] = NO_VARIABLES) -> Word:
+    """The word a node of the syntax tree stands for.
+
+    Args:
+        node: A word, string, expansion, or several of them joined.
+        source: The whole text.
+        variables: What is known of variables here.
+    """
     text = source[node.start_byte : node.end_byte].decode("utf-8")
     match node.type:
         case "word" | "number":
@@ -72,16 +93,37 @@ def word_of(node: Node, source: bytes) -> Word:
         case "raw_string":
             return Word(text, text[1:-1])
         case "string":
-            return Word(text, _quoted(node, text))
+            return _quoted(node, text, source, variables)
         case "concatenation":
-            return _joined(text, [word_of(child, source) for child in node.children])
+            pieces = [word_of(child, source, variables) for child in node.children]
+            return _joined(text, pieces)
+        case "simple_expansion" | "expansion":
+            return _expanded(text, variables)
+        case "process_substitution" if text.startswith("<("):
+            return Word(text, OUTPUT_OF_A_COMMAND)
         case _:
             return Word(text, None)
 
 
+def _known(expansion: str, variables: Mapping[str, Word]) -> Word | None:
+    found = _VARIABLE.fullmatch(expansion)
+    return variables.get(found[1] or found[2]) if found is not None else None
+
+
+def _expanded(text: str, variables: Mapping[str, Word]) -> Word:
+    """``$f`` and ``${f}``, unquoted."""
+    known = _known(text, variables)
+    if known is None or known.value is None:
+        return Word(text, None)
+    splits = known.is_pattern or re.search(r"[\s*?\[]", known.value) is not None
+    if splits and not known.is_pattern:
+        return Word(text, None)
+    return replace(known, source=text, may_split=splits)
+
+
 def _unquoted(text: str) -> Word:
     bare = _ESCAPE.sub("", text)
-    if "{" in bare.replace("{}", ""):
+    if _may_be_braces(bare):
         return Word(text, None)
     if _TILDE_OF_SOMEONE.match(text):
         return Word(text, None)
@@ -89,21 +131,55 @@ def _unquoted(text: str) -> Word:
     return Word(text, value, bool(_PATTERN.search(bare)), text.startswith("~"))
 
 
-def _quoted(node: Node, text: str) -> str | None:
-    """The text of a double-quoted string, or None where anything in it is expanded."""
-    if any(child.type not in ('"', "string_content") for child in node.children):
-        return None
-    if "$" in _ESCAPE.sub("", text) or "`" in _ESCAPE.sub("", text):
-        return None
-    return _ESCAPE_IN_QUOTES.sub(lambda found: "" if found[1] == "\n" else found[1], text[1:-1])
+def _may_be_braces(text: str) -> bool:
+    """Whether the shell may make several words of this; ``{}`` and ``@{0}`` stay as they are."""
+    return "{" in text and ("," in text or ".." in text)
+
+
+def _quoted(node: Node, text: str, source: bytes, variables: Mapping[str, Word]) -> Word:
+    """A double-quoted string; without a value where anything unknown is expanded in it."""
+    values: list[str] = []
+    is_pattern = has_tilde = False
+    for child in node.children:
+        piece = source[child.start_byte : child.end_byte].decode("utf-8")
+        if child.type in ("simple_expansion", "expansion"):
+            known = _known(piece, variables)
+            if known is None or known.value is None:
+                return Word(text, None)
+            values.append(known.value)
+            is_pattern = is_pattern or known.is_pattern
+            has_tilde = has_tilde or known.has_tilde
+        elif child.type not in ('"', "string_content") or _holds_substitution(piece):
+            return Word(text, None)
+    if not values:
+        inside = text[1:-1]
+        return Word(text, _ESCAPE_IN_QUOTES.sub(_unescaped, inside))
+    # What lies between expansions may have no node of its own: put the values into the text.
+    filled = iter(values)
+    inside = _VARIABLE.sub(lambda _found: next(filled, ""), text[1:-1])
+    if "\\" in text or next(filled, None) is not None:
+        return Word(text, None)
+    return Word(text, inside, is_pattern, has_tilde and inside.startswith("~"))
+
+
+def _holds_substitution(text: str) -> bool:
+    bare = _ESCAPE.sub("", text)
+    return "$" in bare or "`" in bare
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return "" if found[1] == "\n" else found[1]
 
 
 def _joined(text: str, pieces: list[Word]) -> Word:
-    values = [piece.value for piece in pieces]
-    known = [value for value in values if value is not None]
+    known = [piece.value for piece in pieces if piece.value is not None]
     # Braces come as words of their own within a concatenation; the shell expands them.
-    is_brace = any(piece.source in ("{", "}") for piece in pieces)
-    if len(known) < len(values) or (is_brace and "{" in text.replace("{}", "")):
+    if len(known) < len(pieces) or _may_be_braces(text):
         return Word(text, None)
-    is_pattern = any(piece.is_pattern for piece in pieces)
-    return Word(text, "".join(known), is_pattern, pieces[0].has_tilde)
+    return Word(
+        text,
+        "".join(known),
+        is_pattern=any(piece.is_pattern for piece in pieces),
+        has_tilde=pieces[0].has_tilde,
+        may_split=any(piece.may_split for piece in pieces),
+    )

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from types import MappingProxyType
 
-from agent_tui.agent.shell_words import CommandPart, Word
+from agent_tui.agent.shell_words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-_SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "fish", "ash", "busybox"})
+_SHELLS = frozenset({"bash", "sh", "dash", "ash", "busybox"})
+_OTHER_SHELLS = frozenset({"zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "nu"})
 _STATE_CHANGER_NAMES = """
     trap alias unalias shopt enable hash bind coproc fc complete mapfile readarray
 """
@@ -31,12 +33,14 @@ def unwrap(part: CommandPart) -> Unwrapped:
         return Unwrapped(part)
     if not part.words[0].is_plain:
         return Unwrapped(_opaque(part, "the program's name is only known when it runs"))
-    name = part.name.rpartition("/")[2]
+    name = part.name.rpartition("/")[2].casefold()
     if name in _SHELLS:
         return _shell(part)
+    if name in _OTHER_SHELLS and [word.value for word in part.arguments] != ["--version"]:
+        return Unwrapped(_opaque(part, f"{name} reads text otherwise than bash"))
     if name == "eval":
         return _eval(part)
-    if name in ("source", ".") and not all(word.is_plain for word in part.arguments):
+    if name in ("source", ".") and not all(_is_file(word) for word in part.arguments):
         return Unwrapped(_opaque(part, f"what {name} would run is not in the command"))
     if name in ("find", "fd", "fdfind"):
         return _find(part)
@@ -54,7 +58,7 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
     """A command that runs the rest of its words: ``timeout 5 make``, ``env A=1 make``."""
     words = list(part.arguments)
     assignments: list[str] = []
-    is_plain = name in _PLAIN_WRAPPERS
+    is_plain = name in _PLAIN_WRAPPERS and not part.assignments
     while words and words[0].value is not None:
         value = words[0].value
         if value == "--":
@@ -62,8 +66,8 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
             break
         if value.startswith("-") and len(value) > 1:
             is_plain = is_plain and value in _PLAIN_OPTIONS
-            if name == "env" and value in ("-S", "--split-string"):
-                return Unwrapped(_opaque(part, "env -S splits text into a command"))
+            if name == "env" and not re.fullmatch("-[i0]|-[uC].*|--(?:unset|chdir).*", value):
+                return Unwrapped(_opaque(part, f"what env {value} does is not in the command"))
             words.pop(0)
             if value in options_with_value.split() and words:
                 words.pop(0)
@@ -76,7 +80,7 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
     if not words:
         return Unwrapped(replace(part, is_wrapped_plainly=False))
     if name == "xargs":
-        words.append(Word("...", None))
+        words = _xargs_words(part, words)
     outer = replace(part, is_wrapped_plainly=is_plain, note="wrapper")
     inner = CommandPart(
         source=" ".join(word.source for word in words),
@@ -84,8 +88,69 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
         assignments=(*part.assignments, *assignments),
         wrapper=name,
         is_wrapped_plainly=is_plain,
+        feeder=part.feeder,
     )
     return Unwrapped(outer, (inner,))
+
+
+def _xargs_words(part: CommandPart, words: list[Word]) -> list[Word]:
+    """The command xargs runs, with what it reads put where it goes."""
+    values = [word.value or "" for word in part.arguments]
+    read = _listed_by(part.feeder) if part.feeder is not None else Word("...", None)
+    for index, option in enumerate(values):
+        if option.startswith(("-I", "-J", "-i", "--replace")):
+            mark = option.removeprefix("-I").removeprefix("-J") or values[index + 1]
+            if option.startswith("--replace"):
+                mark = option.partition("=")[2] or "{}"
+            elif option.startswith("-i"):
+                mark = option[2:] or "{}"
+            whole = replace(read, source=mark)
+            return [
+                whole
+                if word.value == mark
+                else Word(word.source, None)
+                if mark in word.source
+                else word
+                for word in words
+            ]
+    return [*words, read]
+
+
+def _put(found: Word, mark: str, word: Word) -> Word:
+    """`word` with what was found in place of `mark`; without a value where it is only a part."""
+    if word.value == mark:
+        return replace(found, source=mark)
+    return Word(word.source, None) if mark in word.source else word
+
+
+def _listed_by(lister: CommandPart) -> Word:
+    """The file names a command lists, as one word; without a value where they may be any."""
+    name, values = lister.name, [word.value for word in lister.arguments]
+    if name == "find" and (found := _found_by(lister.arguments)) is not None:
+        return found
+    if name == "git" and values[:1] == ["ls-files"]:
+        patterns = [v for v in values[1:] if v is not None and not v.startswith("-")]
+        if len(patterns) == 1 and len(values) == 2 and patterns[0].startswith("*."):
+            return Word(patterns[0], f"./{patterns[0]}", is_pattern=True)
+    return Word("...", None)
+
+
+def _found_by(arguments: tuple[Word, ...]) -> Word | None:
+    """What ``find ROOT -name PATTERN`` finds, as a pattern; None where that is not certain."""
+    values = [word.value for word in arguments]
+    if None in values or any(word.is_pattern for word in arguments):
+        return None
+    texts = [value for value in values if value is not None]
+    first_test = next((i for i, t in enumerate(texts) if t.startswith(("-", "(", "!"))), len(texts))
+    roots, tests = texts[:first_test], texts[first_test:]
+    if len(roots) > 1 or any(test in ("-o", "-or", "-not", "!", ",") for test in tests):
+        return None
+    for test, pattern in pairwise(tests):
+        if test in ("-name", "-iname") and re.search(r"\w", pattern):
+            root = arguments[0] if roots else Word(".", ".")
+            text = f"{root.value}/{pattern}"
+            return Word(text, text, is_pattern=True, has_tilde=root.has_tilde)
+    return None
 
 
 def _shell(part: CommandPart) -> Unwrapped:
@@ -98,7 +163,8 @@ def _shell(part: CommandPart) -> Unwrapped:
             script = arguments[index + 1]
             if script.value is None or script.is_pattern:
                 break
-            is_plain = index == 0 and word.value == "-c" and len(arguments) == 2
+            is_alone = index == 0 and word.value == "-c" and len(arguments) == 2
+            is_plain = is_alone and not part.assignments
             outer = replace(part, note="wrapper", is_wrapped_plainly=is_plain)
             return Unwrapped(outer, scripts=(script.value,))
         if not word.value.startswith("-"):
@@ -106,7 +172,7 @@ def _shell(part: CommandPart) -> Unwrapped:
     if len(arguments) == 1 and arguments[0].value in ("--version", "--help"):
         return Unwrapped(part)
     is_file = bool(arguments) and not (arguments[0].value or "-").startswith("-")
-    if is_file and arguments[0].is_plain:
+    if is_file and _is_file(arguments[0]) and part.name.rpartition("/")[2] != "busybox":
         return Unwrapped(part)
     return Unwrapped(_opaque(part, f"what {part.name} would run is not in the command"))
 
@@ -126,13 +192,15 @@ def _find(part: CommandPart) -> Unwrapped:
     words = part.arguments
     index = 0
     while index < len(words):
-        if words[index].value in _EXEC_OPTIONS:
+        option = words[index].value or ""
+        if part.name.startswith("fd") and re.fullmatch(r"-\w*[xX].+|--exec(?:-batch)?=.*", option):
+            return Unwrapped(_opaque(part, f"what {option} runs is not a word of its own"))
+        if option in _EXEC_OPTIONS:
             end = index + 1
             while end < len(words) and words[end].value not in (";", "+"):
                 end += 1
-            inner = [
-                Word(w.source, None) if "{}" in w.source else w for w in words[index + 1 : end]
-            ]
+            found = _found_by(words[:index]) or Word("{}", None)
+            inner = [_put(found, "{}", word) for word in words[index + 1 : end]]
             if inner:
                 source = " ".join(word.source for word in words[index + 1 : end])
                 commands.append(
@@ -140,9 +208,11 @@ def _find(part: CommandPart) -> Unwrapped:
                 )
             index = end
         index += 1
-    if not commands:
-        return Unwrapped(part)
-    return Unwrapped(replace(part, is_wrapped_plainly=False), tuple(commands))
+    return Unwrapped(part, tuple(commands))
+
+
+def _is_file(word: Word) -> bool:
+    return word.is_plain and word.value != OUTPUT_OF_A_COMMAND
 
 
 def _opaque(part: CommandPart, note: str) -> CommandPart:
@@ -152,7 +222,9 @@ def _opaque(part: CommandPart, note: str) -> CommandPart:
 _EXEC_OPTIONS = frozenset(
     {"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}
 )
-_TAKES_ONE_FIRST = frozenset({"timeout", "flock", "chroot", "taskset"})
+_TAKES_ONE_FIRST = frozenset(
+    {"timeout", "gtimeout", "flock", "chroot", "taskset", "chrt", "setarch", "perf"}
+)
 _PLAIN_WRAPPERS = frozenset({"time", "timeout", "nice", "nohup", "command", "stdbuf", "env"})
 """Wrappers that give the command inside no more power than it has alone."""
 _PLAIN_OPTIONS = frozenset({"-p", "-k", "-s", "-n", "-i", "-oL", "-eL", "--preserve-status"})
@@ -173,8 +245,6 @@ _WRAPPERS: Mapping[str, str] = MappingProxyType(
         "sudo": "-u -g -C -h -p -r -t -U -D",
         "doas": "-u -C",
         "xargs": "-n -P -I -i -L -d -E -s -a --max-args --max-procs --replace --delimiter",
-        "parallel": "-j --jobs",
-        "watch": "-n --interval",
         "strace": "-e -o -p",
         "ltrace": "-e -o",
         "flock": "-w -E",
@@ -182,9 +252,17 @@ _WRAPPERS: Mapping[str, str] = MappingProxyType(
         "unshare": "",
         "nsenter": "-t",
         "taskset": "",
-        "busybox": "",
-        "caffeinate": "",
-        "unbuffer": "",
+        "caffeinate": "-t -w",
+        "chrt": "",
+        "numactl": "",
+        "setarch": "",
+        "fakeroot": "",
+        "firejail": "",
+        "rlwrap": "",
+        "valgrind": "",
+        "perf": "",
+        "catchsegv": "",
+        "gtimeout": "-k -s --kill-after --signal",
     }
 )
 """Wrappers and their options that take a word of their own."""

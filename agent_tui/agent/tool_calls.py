@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent_tui.agent.activity import Emit
@@ -11,6 +11,7 @@ from agent_tui.agent.approval import Approvals
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
 from agent_tui.agent.repetition import Repetition
+from agent_tui.agent.rules import Decision
 from agent_tui.errors import ConfigError, ToolError
 from agent_tui.events import (
     ApprovalRequest,
@@ -43,8 +44,9 @@ class _Declined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolServices:
-    """What running a call needs beside the conversation. `environ` has no provider keys.
+    """What running a call needs beside the conversation.
 
+    `environ` is for commands of the model, `person_environ` for those the person types.
     `compact` makes room for the `compact` tool, `history` gives what `recall` looks in.
     """
 
@@ -53,6 +55,7 @@ class ToolServices:
     gate: ApprovalGate
     output_dir: Path
     environ: dict[str, str]
+    person_environ: dict[str, str]
     bash_timeout_s: float
     compact: Callable[[str, Emit], Awaitable[ToolOutput]]
     history: Callable[[], History]
@@ -162,19 +165,25 @@ class ToolRunner:
         self, call: ToolCall, intent: Intent, context: ToolContext
     ) -> ToolOutput | None:
         """None when the call may run, else what the model is told."""
-        verdict = self._services.approvals.judge(call.name, intent)
+        approvals = self._services.approvals
+        verdict = approvals.judge(call.name, intent)
+        if verdict.decision != "ask":
+            approvals.note(call.name, intent, verdict)
         if verdict.decision == "allow":
             return None
         if verdict.decision == "deny":
             return ToolOutput(f"Not permitted: {verdict.why}", is_error=True)
         answer = await self._ask(call, intent, verdict.why, verdict.session_rule)
+        allowed: Decision = "deny" if answer.choice == "no" else "allow"
+        approvals.note(call.name, intent, replace(verdict, decision=allowed, by="person"))
         if answer.choice == "no":
             if not answer.words:
                 raise _Declined
             return ToolOutput(f"{_DECLINED} They say: {answer.words}", is_error=True)
         self._remember(answer, verdict.session_rule)
         again = await self._prepare(call, context)
-        if again.intent.fingerprint != intent.fingerprint:
+        touched = approvals.judge(call.name, again.intent).touched
+        if (again.intent.fingerprint, touched) != (intent.fingerprint, verdict.touched):
             return ToolOutput(_CHANGED, is_error=True)
         return None
 
@@ -197,7 +206,7 @@ class ToolRunner:
             title=intent.title,
             body=intent.body,
             body_kind=intent.body_kind,
-            reason=reason,
+            reason="; ".join(filter(None, (reason, intent.note))),
             session_rule=session_rule,
         )
         self._emit(ApprovalRequested(request))
@@ -222,6 +231,7 @@ class ToolRunner:
             limits=conversation.output_limits(calls_in_reply),
             history=self._services.history(),
             compact=self._compact,
+            secrets=conversation.secrets,
         )
 
     async def _compact(self, focus: str) -> ToolOutput:
@@ -240,7 +250,9 @@ class ToolRunner:
             details=details or None,
         )
         entry = self._conversation.append(message)
-        self._emit(ToolFinished(entry.id, call.id, message))
+        stored = entry.message
+        assert isinstance(stored, ToolResultMessage)
+        self._emit(ToolFinished(entry.id, call.id, stored))
         if output.for_person.todos is not None:
             self._emit(TodosChanged(output.for_person.todos))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.errors import CompactionError
-from agent_tui.sessions.chain import parent_file
+from agent_tui.sessions.chain import is_of_another_program, parent_file
 from agent_tui.sessions.changes import changes_context, newest_change, report_of, undo_mark
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -16,6 +16,7 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     SessionInfoEntry,
 )
+from agent_tui.sessions.importing import import_session
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
@@ -54,11 +55,10 @@ async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> Earlie
 
 def _reopened(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> Earlier:
     """The parent of `log`; what was said since stays out where it was gone on with meanwhile."""
-    found = parent_file(parent, log.path, store)
-    earlier = store.open(str(found) if found is not None else parent, cwd)
+    earlier, written = _opened(*_before_compaction(log, parent, store), store, cwd)
     known = {entry.id for entry in earlier.entries}
     since = [entry for entry in log.path_entries() if entry.id not in known and _goes_back(entry)]
-    if _was_gone_on_with(earlier.path_entries(), log):
+    if _was_gone_on_with(written, log):
         return Earlier(earlier, left_out=sum(map(_is_said, since)))
     if since:
         try:
@@ -70,11 +70,46 @@ def _reopened(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> E
     return Earlier(earlier, left_out=0)
 
 
-def _was_gone_on_with(path: Sequence[Entry], child: SessionLog) -> bool:
-    """Whether something was said on `path` after `child` began that is not in it."""
+def _before_compaction(
+    log: SessionLog, parent: str, store: SessionStore
+) -> tuple[str, Path | None]:
+    """What `log` was compacted from, and who names it: forks of `log` may lie between the two."""
+    child = log.path
+    first = next((entry.id for entry in log.path_entries()), "")
+    walked: set[Path] = set()
+    file = parent_file(parent, child, store)
+    while file is not None and file not in walked and not is_of_another_program(file):
+        walked.add(file)
+        between = SessionLog.open(file, read_only=True)
+        grandparent = between.header.parent_session
+        if not grandparent or all(entry.id != first for entry in between.entries[:1]):
+            break
+        parent, child = grandparent, file
+        file = parent_file(parent, child, store)
+    return parent, child
+
+
+def _opened(
+    parent: str, child: Path | None, store: SessionStore, cwd: Path
+) -> tuple[SessionLog, Sequence[Entry]]:
+    """The session that `child` names as its parent, to go on in, and what its file held.
+
+    Files of other agents are theirs: such a session is gone on with in a copy.
+    """
+    file = parent_file(parent, child, store)
+    if file is None or not is_of_another_program(file):
+        log = store.open(str(file) if file is not None else parent, cwd)
+        return log, log.path_entries()
+    copy = import_session(store, file, cwd=cwd)
+    log = store.open(str(copy.path), cwd)
+    return log, log.entries[: copy.entries]
+
+
+def _was_gone_on_with(written: Sequence[Entry], child: SessionLog) -> bool:
+    """Whether `written` has something that was said after `child` began and is not in it."""
     own = {entry.id for entry in child.entries}
     begun = child.header.timestamp
-    return any(_is_said(e) and e.timestamp > begun and e.id not in own for e in path)
+    return any(_is_said(e) and e.timestamp > begun and e.id not in own for e in written)
 
 
 def _goes_back(entry: Entry) -> bool:

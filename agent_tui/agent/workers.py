@@ -47,6 +47,7 @@ class Workers:
             gate=self.gate,
             output_dir=services.output_dir,
             environ=services.environ,
+            person_environ=services.person_environ,
             bash_timeout_s=services.settings.bash_timeout_s,
             compact=self.compactor(conversation).answer_call,
             history=lambda: SessionChain(conversation.log, self.past),

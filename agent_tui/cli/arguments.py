@@ -22,6 +22,8 @@ subcommands:
   sessions list|show|export          earlier conversations
   context FILE                       what the model would see of a session file
   compact FILE                       a session file made smaller, as a session of its own
+  permissions check|list|remove      what may run without a question, and the rules
+  trust list|add|remove              folders whose AGENTS.md and settings are obeyed
   doctor                             what works here, and what to do about the rest
   (agent-tui SUBCOMMAND --help tells more)
 
@@ -56,6 +58,7 @@ class Arguments:
     is_demo: bool
     is_local: bool
     keeps_session: bool
+    trusts_folder: bool
 
     @property
     def is_headless(self) -> bool:
@@ -85,6 +88,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         is_demo=values.is_demo,
         is_local=values.is_local,
         keeps_session=not values.no_session,
+        trusts_folder=values.trusts_folder,
     )
 
 
@@ -166,6 +170,12 @@ def _parser() -> argparse.ArgumentParser:
         choices=("ask", "accept-edits", "plan", "full"),
         help="ask before writes and commands (default), accept file edits, "
         "only read, or do everything but the destructive",
+    )
+    safety.add_argument(
+        "--trust",
+        action="store_true",
+        dest="trusts_folder",
+        help="obey this folder's AGENTS.md and .agent-tui/config.toml in this run",
     )
     add("--version", action="version", version=f"agent-tui {__version__}")
     return parser

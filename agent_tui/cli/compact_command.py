@@ -9,8 +9,9 @@ from typing import cast
 from agent_tui.agent.opening import last_model_name
 from agent_tui.cli.compact_input import open_input
 from agent_tui.cli.compact_models import BY_CODE, summary_models
-from agent_tui.cli.compact_output import PhaseLines, print_report, tell
+from agent_tui.cli.compact_output import PhaseLines, print_report
 from agent_tui.cli.compact_run import CompactionReport, FileCompaction
+from agent_tui.cli.complaints import complain
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import write_json
 from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
@@ -55,10 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
     written_by = cast("ForeignFormat | None", arguments.written_by)
     log = open_input(cast(str, arguments.session), written_by, store, present_folder())
     for warning in log.warnings:
-        tell(f"warning: {warning}")
+        complain(f"warning: {warning}")
     report = asyncio.run(_compact(arguments, settings, store, log))
     if report.note:
-        tell(report.note)
+        complain(report.note)
     if arguments.is_json:
         write_json(report.to_json())
     else:
@@ -138,7 +139,7 @@ async def _compact(
         compaction = compaction.model_copy(update={"model": wanted})
     async with summary_models(wanted, settings, cast("str | None", arguments.session_dir)) as who:
         for notice in who.notices:
-            tell(notice)
+            complain(notice)
         used = last_model_name(log)
         info = who.catalog.info(ModelRef(used) if used else who.default)
         counter = TokenCounter()

@@ -4,14 +4,9 @@ import sys
 
 from agent_tui.cli.compact_run import CompactionReport
 from agent_tui.cli.output import write_text
-from agent_tui.text import strip_control_characters
+from agent_tui.safe_text import strip_control_characters
 
 _TIER_NAMES = ("superseded", "shortened", "one line each", "summary")
-
-
-def tell(text: str) -> None:
-    """One line on standard error, safe to show."""
-    print(f"agent-tui: {strip_control_characters(text)}", file=sys.stderr)
 
 
 class PhaseLines:

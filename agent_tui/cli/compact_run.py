@@ -96,7 +96,7 @@ class FileCompaction:
         self._settings = settings
         self._window = window
         usable = usable_window(window, output_reserve_tokens(window, max_output))
-        self._target_tokens = int(usable * target)
+        self._target_tokens = max(int(usable * target), 1)
 
     async def run(
         self,

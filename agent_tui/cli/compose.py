@@ -8,11 +8,13 @@ from pathlib import Path
 
 from agent_tui import paths
 from agent_tui.agent.approval import Approvals
-from agent_tui.agent.conversation import child_environment
+from agent_tui.agent.project_files import config_files
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.trust import FolderTrust
 from agent_tui.cli.arguments import Arguments
-from agent_tui.cli.folders import existing_folder, present_folder
+from agent_tui.cli.command_sandbox import command_sandbox
+from agent_tui.cli.folder_trust import folder_trust, launch_folder
 from agent_tui.cli.session_root import session_root
 from agent_tui.compaction.service import CompactionService
 from agent_tui.config import LoadedSettings, PermissionMode, Settings, load_settings
@@ -22,13 +24,17 @@ from agent_tui.providers.base import ModelRef, Provider
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.demo import DEMO_MODEL, demo_reply, prepare_demo_folder
 from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.keys import key_values
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from agent_tui.providers.routed import RoutedProvider
 from agent_tui.providers.scripted import ScriptedProvider
 from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
+from agent_tui.tools.base import Toolbox
+from agent_tui.tools.environment import model_environ, person_environ
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.sandbox import Sandbox
 
 NO_MODEL = ModelRef("")
 """Stands in until the person has chosen a model."""
@@ -47,6 +53,7 @@ class Program:
     resume: str | None
     keeps_model: bool
     notices: tuple[str, ...]
+    sandbox: Sandbox
 
     @property
     def has_model(self) -> bool:
@@ -64,27 +71,23 @@ class Program:
             await self.provider.prefill(self.runtime.conversation.request())
 
 
-def compose(arguments: Arguments, *, is_interactive: bool) -> Program:
+def compose(
+    arguments: Arguments, *, is_interactive: bool, trust: FolderTrust | None = None
+) -> Program:
     """Build the program.
 
     Args:
         arguments: The command line.
         is_interactive: Whether there is a person who can answer questions.
+        trust: What was decided about folders; None is what is kept and `arguments` say.
 
     Raises:
         UsageError: the folder or the session asked for does not exist.
     """
-    flags = {
-        "model": arguments.model,
-        "base_url": arguments.base_url,
-        "api_key_env": arguments.api_key_env,
-        "thinking": arguments.thinking,
-        "permission_mode": arguments.permission_mode,
-        "session_dir": arguments.session_dir,
-    }
-    loaded = load_settings(paths.user_config_dir() / "config.toml", os.environ, flags)
+    launch_cwd = launch_folder(arguments)
+    trust = trust or folder_trust(arguments)
+    loaded = _load_settings(arguments, trust, None if arguments.is_demo else launch_cwd)
     settings = loaded.settings
-    launch_cwd = existing_folder(arguments.cwd or present_folder())
     library = ModelLibrary(paths.models_dir())
     local_key = secrets.token_urlsafe(24)
     host = ProviderHost(
@@ -104,8 +107,20 @@ def compose(arguments: Arguments, *, is_interactive: bool) -> Program:
     provider = TextToolProvider(
         RoutedProvider(host, local, ScriptedProvider(demo_reply)), catalog.info
     )
+    sandbox = command_sandbox(settings, os.environ)
+    toolbox = default_toolbox(sandbox=sandbox, is_trusted=trust.may_run_git)
     runtime = AgentRuntime(
-        _services(arguments, settings, provider, catalog, store, launch_cwd, is_interactive),
+        _services(
+            arguments,
+            settings,
+            trust,
+            provider,
+            catalog,
+            store,
+            toolbox,
+            launch_cwd,
+            is_interactive,
+        ),
         model,
         cwd,
         settings.permission_mode,
@@ -120,24 +135,45 @@ def compose(arguments: Arguments, *, is_interactive: bool) -> Program:
         resume=_session_to_open(arguments, store, launch_cwd),
         keeps_model=arguments.model is not None or arguments.is_local,
         notices=(model_problem,) if model_problem else (),
+        sandbox=sandbox,
     )
+
+
+def _load_settings(
+    arguments: Arguments, trust: FolderTrust, workspace: Path | None
+) -> LoadedSettings:
+    """The settings in force in `workspace`; None is one without settings of its own."""
+    flags = {
+        "model": arguments.model,
+        "base_url": arguments.base_url,
+        "api_key_env": arguments.api_key_env,
+        "thinking": arguments.thinking,
+        "permission_mode": arguments.permission_mode,
+        "session_dir": arguments.session_dir,
+    }
+    own = tuple(filter(trust.may_obey, config_files(workspace))) if workspace else ()
+    return load_settings(paths.user_config_dir() / "config.toml", os.environ, flags, own)
 
 
 def _services(
     arguments: Arguments,
     settings: Settings,
+    trust: FolderTrust,
     provider: Provider,
     catalog: ModelCatalog,
     store: SessionStore,
+    toolbox: Toolbox,
     launch_cwd: Path,
     is_interactive: bool,
 ) -> RuntimeServices:
     counter = TokenCounter()
+    own_keys = catalog.secret_env_names()
+    passed = settings.permissions.pass_environment
 
     def make_approvals(workspace: Path, mode: PermissionMode) -> Approvals:
         return Approvals(
             mode=mode,
-            rules=settings.permissions,
+            rules=_load_settings(arguments, trust, workspace).settings.permissions,
             workspace=workspace,
             project_rules_file=paths.project_dir(workspace) / "permissions.toml",
             own_folders=(paths.user_config_dir(), paths.user_data_dir(), store.root),
@@ -147,7 +183,7 @@ def _services(
     return RuntimeServices(
         provider=provider,
         store=store,
-        toolbox=default_toolbox(),
+        toolbox=toolbox,
         counter=counter,
         ratios=TokenRatios(),
         compaction=CompactionService(provider, counter, catalog, settings.compaction),
@@ -157,8 +193,11 @@ def _services(
         learn_model=catalog.learn,
         resolve_model=catalog.resolve,
         user_config_dir=paths.user_config_dir(),
+        trust=trust,
         output_dir=paths.user_cache_dir() / "outputs",
-        environ=child_environment(catalog.secret_env_names()),
+        environ=model_environ(os.environ, own_keys=own_keys, passed=passed),
+        person_environ=person_environ(os.environ, own_keys=own_keys, passed=passed),
+        secrets=key_values(os.environ, own_keys),
         keeps_sessions=arguments.keeps_session,
         launch_cwd=launch_cwd,
     )

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from agent_tui.cli.streams import settle_standard_streams
 from agent_tui.errors import AgentTuiError, UsageError
-from agent_tui.text import strip_control_characters
 
 
 def run(argv: Sequence[str]) -> int:
@@ -31,10 +30,17 @@ def run(argv: Sequence[str]) -> int:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except Exception as error:  # noqa: BLE001 - the outermost: whatever it was is told without keys
+        from agent_tui.cli.complaints import report_crash
+
+        report_crash(error)
+        return 1
 
 
 def _complain(error: AgentTuiError) -> None:
-    print(f"agent-tui: {strip_control_characters(str(error))}", file=sys.stderr)
+    from agent_tui.cli.complaints import complain
+
+    complain(str(error))
 
 
 def _run_agent(argv: Sequence[str]) -> int:
@@ -74,6 +80,18 @@ def _run_doctor(argv: Sequence[str]) -> int:
     return run_command(argv)
 
 
+def _run_permissions(argv: Sequence[str]) -> int:
+    from agent_tui.cli.permissions_command import run_command
+
+    return run_command(argv)
+
+
+def _run_trust(argv: Sequence[str]) -> int:
+    from agent_tui.cli.trust_command import run_command
+
+    return run_command(argv)
+
+
 def _run_compact(argv: Sequence[str]) -> int:
     from agent_tui.cli.compact_command import run_command
 
@@ -85,5 +103,7 @@ _SUBCOMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "context": _run_context,
     "compact": _run_compact,
     "models": _run_models,
+    "permissions": _run_permissions,
+    "trust": _run_trust,
     "doctor": _run_doctor,
 }

@@ -11,7 +11,7 @@ from agent_tui.local_models.model import LocalModel, Offer
 from agent_tui.local_models.sizes import size_text
 from agent_tui.providers.base import FoundModel
 from agent_tui.providers.keys import KEY_VARIABLES
-from agent_tui.text import strip_control_characters
+from agent_tui.safe_text import strip_control_characters
 
 _SHOWN_PER_KEY: Final = 3
 _CELL_CHARS: Final = 60

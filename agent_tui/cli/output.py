@@ -5,6 +5,8 @@ import sys
 
 from pydantic import JsonValue
 
+from agent_tui.safe_text import safe_json
+
 
 def write_text(text: str) -> None:
     """Write `text` to standard output as UTF-8."""
@@ -15,4 +17,4 @@ def write_text(text: str) -> None:
 
 def write_json(value: JsonValue) -> None:
     """Write `value` to standard output as indented JSON."""
-    write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    write_text(safe_json(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")

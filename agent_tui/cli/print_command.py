@@ -8,12 +8,13 @@ from agent_tui import paths
 from agent_tui.agent.mentions import attach_mentions
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.built_in_model import have_a_local_model
+from agent_tui.cli.complaints import complain
 from agent_tui.cli.compose import Program, compose
+from agent_tui.cli.folder_trust import withheld_notice
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
 from agent_tui.headless.printer import ExitCode, print_turn
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.text import strip_control_characters
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Where one is ignored (``nohup`` does that), it stays so."""
@@ -41,17 +42,21 @@ def run_print(arguments: Arguments) -> int:
 async def _run(arguments: Arguments, prompt: str) -> int:
     program = compose(arguments, is_interactive=False)
     for problem in program.loaded.problems:
-        print(f"agent-tui: setting left out: {problem}", file=sys.stderr)
+        complain(f"setting left out: {problem}")
     for notice in program.notices:
-        print(f"agent-tui: {notice}", file=sys.stderr)
+        complain(notice)
+    if problem := program.runtime.trust.problem:
+        complain(problem)
     for rule in program.runtime.approvals.problems:
-        print(f"agent-tui: permission rule left out: {rule}", file=sys.stderr)
+        complain(f"permission rule left out: {rule}")
     try:
         await _open_session(program)
         if not program.has_model:
             raise UsageError(_NO_MODEL, _NO_MODEL_HINT)
-        await program.runtime.refresh_usage()
         runtime = program.runtime
+        if notice := withheld_notice(runtime.withheld_files, runtime.cwd):
+            complain(notice)
+        await runtime.refresh_usage()
         text = await asyncio.to_thread(
             attach_mentions, prompt, runtime.cwd, runtime.model_info.window
         )
@@ -68,7 +73,7 @@ async def _open_session(program: Program) -> None:
         return
     for event in await program.runtime.open_session(program.resume, keep_model=program.keeps_model):
         if isinstance(event, Notice):
-            print(f"agent-tui: {strip_control_characters(event.text)}", file=sys.stderr)
+            complain(event.text)
 
 
 async def _print_until_signal(program: Program, text: str, arguments: Arguments) -> ExitCode:

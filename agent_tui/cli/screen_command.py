@@ -1,10 +1,10 @@
 """``agent-tui``: the screen, up before the program behind it is loaded."""
 
+import asyncio
 import contextlib
 import dataclasses
 import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,8 @@ from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.terminal import run_ui
 
 if TYPE_CHECKING:
+    from agent_tui.agent.trust import FolderTrust
+    from agent_tui.ui.app import AgentApp
     from agent_tui.ui.options import UiOptions
 
 
@@ -40,13 +42,45 @@ def run_screen(arguments: Arguments) -> int:
 def _show(arguments: Arguments) -> UiOutcome:
     theme, mouse = _first_paint_settings()
     folder = None if arguments.is_demo else (arguments.cwd or Path()).absolute()
-    return run_ui(partial(_load, arguments), theme=theme, mouse=mouse, folder=folder)
+    start = ScreenStart(arguments)
+    return run_ui(
+        start.load, theme=theme, mouse=mouse, folder=folder, before_loading=start.ask_for_trust
+    )
 
 
-def _load(arguments: Arguments) -> "UiOptions":
-    from agent_tui.cli.screen_options import load_options
+class ScreenStart:
+    """What happens between the first paint and the conversation.
 
-    return load_options(arguments)
+    Args:
+        arguments: The command line.
+    """
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._arguments = arguments
+        self._trust: FolderTrust | None = None
+
+    async def ask_for_trust(self, app: "AgentApp") -> None:
+        """Ask about the folder, if that is to be asked.
+
+        Raises:
+            UsageError: There is no such folder.
+        """
+        from agent_tui.cli.folder_trust import folder_trust, launch_folder
+        from agent_tui.ui.trust_question import ask_at_start
+
+        self._trust = await asyncio.to_thread(folder_trust, self._arguments)
+        if not self._arguments.is_demo:
+            await ask_at_start(app, self._trust, launch_folder(self._arguments))
+
+    def load(self) -> "UiOptions":
+        """Build the program and what its screen works on. Blocking.
+
+        Raises:
+            AgentTuiError: the folder, the model or the session asked for does not exist.
+        """
+        from agent_tui.cli.screen_options import load_options
+
+        return load_options(self._arguments, self._trust)
 
 
 def _first_paint_settings() -> tuple[str, bool]:

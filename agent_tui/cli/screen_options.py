@@ -3,6 +3,7 @@
 import os
 
 from agent_tui import paths
+from agent_tui.agent.trust import FolderTrust
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.built_in_model import BuiltInModel
 from agent_tui.cli.compose import Program, compose
@@ -26,13 +27,17 @@ _DEMO_WELCOME = (
 )
 
 
-def load_options(arguments: Arguments) -> UiOptions:
+def load_options(arguments: Arguments, trust: FolderTrust | None = None) -> UiOptions:
     """Build the program and what its screen works on.
+
+    Args:
+        arguments: The command line.
+        trust: What was decided about folders; None is what is kept and `arguments` say.
 
     Raises:
         AgentTuiError: the folder, the model or the session asked for does not exist.
     """
-    return ui_options(arguments, compose(arguments, is_interactive=True))
+    return ui_options(arguments, compose(arguments, is_interactive=True, trust=trust))
 
 
 def ui_options(arguments: Arguments, program: Program) -> UiOptions:
@@ -46,7 +51,7 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
         close=program.provider.aclose,
         settings=program.loaded.settings,
         problems=program.loaded.problems,
-        notices=program.notices,
+        notices=(*program.notices, *_problems(runtime.trust)),
         first_prompt=arguments.prompt,
         resume=program.resume or "",
         opens_picker=program.resume == "",
@@ -56,7 +61,12 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
         history_file=paths.project_dir(runtime.cwd) / "history.jsonl",
         welcome=_DEMO_WELCOME if arguments.is_demo else "",
         is_demo=arguments.is_demo,
+        sandbox_word=program.sandbox.word,
     )
+
+
+def _problems(trust: FolderTrust) -> tuple[str, ...]:
+    return (trust.problem,) if trust.problem else ()
 
 
 async def _nothing() -> None:

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from agent_tui import paths
+from agent_tui.cli.folders import present_folder
 from agent_tui.config import Settings, load_settings
 from agent_tui.errors import UsageError
 
@@ -21,14 +22,16 @@ def read_settings(session_dir: str | None) -> Settings:
 
 
 def session_root(settings: Settings) -> Path:
-    """The folder of all sessions under `settings`.
+    """The folder of all sessions under `settings`, as a whole path: sessions name one another.
 
     Raises:
-        UsageError: the folder named there begins with ``~`` of a person the system does not know.
+        UsageError: the folder named there begins with ``~`` of a person the system does not know,
+            or with the present folder, and that was removed.
     """
     if settings.session_dir:
         try:
-            return Path(settings.session_dir).expanduser()
+            folder = Path(settings.session_dir).expanduser()
+            return folder if folder.is_absolute() else present_folder() / folder
         except RuntimeError as error:
             raise UsageError(
                 f"{settings.session_dir}: there is no such home folder.", "Write the whole path."

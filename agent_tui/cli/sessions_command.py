@@ -1,57 +1,46 @@
-"""``agent-tui sessions``: list, show and export session files, without screen or model."""
+"""``agent-tui sessions``: work on session files from the shell, without screen or model."""
 
 import argparse
-import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import assert_never, cast
+from typing import cast
 
 from agent_tui.cli.folders import present_folder
-from agent_tui.cli.output import write_text
 from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
-from agent_tui.errors import UsageError
-from agent_tui.messages import (
-    AssistantMessage,
-    BashExecutionMessage,
-    JsonObject,
-    Message,
-    TextContent,
-    ToolResultMessage,
-    UserMessage,
+from agent_tui.cli.sessions_change import (
+    DELETE_JSON,
+    IMPORT_JSON,
+    delete_session,
+    import_file,
+    rename_session,
 )
-from agent_tui.sessions.change_words import UNDONE, describe_edits
-from agent_tui.sessions.changes import is_undo_mark, report_of
-from agent_tui.sessions.entries import (
-    BranchSummaryEntry,
-    CompactionEntry,
-    ContextEditEntry,
-    CustomEntry,
-    CustomMessageEntry,
-    Entry,
-    MessageEntry,
-    ModelChangeEntry,
-    SessionInfoEntry,
-    ThinkingLevelChangeEntry,
+from agent_tui.cli.sessions_export import EXPORT_KINDS, EXPORT_NOTE, export_session
+from agent_tui.cli.sessions_list import (
+    LIST_JSON,
+    print_foreign_sessions,
+    print_search,
+    print_sessions,
 )
-from agent_tui.sessions.export import exported
-from agent_tui.sessions.lines import encode_entry, encode_header
-from agent_tui.sessions.log import SessionLog
+from agent_tui.cli.sessions_show import SHOW_JSON, print_session
+from agent_tui.sessions.foreign import FOREIGN_AGENTS, ForeignAgent
+from agent_tui.sessions.importers.foreign import FORMATS, ForeignFormat
 from agent_tui.sessions.store import SessionStore
-from agent_tui.sessions.summary import SessionSummary, one_line
-from agent_tui.text import strip_control_characters
 
-_LINE_CHARS = 100
+_DESCRIPTION = """\
+List, show, export, rename and delete sessions, and take over those of other agents."""
+_MOST_DIGITS = 12
 
 
 def run_command(argv: Sequence[str]) -> int:
     """Run ``agent-tui sessions`` with the arguments after that word; returns the exit code.
 
     Raises:
-        SessionError: The session does not exist or cannot be read.
-        UsageError: The output file exists.
+        SessionError: The session does not exist, cannot be read or is open elsewhere.
+        UsageError: The output file exists, or a name is empty.
     """
-    parser = argparse.ArgumentParser(prog="agent-tui sessions", allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="agent-tui sessions", description=_DESCRIPTION, allow_abbrev=False
+    )
     _add_commands(parser)
     return run(parser.parse_args(list(argv)))
 
@@ -59,180 +48,142 @@ def run_command(argv: Sequence[str]) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Carry out what was parsed; returns the exit code. Raises as `run_command`."""
     command = cast("Callable[[argparse.Namespace, SessionStore], int]", arguments.command)
-    root = session_root(read_settings(cast("str | None", arguments.session_dir)))
-    return command(arguments, SessionStore(root))
+    settings = read_settings(cast("str | None", arguments.session_dir))
+    return command(arguments, SessionStore(session_root(settings), settings.durability))
 
 
 def _add_commands(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    listing = commands.add_parser("list", help="the sessions of this folder, newest first")
+
+    def add(
+        name: str,
+        command: Callable[[argparse.Namespace, SessionStore], int],
+        summary: str,
+        more: str = "",
+    ) -> argparse.ArgumentParser:
+        made = commands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=more,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        made.set_defaults(command=command)
+        add_session_dir(made)
+        return made
+
+    _add_reading(add)
+    _add_changing(add)
+
+
+def _add_reading(add: Callable[..., argparse.ArgumentParser]) -> None:
+    listing = add("list", _list, "the sessions of this folder, newest first", LIST_JSON)
     listing.add_argument("--all", action="store_true", dest="is_all", help="of every folder")
-    listing.set_defaults(command=_list)
-    show = commands.add_parser("show", help="what a session file holds, and what is wrong with it")
-    show.set_defaults(command=_show)
-    export = commands.add_parser("export", help="a session as a document")
+    either = listing.add_mutually_exclusive_group()
+    either.add_argument("--search", metavar="TEXT", help="those that hold all words of TEXT")
+    either.add_argument(
+        "--from",
+        choices=FOREIGN_AGENTS,
+        dest="agent",
+        help="those that another agent keeps on this machine",
+    )
+    show = add("show", _show, "what a session file holds, and what is wrong with it", SHOW_JSON)
+    export = add("export", _export, "a session as a document", EXPORT_NOTE)
     export.add_argument(
         "--format",
-        choices=("md", "html", "jsonl"),
+        choices=EXPORT_KINDS,
         default=None,
         dest="kind",
         help="Markdown (default), one web page, or the session format; else the suffix of FILE",
     )
     export.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of printing it")
-    export.set_defaults(command=_export)
     for one in (show, export):
-        one.add_argument("session", metavar="FILE_OR_ID", help="file, id, start of an id, or name")
+        _add_session(one)
     for one in (listing, show):
-        one.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    for one in (listing, show, export):
-        add_session_dir(one)
+        _add_json(one)
+
+
+def _add_changing(add: Callable[..., argparse.ArgumentParser]) -> None:
+    importing = add("import", _import, "a new session from another agent's file", IMPORT_JSON)
+    importing.add_argument("file", type=Path, metavar="FILE", help="what the other agent wrote")
+    importing.add_argument(
+        "--from",
+        choices=FORMATS,
+        dest="written_by",
+        help="the program that wrote FILE; else told by what it holds",
+    )
+    importing.add_argument("--until", type=_count, metavar="N", help="take the first N entries")
+    rename = add("rename", _rename, "give a session another name")
+    _add_session(rename)
+    rename.add_argument("name", metavar="NAME")
+    delete = add("delete", _delete, "move a session to the trash", DELETE_JSON)
+    _add_session(delete)
+    delete.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
+    for one in (importing, delete):
+        _add_json(one)
+
+
+def _add_session(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="SESSION", help="file, id, start of an id, or name")
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of entries, from 1 on")
+    return int(text)
 
 
 def _list(arguments: argparse.Namespace, store: SessionStore) -> int:
     cwd = None if arguments.is_all else present_folder()
-    sessions = store.list(cwd)
-    if arguments.is_json:
-        _print_json([_summary_json(found) for found in sessions])
-        return 0
-    if not sessions:
-        where = "" if cwd is None else f" of {cwd} (--all lists every folder's)"
-        print(f"There are no sessions{where}.")
-    for found in sessions:
-        title = found.name or found.first_prompt or "(no message yet)"
-        when = found.modified.astimezone().strftime("%Y-%m-%d %H:%M")
-        facts = f"{one_line(found.id)[:8]}  {when}  {found.message_count:>5} messages"
-        print(f"{facts}  {one_line(title, 60)}")
-        if cwd is None:
-            print(f"          {strip_control_characters(str(found.cwd))}")
+    agent = cast("ForeignAgent | None", arguments.agent)
+    if agent is not None:
+        print_foreign_sessions(agent, cwd, is_json=arguments.is_json)
+    elif arguments.search is not None:
+        print_search(store, arguments.search, cwd, is_json=arguments.is_json)
+    else:
+        print_sessions(store, cwd, is_json=arguments.is_json)
     return 0
 
 
 def _show(arguments: argparse.Namespace, store: SessionStore) -> int:
-    with _open(arguments, store) as log:
-        if arguments.is_json:
-            _print_json(
-                {
-                    "path": str(log.path),
-                    "header": _line_json(encode_header(log.header)),
-                    "entries": [_line_json(encode_entry(entry)) for entry in log.entries],
-                    "warnings": list(log.warnings),
-                }
-            )
-            return 0
-        header = log.header
-        print(f"{one_line(log.name) or 'Session'} {one_line(header.id)}")
-        print(f"  file    {log.path}")
-        print(f"  folder  {strip_control_characters(header.cwd)}")
-        print(f"  begun   {strip_control_characters(header.timestamp)}")
-        if header.parent_session:
-            print(f"  parent  {strip_control_characters(header.parent_session)}")
-        print()
-        for entry in log.entries:
-            kind = f"{one_line(entry.id)}  {one_line(entry.type):<12}"
-            print(f"{kind}  {one_line(_describe(entry), _LINE_CHARS)}")
-        for warning in log.warnings:
-            print(f"warning: {strip_control_characters(warning)}", file=sys.stderr)
+    with store.open(arguments.session, present_folder(), read_only=True) as log:
+        print_session(log, is_json=arguments.is_json)
     return 0
 
 
 def _export(arguments: argparse.Namespace, store: SessionStore) -> int:
-    output = cast("Path | None", arguments.output)
-    suffix = output.suffix.lstrip(".") if output else ""
-    kind = arguments.kind or (suffix if suffix in ("md", "html", "jsonl") else "md")
-    with _open(arguments, store) as log:
-        text = exported(log, kind)
-    if output is None:
-        write_text(text)
-        return 0
-    try:
-        with output.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise UsageError(f"{output} exists already.", "Name another file.") from error
-    except OSError as error:
-        raise UsageError(f"{output} cannot be written: {error.strerror}.") from error
-    print(f"Written to {output}")
+    with store.open(arguments.session, present_folder(), read_only=True) as log:
+        export_session(log, arguments.kind, arguments.output)
     return 0
 
 
-def _open(arguments: argparse.Namespace, store: SessionStore) -> SessionLog:
-    return store.open(cast(str, arguments.session), present_folder(), read_only=True)
+def _import(arguments: argparse.Namespace, store: SessionStore) -> int:
+    import_file(
+        store,
+        arguments.file,
+        present_folder(),
+        written_by=cast("ForeignFormat | None", arguments.written_by),
+        until=arguments.until,
+        is_json=arguments.is_json,
+    )
+    return 0
 
 
-def _summary_json(found: SessionSummary) -> JsonObject:
-    return {
-        "id": found.id,
-        "path": str(found.path),
-        "cwd": str(found.cwd),
-        "name": found.name,
-        "firstPrompt": found.first_prompt,
-        "messageCount": found.message_count,
-        "modified": found.modified.isoformat(timespec="milliseconds"),
-        "model": found.model,
-        "parentSession": found.parent_session,
-        "sizeBytes": found.size_bytes,
-    }
+def _rename(arguments: argparse.Namespace, store: SessionStore) -> int:
+    rename_session(store, arguments.session, arguments.name, present_folder())
+    return 0
 
 
-def _describe(entry: Entry) -> str:
-    match entry:
-        case MessageEntry():
-            return _describe_message(entry.message)
-        case CompactionEntry():
-            return f"{entry.tokens_before:,} -> {entry.tokens_after:,} tokens: {entry.summary}"
-        case ModelChangeEntry():
-            return f"{entry.provider}/{entry.model_id}"
-        case ThinkingLevelChangeEntry():
-            return entry.thinking_level
-        case SessionInfoEntry():
-            return entry.name or ""
-        case CustomMessageEntry():
-            return entry.text
-        case BranchSummaryEntry():
-            return entry.summary
-        case ContextEditEntry():
-            return f"tier {entry.tier}: {entry.target_id} as {_describe_replacement(entry)}"
-        case CustomEntry() if report := report_of(entry):
-            done = describe_edits(report.messages, report.freed)
-            return f"{report.tokens_before:,} -> {report.tokens_after:,} tokens: {done}"
-        case CustomEntry() if is_undo_mark(entry):
-            return UNDONE
-        case CustomEntry():
-            return entry.custom_type
-        case _:
-            return ""
-
-
-def _describe_replacement(edit: ContextEditEntry) -> str:
-    match edit.replacement:
-        case None:
-            return "nothing"
-        case str(text):
-            return text
-        case parts:
-            texts = (part.text for part in parts if isinstance(part, TextContent))
-            return next(texts, f"{len(parts)} shortened parts")
-
-
-def _describe_message(message: Message) -> str:
-    match message:
-        case UserMessage():
-            return f"user: {message.text}"
-        case AssistantMessage():
-            calls = " ".join(f"[{call.name}]" for call in message.tool_calls)
-            return f"assistant: {message.text} {calls}".strip()
-        case ToolResultMessage():
-            outcome = "failed" if message.is_error else "result"
-            return f"{message.tool_name} {outcome}: {message.text}"
-        case BashExecutionMessage():
-            return f"! {message.command}"
-        case _:
-            assert_never(message)
-
-
-def _line_json(line: bytes) -> JsonObject:
-    return cast(JsonObject, json.loads(line))
-
-
-def _print_json(value: object) -> None:
-    write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+def _delete(arguments: argparse.Namespace, store: SessionStore) -> int:
+    return delete_session(
+        store,
+        arguments.session,
+        present_folder(),
+        is_sure=arguments.is_sure,
+        is_json=arguments.is_json,
+    )

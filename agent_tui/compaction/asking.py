@@ -31,7 +31,13 @@ OnUsage: TypeAlias = Callable[[Usage], None]
 
 _MOST_RETRIES = 2
 _PASSING_FAULTS: Mapping[FaultKind, str] = MappingProxyType(
-    {"rate_limit": "rate limited", "overloaded": "overloaded", "server": "server error"}
+    {
+        "rate_limit": "rate limited",
+        "overloaded": "overloaded",
+        "server": "server error",
+        "network": "not reached",
+        "interrupted": "broken off",
+    }
 )
 """What is waited out, in words. For the rest the next model, or none, is the quicker way."""
 

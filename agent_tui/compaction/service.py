@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
+from agent_tui.compaction.branch import BranchRequest, BranchSummary, draft_branch
 from agent_tui.compaction.draft import (
     CompactionRequest,
     Draft,
@@ -128,7 +129,8 @@ class CompactionService:
     ) -> WrittenSummary | None:
         """The prose that `draft` lacks, for `finish` later on; None where no model gave one."""
         spending = Spending(on_usage)
-        written, _ = await self._write(request, draft, lambda _phase, _chars: None, spending)
+        job = self._job(request, draft)
+        written, _ = await self._write(job, request.model, lambda _phase, _chars: None, spending)
         return written
 
     async def finish(
@@ -148,7 +150,8 @@ class CompactionService:
             failures, usage = written.failures, written.usage
         else:
             spending = Spending(on_usage)
-            written, failures = await self._write(request, draft, on_progress, spending)
+            job = self._job(request, draft)
+            written, failures = await self._write(job, request.model, on_progress, spending)
             usage = spending.total
         prose = await asyncio.to_thread(
             finished_prose,
@@ -161,18 +164,41 @@ class CompactionService:
         )
         return self._result(request, draft, prose, usage)
 
-    async def _write(
+    async def summarise_branch(
         self,
-        request: CompactionRequest,
-        draft: Draft,
+        request: BranchRequest,
         on_progress: OnProgress,
-        spending: Spending,
-    ) -> tuple[WrittenSummary | None, tuple[str, ...]]:
-        """A model's summary, or None, and what went wrong on the way."""
-        if self._summariser is None:
-            return None, ()
-        models, problems = self._candidates(request.model)
-        job = SummaryJob(
+        on_usage: OnUsage = _uncounted,
+    ) -> BranchSummary:
+        """Sum up a branch that is being left; without any side effect, like `compact`.
+
+        Raises:
+            NothingToCompactError: No reply is left behind.
+        """
+        on_progress("reading what is left", 0)
+        draft = await asyncio.to_thread(
+            draft_branch,
+            request,
+            counter=self._counter,
+            settings=self._settings,
+            template=self._template,
+        )
+        spending = Spending(on_usage)
+        written, failures = await self._write(draft.job, request.model, on_progress, spending)
+        prose = await asyncio.to_thread(
+            finished_prose,
+            written,
+            failures,
+            draft.record,
+            template=self._template,
+            counter=self._counter,
+            max_tokens=draft.job.max_tokens,
+        )
+        text = "\n\n".join(part for part in (prose.text, draft.appendix) if part)
+        return BranchSummary(text, prose.note, spending.total)
+
+    def _job(self, request: CompactionRequest, draft: Draft) -> SummaryJob:
+        return SummaryJob(
             messages=draft.messages,
             previous_prose=draft.record.previous_prose,
             subject=draft.subject,
@@ -182,6 +208,18 @@ class CompactionService:
             max_tokens=draft.max_tokens,
             splits_turn=draft.plan.splits_turn,
         )
+
+    async def _write(
+        self,
+        job: SummaryJob,
+        model: ModelRef,
+        on_progress: OnProgress,
+        spending: Spending,
+    ) -> tuple[WrittenSummary | None, tuple[str, ...]]:
+        """A model's summary, or None, and what went wrong on the way."""
+        if self._summariser is None:
+            return None, ()
+        models, problems = self._candidates(model)
         try:
             written = await self._summariser.summarise(job, models, on_progress, spending)
         except NoSummaryError as error:

@@ -6,6 +6,7 @@ SHELLS: Final = frozenset(
     {
         *("bash", "shell", "run", "execute", "terminal", "run_command", "run_shell_command"),
         *("execute_bash", "exec_command", "run_terminal_cmd", "local_shell"),
+        *("shell_command", "container.exec"),
         *("execute_ipython_cell", "run_ipython"),
     }
 )

@@ -22,8 +22,8 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.messages import ImageContent, JsonObject
+from agent_tui.safe_text import safe_json, strip_control_characters
 from agent_tui.sessions.summary import one_line
-from agent_tui.text import strip_control_characters
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -109,8 +109,10 @@ class _TextWatcher(_Watcher):
                 self._tell(f"{reason} Trying again in {delay_s:.0f} s ({attempt}/{most}).")
             case Notice(text=text):
                 self._tell(text)
-            case CompactionFinished(tokens_before=before, tokens_after=after):
+            case CompactionFinished(tokens_before=before, tokens_after=after, note=note):
                 self._tell(f"- context compacted ({before} -> {after} tokens) -")
+                if note:
+                    self._tell(note)
             case CompactionFailed(message):
                 self._tell(message)
             case _:
@@ -132,8 +134,12 @@ class _TextWatcher(_Watcher):
 class _JsonWatcher(_Watcher):
     def close(self) -> ExitCode:
         code = super().close()
-        print(json.dumps(self.result(code), ensure_ascii=False), file=self.out, flush=True)
+        self.print_json(self.result(code))
         return code
+
+    def print_json(self, value: JsonObject) -> None:
+        """Print `value` on one line that cannot steer a terminal."""
+        print(safe_json(json.dumps(value, ensure_ascii=False)), file=self.out, flush=True)
 
     def result(self, code: ExitCode) -> JsonObject:
         """The one object of ``json``, and the last of ``stream-json``."""
@@ -163,7 +169,7 @@ class _JsonWatcher(_Watcher):
 class _StreamJsonWatcher(_JsonWatcher):
     def see(self, event: AgentEvent) -> None:
         super().see(event)
-        print(json.dumps(event_json(event), ensure_ascii=False), file=self.out, flush=True)
+        self.print_json(event_json(event))
 
 
 _WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO], _Watcher]] = {

@@ -1,10 +1,11 @@
 """An exception of litellm's, and everything behind it, as data that can cross the pipe."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard
 
-from agent_tui.providers.keys import redact
 from agent_tui.providers.protocol import Fault
+from agent_tui.secret_text import mask_secrets
 
 _MAX_TEXT_CHARS = 4_000
 _RETRY_HEADERS = ("retry-after", "retry-after-ms")
@@ -15,12 +16,13 @@ def fault_of(error: BaseException, secrets: Iterable[str]) -> Fault:
     secrets = tuple(secrets)
     chain = list(_chain(error))
     codes = dict.fromkeys(code for e in chain for code in _codes(e))
+    text = next((said for e in chain if (said := _message(_answer(e)))), str(error))
     return Fault(
         name=type(error).__name__,
-        text=redact(str(error), secrets)[:_MAX_TEXT_CHARS],
+        text=mask_secrets(text, secrets)[:_MAX_TEXT_CHARS],
         status=_status(chain),
         headers=_retry_headers(chain),
-        codes=[redact(code, secrets)[:100] for code in codes],
+        codes=[mask_secrets(code, secrets)[:100] for code in codes],
         causes=[type(e).__name__ for e in chain[1:]],
     )
 
@@ -41,24 +43,61 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _status(chain: Iterable[BaseException]) -> int | None:
-    for error in chain:
-        status = getattr(error, "status_code", None)
-        if isinstance(status, int):
-            return status
-    return None
+    """The innermost status: litellm makes a 500 of a 529 from Anthropic."""
+    found = [getattr(error, "status_code", None) for error in chain]
+    return next((status for status in reversed(found) if isinstance(status, int)), None)
 
 
 def _codes(error: BaseException) -> Iterator[str]:
-    """The machine-readable codes and types that an answer's body names."""
-    body: object = getattr(error, "body", None)
-    inner: object = body.get("error", body) if _is_mapping(body) else None
+    """The machine-readable codes and types that an answer names."""
+    answer = _answer(error)
     for key in ("code", "type", "status"):
-        if _is_mapping(inner):
-            value = inner.get(key)
+        if _is_mapping(answer):
+            value = answer.get(key)
             if isinstance(value, str | int) and str(value):
                 yield str(value)
         elif isinstance(value := getattr(error, key, None), str) and value:
             yield value  # numbers there are the HTTP library's own, not the server's
+
+
+def _answer(error: BaseException) -> object:
+    """The ``error`` of the JSON that the server answered with, else None."""
+    body: object = getattr(error, "body", None)
+    if not _is_mapping(body):
+        body = _parsed(_response_text(error)) or _parsed(getattr(error, "message", None))
+    return body.get("error", body) if _is_mapping(body) else None
+
+
+def _message(answer: object) -> str:
+    """What the server says, with what the one behind it said (OpenRouter puts that beside)."""
+    if not _is_mapping(answer):
+        return answer if isinstance(answer, str) else ""
+    message = answer.get("message") or answer.get("detail")
+    said = message if isinstance(message, str) else ""
+    metadata: object = answer.get("metadata")
+    raw = metadata.get("raw") if _is_mapping(metadata) else None
+    if not isinstance(raw, str) or not raw.strip():
+        return said
+    inner = _parsed(raw)
+    behind = _message(inner.get("error", inner)) if _is_mapping(inner) else ""
+    return f"{said}: {behind or raw}" if said else behind or raw
+
+
+def _response_text(error: BaseException) -> str:
+    try:
+        text: object = getattr(getattr(error, "response", None), "text", None)
+    except RuntimeError:  # httpx: it was streamed and is not there any more
+        return ""
+    return text if isinstance(text, str) else ""
+
+
+def _parsed(text: object) -> object:
+    if not isinstance(text, str | bytes) or text.lstrip()[:1] not in ("{", b"{"):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _retry_headers(chain: Iterable[BaseException]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
+from agent_tui.providers.fault_words import connection_detail, plain_detail
 from agent_tui.providers.keys import key_variable
 from agent_tui.providers.overflow import is_context_overflow
 from agent_tui.providers.protocol import Fault
@@ -18,14 +19,15 @@ from agent_tui.providers.servers.faults import loading_delay_s, server_title, se
 MAX_RETRY_AFTER_S = 60.0
 """A server that asks for more is not waited for that long; the person may retry by hand."""
 
-_MAX_DETAIL_CHARS = 400
-
 # Not litellm's APIConnectionError, which also wraps its own bugs.
 _NETWORK_CAUSES = frozenset(
     {
-        "ClientConnectorError",
+        "ClientConnectorCertificateError",
         "ClientConnectorDNSError",
+        "ClientConnectorError",
+        "ClientConnectorSSLError",
         "ClientOSError",
+        "ClientPayloadError",
         "ConnectError",
         "ConnectTimeout",
         "ConnectionRefusedError",
@@ -44,10 +46,12 @@ _QUOTA = re.compile(
     re.I,
 )
 _RATE = re.compile(
-    r"rate.?limit|too many requests|tokens? per (?:minute|hour|day)|requests? per (?:minute|hour)"
-    r"|resource_exhausted|throttl",
+    r"rate.?limit|too many requests|tokens?[ _]per[ _](?:min|hour|day)|requests? per (?:min|hour)"
+    r"|resource_exhausted|throttl|please wait \w+ trying|max organization [tr]pm",
     re.I,
 )
+_COMES_BACK = re.compile(r"(?:re)?try (?:again )?(?:in|after) \d", re.I)
+"""Gemini names plan and billing for a limit per minute too, with the time to wait."""
 _OVERLOADED = re.compile(r"overloaded|over capacity|at capacity|model is loading|busy", re.I)
 _BAD_KEY = re.compile(
     r"api[_ ]?key[^.]{0,40}(?:invalid|not valid|missing|incorrect|expired|must be set)"
@@ -64,9 +68,6 @@ _NO_MODEL = re.compile(
     r"|no models? (?:is |are )?loaded|failed to load model",  # LM Studio
     re.I,
 )
-_PREFIXES = re.compile(
-    r"^(?:litellm\.)?(?:[A-Za-z_]*(?:Error|Exception|Timeout)(?:: | - |:$)|Timeout Error: )+"
-)
 
 
 def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False) -> ProviderError:
@@ -78,7 +79,8 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         is_mid_stream: Part of the reply had come, so a break is an interruption.
     """
     kind = classify(fault, is_mid_stream=is_mid_stream)
-    detail = plain_detail(fault.text)
+    detail = "" if _was_answered(fault) else connection_detail((fault.name, *fault.causes))
+    detail = detail or plain_detail(fault.text)
     of_server = server_words(kind, model, detail) if model.base_url else None
     message, hint = of_server or _words(kind, model, detail, fault)
     status = fault.status if _was_answered(fault) else None
@@ -116,27 +118,14 @@ def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> fl
     return _bounded((date - (now or datetime.now(UTC))).total_seconds())
 
 
-def plain_detail(text: str) -> str:
-    """A server's text as one short sentence, without litellm's class names and HTML."""
-    first = text.split(" Original exception: ")[0]
-    while (shorter := _PREFIXES.sub("", first, count=1)) != first:
-        first = shorter
-    if re.search(r"<(?:!doctype|html|head|body)\b", first, re.I):
-        title = re.search(r"<title>(.*?)</title>", first, re.I | re.S)
-        first = title[1] if title else "a page of HTML instead of an answer"
-    first = " ".join(first.split())
-    if len(first) > _MAX_DETAIL_CHARS:
-        return first[: _MAX_DETAIL_CHARS - 1] + "…"
-    return first if first.endswith((".", "!", "?")) else first + "."
-
-
 def _kind_of_answer(fault: Fault) -> FaultKind:
     if fault.name == "IdleTimeout":
         return "timeout"
     text = f"{fault.text} {' '.join(fault.codes)}"
     status = _real_status(fault)
     if status in (429, 402) or _RATE.search(text):
-        return "quota" if status == 402 or _QUOTA.search(text) else "rate_limit"
+        is_over = _QUOTA.search(text) and not _COMES_BACK.search(text)
+        return "quota" if status == 402 or is_over else "rate_limit"
     if is_context_overflow(text, status):
         return "context_overflow"
     if status in (503, 529) or (status is None and _OVERLOADED.search(text)):

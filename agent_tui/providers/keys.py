@@ -1,8 +1,9 @@
-"""Which environment variables hold the providers' keys, and how keys are kept out of texts."""
+"""Which environment variables hold the providers' keys, and which values must not be shown."""
 
-import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+
+from agent_tui.secret_text import is_secret_name
 
 KEY_VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -31,16 +32,8 @@ KEY_VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """litellm's provider name -> the variables it reads, the usual one first; also the order in
 which a model is chosen when none is set."""
 
-REDACTED = "[key removed]"
-
-_SECRET_NAME = re.compile(r"(API_?KEY|_TOKEN|_SECRET|SECRET_ACCESS_KEY|PASSWORD)(_|$)", re.I)
-_KEY_SHAPES = re.compile(
-    r"\b(?:sk|pk|rk|xai|nvapi)-[A-Za-z0-9_*.-]{12,}"
-    r"|\b(?:gsk|hf)_[A-Za-z0-9]{12,}"
-    r"|\bAIza[A-Za-z0-9_-]{20,}"
-    r"|(?<=Bearer )[A-Za-z0-9][A-Za-z0-9._~+/=-]{7,}"
-)
 _MIN_SECRET_CHARS = 6
+_MIN_KEY_CHARS = 8
 
 
 def key_variable(provider: str) -> str:
@@ -56,6 +49,20 @@ def secret_variables() -> frozenset[str]:
     }
 
 
+def key_values(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> tuple[str, ...]:
+    """The keys of providers in `environ`: of known variables and of `extra_names`.
+
+    What people write there for servers that want none (``dummy``, ``lm-studio``) is no key.
+    """
+    names = secret_variables() | set(extra_names)
+    found = {environ[name] for name in names if name in environ}
+    return tuple(sorted(value for value in found if _is_like_a_key(value)))
+
+
+def _is_like_a_key(value: str) -> bool:
+    return len(value) >= _MIN_KEY_CHARS and any(character.isdigit() for character in value)
+
+
 def secret_values(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> tuple[str, ...]:
     """Values in `environ` that must not be shown: known keys, `extra_names`, secret-like names.
 
@@ -65,13 +72,6 @@ def secret_values(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -
     found = {
         value
         for name, value in environ.items()
-        if (name in named or _SECRET_NAME.search(name)) and len(value) >= _MIN_SECRET_CHARS
+        if (name in named or is_secret_name(name)) and len(value) >= _MIN_SECRET_CHARS
     }
     return tuple(sorted(found, key=len, reverse=True))
-
-
-def redact(text: str, secrets: Iterable[str]) -> str:
-    """`text` without any of `secrets` and without what has the shape of a key."""
-    for secret in secrets:
-        text = text.replace(secret, REDACTED)
-    return _KEY_SHAPES.sub(REDACTED, text)

@@ -61,7 +61,10 @@ _WORDINGS = re.compile(
     re.I,
 )
 _PER_TIME = re.compile(
-    r"per[- ](?:minute|hour|day|second)|\bTPM\b|\bRPM\b|\bTPD\b|rate.?limit", re.I
+    r"per[-_ ](?:min(?:ute)?|hour|day|second|\d+ ?s)(?![a-z])|\bTPM\b|\bRPM\b|\bTPD\b"
+    r"|rate.?limit|throttl|please wait|too many requests"
+    r"|(?:re)?try (?:again )?(?:in|after) \d",
+    re.I,
 )
 _TOO_LARGE_STATUS = 413
 

@@ -169,6 +169,8 @@ def _bash_text(message: BashExecutionMessage) -> str:
 def _openai_reply(message: AssistantMessage, family: ModelFamily) -> JsonObject | None:
     """One reply, or None when nothing of it can be sent (aborted before its first word)."""
     text = repair_text(message.text)
+    if family == "anthropic":  # which refuses white space at the end of a reply
+        text = text.rstrip()
     calls: list[JsonValue] = [
         {
             "id": _wire_id(call.id, family),

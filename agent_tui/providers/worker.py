@@ -15,6 +15,7 @@ Usage that litellm counted itself is told by the absence of a chunk that carried
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import os
 import socket
@@ -23,7 +24,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
 from types import MappingProxyType
-from typing import Protocol, TypeVar, cast
+from typing import Any, Never, Protocol, TypeVar, cast
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.arguments import DUMMY_KEY, request_arguments
@@ -215,9 +216,25 @@ def _load_litellm() -> LiteLlm:
 
     module = cast(LiteLlm, litellm)
     module.suppress_debug_info = True
+    _forbid_hidden_retry()
     for name in _QUIET_LOGGERS:  # their messages may quote the conversation
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return module
+
+
+def _forbid_hidden_retry() -> None:
+    """Have litellm's own HTTP client raise a lost connection instead of asking once more.
+
+    That second request is paid for and lost: its client is closed before the reply is read.
+    """
+    http: Any = importlib.import_module("litellm.llms.custom_httpx.http_handler")
+
+    async def refuse(*_arguments: object, **_named: object) -> Never:
+        error = sys.exception()
+        assert error is not None  # it is only called to handle one
+        raise error
+
+    http.AsyncHTTPHandler.single_connection_post_request = refuse
 
 
 async def _rehearse(litellm: LiteLlm) -> None:

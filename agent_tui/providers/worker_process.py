@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final, Self
 
 from agent_tui.paths import make_private_dir
+from agent_tui.providers.keys import secret_values
+from agent_tui.providers.log_file import ProcessLog
 from agent_tui.providers.protocol import (
     MAX_LINE_BYTES,
     Command,
@@ -29,41 +31,38 @@ class WorkerDiedError(Exception):
 class WorkerProcess:
     """A running worker. Events are sorted into one queue a request; None marks its death."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, log: ProcessLog) -> None:
         self._process = process
+        self._log = log
         self._queues: dict[int, asyncio.Queue[Event | None]] = {}
         self._is_alive = True
         self._reading = asyncio.create_task(self._sort_events())
 
     @classmethod
     async def launch(cls, log_path: Path, environ: Mapping[str, str]) -> Self:
-        """Start a process with `environ`; what it writes to stderr is appended to `log_path`.
+        """Start a process with `environ`; what it writes to stderr goes to the log `log_path`.
 
         It gets a session of its own, so that Ctrl+C in the terminal does not reach it, and runs
         outside the project, whose files must not be taken for modules or settings (``-P``).
 
         Raises:
-            OSError: the process or its log cannot be opened.
+            OSError: the process cannot be started, or the log's folder not be made.
         """
-        folder = make_private_dir(log_path.parent)
-        log_fd = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",
-                "-m",
-                "agent_tui.providers.worker",
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=log_fd,
-                cwd=folder,
-                env=_child_environ(environ),
-                limit=MAX_LINE_BYTES,
-                start_new_session=True,
-            )
-        finally:
-            os.close(log_fd)
-        return cls(process)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-m",
+            "agent_tui.providers.worker",
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            cwd=make_private_dir(log_path.parent),
+            env=_child_environ(environ),
+            limit=MAX_LINE_BYTES,
+            start_new_session=True,
+        )
+        assert process.stderr is not None
+        return cls(process, ProcessLog(process.stderr, log_path, secret_values(environ)))
 
     @property
     def pid(self) -> int:
@@ -111,6 +110,7 @@ class WorkerProcess:
             self.kill()
             await self._process.wait()
         await self._reading
+        await self._log.finish()
 
     async def _sort_events(self) -> None:
         assert self._process.stdout is not None

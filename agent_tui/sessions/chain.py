@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agent_tui.errors import SessionError
 from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.importers.foreign import detect_format, read_foreign
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
@@ -121,13 +122,29 @@ def parent_file(parent: str, child: Path | None, store: SessionStore) -> Path | 
     return next((found.path for found in store.list() if found.id == wanted_id), None)
 
 
+def is_of_another_program(path: Path) -> bool:
+    """Whether `path` is in a format of another agent's own: to be read, never to be written.
+
+    Some of them would pass for a badly damaged session of ours. A file of no known format is
+    for whoever opens it to complain about.
+    """
+    try:
+        return detect_format(path) != "pi"
+    except SessionError:
+        return False
+
+
 def _session_of(log: SessionLog) -> KnownSession:
     return KnownSession(log.header.id, log.path, log.entries, log.header.parent_session or "")
 
 
 def _read(path: Path) -> KnownSession | None:
-    """The session at `path`; other processes may have it open."""
+    """The session at `path`, any agent's; other processes may have it open."""
     try:
+        if is_of_another_program(path):
+            foreign = read_foreign(path)
+            parent = foreign.header.parent_session or ""
+            return KnownSession(foreign.header.id, path, foreign.entries, parent)
         return _session_of(SessionLog.open(path, read_only=True))
     except SessionError:
         return None

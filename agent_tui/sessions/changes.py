@@ -89,7 +89,8 @@ def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
 
     Edits of the batch count until the next older entry that is none of them: a batch is
     written in one go. Edits that a session was begun with are older than the compaction it
-    begins with, though they come after it. Empty where nothing was changed.
+    begins with, though they come after it; their report stayed behind. Empty where nothing was
+    changed.
     """
     batch: list[ContextEditEntry] = []
     for entry in reversed(in_force(path)):
@@ -101,7 +102,10 @@ def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
             return (entry.id,)
     first = path[0] if path else None
     if batch and isinstance(first, CompactionEntry) and batch[0].timestamp < first.timestamp:
-        return (first.id,)
+        # Times alone would not do: the clock may have been put back since the session began.
+        reports = (report_of(entry) for entry in path)
+        if all(report is None or report.batch != batch[0].batch for report in reports):
+            return (first.id,)
     return tuple(edit.id for edit in reversed(batch))
 
 

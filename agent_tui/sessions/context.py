@@ -35,6 +35,7 @@ from agent_tui.sessions.entries import (
     UnknownEntry,
     milliseconds,
 )
+from agent_tui.sessions.garbage import garbage_collection_paused
 from agent_tui.sessions.settle import ContextMessage, settle
 
 OMITTED_RESULT_TEXT = "(This result was removed from the context.)"
@@ -67,6 +68,7 @@ class Context:
     fresh_from: int = 0
 
 
+@garbage_collection_paused()
 def build_context(
     path: Sequence[Entry],
     *,

@@ -213,6 +213,7 @@ class BranchSummaryEntry(_Entry):
     type: Literal["branch_summary"] = "branch_summary"
     from_id: str = ""
     summary: str = ""
+    usage: Usage | None = None
 
 
 class LabelEntry(_Entry):

@@ -1,5 +1,6 @@
 """The few file operations a session needs, behind a seam that tests can make fail."""
 
+import errno
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -54,6 +55,9 @@ class DiskFile:
         os.close(self._descriptor)
 
 
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
 def write_new_file(path: Path, data: bytes, open_file: OpenFile, *, sync: bool) -> None:
     """Make a private file that shows up whole or not at all, and its folder.
 
@@ -97,9 +101,9 @@ def describe_fault(path: Path, action: str, error: OSError) -> SessionError:
     match error:
         case FileNotFoundError():
             hint = "The file or its folder is gone; nothing more can be saved there."
-        case PermissionError():
+        case OSError() if isinstance(error, PermissionError) or error.errno == errno.EROFS:
             hint = "Check the permissions, or choose another folder with --session-dir."
-        case OSError() if cause == os.strerror(28):
+        case OSError() if error.errno in _DISK_FULL:
             hint = "Free some space on the disk and try again."
         case _:
             hint = ""

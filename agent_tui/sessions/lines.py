@@ -1,12 +1,14 @@
 """One line of a session file, from bytes to a value and back."""
 
 import json
-from collections.abc import Callable
+import re
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from itertools import pairwise
+from typing import cast
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails, PydanticSerializationError
+from pydantic_core import PydanticSerializationError
 
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.entries import (
@@ -20,6 +22,7 @@ from agent_tui.sessions.entries import (
     as_thinking_level,
     milliseconds,
 )
+from agent_tui.sessions.mend import stored_within_depth, validate_mended, within_depth
 from agent_tui.text import repair_json
 
 _KNOWN_ENTRY: TypeAdapter[KnownEntry] = TypeAdapter(KnownEntry, config=ConfigDict(defer_build=True))
@@ -37,10 +40,18 @@ _KNOWN_TYPES = frozenset(
         "session_info",
     }
 )
-_MOST_MENDS = 40
-"""Fields of one line that are dropped before it is given up; each costs one validation."""
 
-ValueT = TypeVar("ValueT")
+
+_BEGINNING = re.compile(
+    rb"""
+    \{\s*"type"\s*:\s* (?:
+        "(?:session|%s)"\s*,
+      | "[^"]{1,40}"\s*,\s*"id"\s*:\s*"[^"]{1,40}"\s*,\s*"parentId"\s*:  # a kind of others
+    )
+    """
+    % b"|".join(sorted(kind.encode() for kind in _KNOWN_TYPES)),
+    re.VERBOSE,
+)
 
 
 class UnreadableLineError(ValueError):
@@ -72,15 +83,31 @@ def read_line(line: bytes) -> ReadLine:
     """
     try:
         entry = _KNOWN_ENTRY.validate_json(line)
-    except ValidationError as error:
-        if "recursion limit" in error.errors(include_url=False, include_input=False)[0]["msg"]:
-            raise UnreadableLineError("nested too deeply") from error
+    except ValidationError:
         return _read_with_care(line)
     return ReadLine(_dated(entry), names_parent="parent_id" in entry.model_fields_set)
 
 
+def read_pieces(line: bytes) -> list[tuple[ReadLine, int]]:
+    """What is whole in a line that `read_line` cannot read, and how many bytes each takes.
+
+    A program that goes on behind a line that was cut off, or two that write at a time, put
+    several entries on one line. An entry begins where its ``type`` stands first, as we and pi
+    write it, and ends at the latest where the next one begins: each byte is read once.
+    """
+    starts = [found.start() for found in _BEGINNING.finditer(line)]
+    pieces: list[tuple[ReadLine, int]] = []
+    for start, end in pairwise([*starts, len(line)]):
+        if (start, end) == (0, len(line)):
+            break
+        with suppress(UnreadableLineError):
+            pieces.append((read_line(line[start:end]), end - start))
+    return pieces
+
+
 def encode_header(header: Header) -> bytes:
     """`header` as a line, line end included; lone surrogates (odd folder names) are replaced."""
+    header = stored_within_depth(header)
     try:
         line = header.model_dump_json(by_alias=True, exclude_none=True)
     except PydanticSerializationError:
@@ -110,14 +137,18 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def encode_repaired(entry: Entry) -> tuple[Entry, bytes]:
-    """`entry` and its line; where a text holds lone surrogates, a repaired entry and its line."""
+    """`entry` and its line; a repaired one where a line could not be written or read again.
+
+    Lone surrogates are replaced, and so is what nests too deeply.
+    """
+    shallow = stored_within_depth(entry)
     try:
-        return entry, encode_entry(entry)
+        return shallow, encode_entry(shallow)
     except (PydanticSerializationError, UnicodeEncodeError):
-        data = _repaired_fields(entry)
+        data = _repaired_fields(shallow)
         repaired: Entry = (
             UnknownEntry.model_validate(data)
-            if isinstance(entry, UnknownEntry)
+            if isinstance(shallow, UnknownEntry)
             else _KNOWN_ENTRY.validate_python(data)
         )
         return repaired, encode_entry(repaired)
@@ -143,8 +174,11 @@ def _read_with_care(line: bytes) -> ReadLine:
     elif "\x00" in text:
         raise UnreadableLineError("nothing but NUL bytes")
     data = _load(text)
-    repaired = repair_json(data)
-    if repaired is not data:
+    shallow = within_depth(data)
+    if shallow is not data:
+        notes.append("what nests too deeply was left out")
+    repaired = repair_json(shallow)
+    if repaired is not shallow:
         notes.append("lone surrogates or numbers that are none were replaced")
     assert isinstance(repaired, dict)
     return _to_value(repaired, notes)
@@ -165,13 +199,13 @@ def _load(text: str) -> JsonObject:
 def _to_value(data: JsonObject, notes: list[str]) -> ReadLine:
     if data.get("type") == "session":
         return ReadLine(_read_header(data, notes), tuple(notes))
-    names_parent = "parentId" in data
+    names_parent = "parentId" in data and isinstance(data["parentId"], str | None)
     kept_index = data.get("firstKeptEntryIndex")
     shaped = _as_present_format(data)
     entry: Entry | None = None
     kind = shaped.get("type")
     if isinstance(kind, str) and kind in _KNOWN_TYPES:
-        entry = _validate_mended(_KNOWN_ENTRY.validate_python, shaped, notes)
+        entry = validate_mended(_KNOWN_ENTRY.validate_python, shaped, notes)
         if entry is None:
             notes.append(f"not a usable {kind}; kept, but not shown to the model")
     if entry is None:
@@ -203,8 +237,10 @@ def _read_header(data: JsonObject, notes: list[str]) -> Header:
     data = {"version": 1, "timestamp": "", **data}
     if "parentSession" not in data and isinstance(data.get("branchedFrom"), str):
         data = {**data, "parentSession": data["branchedFrom"]}
-    header = _validate_mended(Header.model_validate, data, notes)
-    assert header is not None, "every field of a header has a default"
+    header = validate_mended(Header.model_validate, data, notes)
+    if header is None:
+        notes.append("a header of which nothing could be used")
+        return Header(version=1, timestamp="")
     return header
 
 
@@ -212,7 +248,7 @@ def _read_unknown(data: JsonObject, notes: list[str]) -> Entry:
     if not isinstance(data.get("type"), str):
         notes.append("no entry type; kept, but not shown to the model")
         data = {**data, "type": "unknown"}
-    entry = _validate_mended(UnknownEntry.model_validate, data, notes)
+    entry = validate_mended(UnknownEntry.model_validate, data, notes)
     if entry is None:
         raise UnreadableLineError("not an entry")
     return entry
@@ -235,63 +271,3 @@ def _as_present_format(data: JsonObject) -> JsonObject:
         parts: list[JsonValue] = [{"type": "text", "text": content}]
         return {**data, "message": {**message, "content": parts}}
     return data
-
-
-def _validate_mended(
-    validate: Callable[[JsonValue], ValueT], data: JsonObject, notes: list[str]
-) -> ValueT | None:
-    """Validate `data`, leaving out what is wrong piece by piece; None if nothing usable is left."""
-    mended: JsonValue = data
-    mend_notes: list[str] = []
-    for _ in range(_MOST_MENDS):
-        try:
-            value = validate(mended)
-        except ValidationError as error:
-            details = error.errors(include_url=False, include_input=False)
-            where, reason = max(
-                ((_resolve(mended, detail), detail["msg"]) for detail in details),
-                key=lambda found: len(found[0]),
-            )
-            if not where:
-                return None
-            mended = _without(mended, where)
-            name = ".".join(str(part) for part in where)
-            mend_notes.append(f"{name} left out ({reason.lower()})")
-            continue
-        notes += mend_notes
-        return value
-    return None
-
-
-def _resolve(data: JsonValue, detail: ErrorDetails) -> tuple[str | int, ...]:
-    """The keys that really lead to the fault; pydantic also names union members on the way."""
-    where: list[str | int] = []
-    for part in detail["loc"]:
-        match data, part:
-            case dict(), str() if part in data:
-                data = data[part]
-                where.append(part)
-            case list(), int() if part < len(data):
-                data = data[part]
-                where.append(part)
-            case _:
-                pass
-    return tuple(where)
-
-
-def _without(data: JsonValue, where: tuple[str | int, ...]) -> JsonValue:
-    """A copy of `data` without the item that `where` leads to."""
-    first, rest = where[0], where[1:]
-    if isinstance(data, dict):
-        copied = {k: v for k, v in data.items() if k != first or rest}
-        if rest:
-            copied[str(first)] = _without(data[str(first)], rest)
-        return copied
-    assert isinstance(data, list)
-    assert isinstance(first, int)
-    items = list(data)
-    if rest:
-        items[first] = _without(items[first], rest)
-    else:
-        del items[first]
-    return items

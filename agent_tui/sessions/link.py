@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from agent_tui.sessions.entries import CompactionEntry, Entry
 
+_MADE_IDS = 0xF000_0000
+"""Ids made from line numbers begin here, so that they are not those of lost entries."""
+
 
 @dataclass(frozen=True, slots=True)
 class FoundEntry:
@@ -107,6 +110,7 @@ class _Linker:
             changes["first_kept_entry_id"] = self._first_kept(item.first_kept_index) or own_id
         self.placed[own_id] = entry.model_copy(update=changes) if changes else entry
         self._present_id[entry.id] = own_id
+        self._present_id.setdefault(own_id, own_id)  # what was appended to it names it so
         self._id_by_index[item.index] = own_id
         self._newest = own_id
 
@@ -114,9 +118,9 @@ class _Linker:
         entry_id = item.entry.id
         if entry_id and entry_id not in self.placed:
             return entry_id
-        serial = item.number
+        serial = _MADE_IDS + item.number
         while (made := f"{serial:08x}") in self.placed or made in self._last_line_of:
-            serial += 0x1000_0000
+            serial += 0x10_0000
         if entry_id:
             self.warnings.append(f"line {item.number}: id {entry_id} is taken; now {made}")
         elif self._has_ids:

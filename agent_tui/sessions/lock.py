@@ -10,12 +10,13 @@ from agent_tui.sessions.files import describe_fault
 
 
 class SessionInUseError(SessionError):
-    """Another agent-tui writes this session; `pid` is 0 where it could not be found out."""
+    """The process `pid` (0 where it could not be found out) writes the session at `path`."""
 
     def __init__(self, path: Path, pid: int) -> None:
         owner = f"another agent-tui (pid {pid})" if pid else "another agent-tui"
         hint = "Close it there first, or begin a new session."
         super().__init__(f"{path} is open in {owner}.", hint)
+        self.path = path
         self.pid = pid
 
 
@@ -24,7 +25,8 @@ class SessionLock:
 
     It is taken on a file beside the session (``<name>.lock``, with the owner's pid in it),
     not on the session itself, so that it outlives the rename of a migration. A file left by a
-    killed process is no lock: the kernel has let go of it.
+    killed process is no lock: the kernel has let go of it. It belongs to the process that took
+    it: a fork of that process neither holds it nor gives it back.
 
     Raises:
         SessionInUseError: Another process, or another log in this one, holds it.
@@ -32,19 +34,25 @@ class SessionLock:
     """
 
     def __init__(self, session_path: Path) -> None:
-        real_path = session_path.resolve()
-        self._path = real_path.with_name(real_path.name + ".lock")
+        self._path = Path(os.path.realpath(session_path) + ".lock")
+        self._owner_pid = os.getpid()
         try:
             self._descriptor: int | None = self._acquire(session_path)
         except OSError as error:
             raise describe_fault(session_path, "opened for writing", error) from error
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process may write: false in a fork of the one that took the lock."""
+        return self._descriptor is not None and self._owner_pid == os.getpid()
+
     def release(self) -> None:
         """Give the session free; does nothing the second time."""
         if self._descriptor is None:
             return
-        with suppress(OSError):
-            self._path.unlink()
+        if self.is_ours:
+            with suppress(OSError):
+                self._path.unlink()
         os.close(self._descriptor)
         self._descriptor = None
 
@@ -54,8 +62,7 @@ class SessionLock:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if self._is_in_place(descriptor):
-                    os.ftruncate(descriptor, 0)
-                    os.write(descriptor, str(os.getpid()).encode())
+                    _name_owner(descriptor)
                     return descriptor
             except BlockingIOError as error:
                 pid = _read_pid(descriptor)
@@ -74,6 +81,13 @@ class SessionLock:
             return False
         ours = os.fstat(descriptor)
         return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+
+
+def _name_owner(descriptor: int) -> None:
+    """Put our pid into the lock file, where the disk has room for it; it locks all the same."""
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, str(os.getpid()).encode())
 
 
 def _read_pid(descriptor: int) -> int:

@@ -1,12 +1,10 @@
 """Reading a session file: bytes to header, entries and what was wrong. Pure; never raises."""
 
-import gc
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from agent_tui.sessions.entries import FORMAT_VERSION, Entry, Header
-from agent_tui.sessions.lines import UnreadableLineError, read_line
+from agent_tui.sessions.garbage import garbage_collection_paused
+from agent_tui.sessions.lines import ReadLine, UnreadableLineError, read_line, read_pieces
 from agent_tui.sessions.link import FoundEntry, link_entries
 
 
@@ -37,7 +35,7 @@ def parse_session(data: bytes, *, fallback_id: str = "") -> ParsedSession:
         data: The whole file.
         fallback_id: The session's id where the file has no header.
     """
-    with _paused_garbage_collection():
+    with garbage_collection_paused():
         return _parse(data, fallback_id)
 
 
@@ -77,18 +75,6 @@ def _parse(data: bytes, fallback_id: str) -> ParsedSession:
     )
 
 
-@contextmanager
-def _paused_garbage_collection() -> Generator[None]:
-    """Entries hold no cycles, but each pass looks at all of them: 2/3 of the time at 100 MB."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 class _Reader:
     def __init__(self) -> None:
         self.header: Header | None = None
@@ -106,8 +92,22 @@ class _Reader:
         except UnreadableLineError as error:
             self.unreadable += 1
             problem = "cut off in the middle" if is_torn else str(error)
-            self.warnings.append(f"line {number}: {problem}; left out ({len(line):,} bytes)")
+            self._take_pieces(number, index, line, problem)
             return
+        self._take_read(number, index, read)
+
+    def _take_pieces(self, number: int, index: int, line: bytes, problem: str) -> None:
+        pieces = read_pieces(line)
+        left_out = len(line) - sum(size for _, size in pieces)
+        if pieces:
+            problem += f"; recovered from it: {len(pieces)}"
+        if left_out:
+            problem += f"; left out ({left_out:,} bytes)"
+        self.warnings.append(f"line {number}: {problem}")
+        for read, _ in pieces:
+            self._take_read(number, index, read)
+
+    def _take_read(self, number: int, index: int, read: ReadLine) -> None:
         self.warnings += [f"line {number}: {note}" for note in read.notes]
         if isinstance(read.value, Header):
             self._take_header(number, read.value)

@@ -2,7 +2,9 @@
 
 import difflib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 from agent_tui.config import Durability
@@ -17,12 +19,14 @@ from agent_tui.sessions.entries import (
     as_thinking_level,
 )
 from agent_tui.sessions.files import describe_fault
-from agent_tui.sessions.index import SessionIndex
+from agent_tui.sessions.index import SessionFile, SessionIndex, session_files
 from agent_tui.sessions.lock import SessionLock
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.search import SearchHit, SessionSearch
 from agent_tui.sessions.summary import SessionSummary
 from agent_tui.text import repair_text
 
+PAGE_SIZE = 100
 _TRASH = "trash"
 _NEAR_MATCHES = 5
 
@@ -36,6 +40,7 @@ class SessionStore:
     def __init__(self, root: Path, durability: Durability = "entry") -> None:
         self.root = root
         self._durability: Durability = durability
+        self._search = SessionSearch(root / "search.sqlite")
 
     def create(self, header: Header) -> SessionLog:
         """A new session; its file is made by the first append."""
@@ -118,9 +123,7 @@ class SessionStore:
 
     def list(self, cwd: Path | None = None) -> list[SessionSummary]:
         """All sessions, newest first; with `cwd` those that work or were started there."""
-        if not self.root.is_dir():
-            return []
-        sessions = SessionIndex(self.root / "index.sqlite").summaries(self._files())
+        sessions = [found for page in self.pages() for found in page]
         if cwd is not None:
             slug, stored_cwd = cwd_slug(cwd), Path(repair_text(str(cwd)))
             sessions = [
@@ -130,6 +133,60 @@ class SessionStore:
                 or (found.cwd == Path() and found.path.parent.name == slug)
             ]
         return sorted(sessions, key=lambda found: (found.modified, found.id), reverse=True)
+
+    def pages(
+        self, first: Path | None = None, page_size: int = PAGE_SIZE
+    ) -> Generator[Sequence[SessionSummary]]:
+        """All sessions, some at a time, newest first: a screen shows the first at once.
+
+        Without the cache each session's whole file is read, which takes seconds for gigabytes.
+        Close the generator to stop early; what was read is kept in the cache. Blocking.
+
+        Args:
+            first: The sessions in this working folder's own folder come before all others.
+            page_size: How many files are read for a page.
+        """
+        if not self.root.is_dir():
+            return
+        files = session_files(self._files())
+        if first is not None:
+            slug = cwd_slug(first)
+            files.sort(key=lambda file: file.path.parent.name != slug)
+        with closing(SessionIndex(self.root / "index.sqlite").summaries(files)) as summaries:
+            while page := tuple(islice(summaries, page_size)):
+                yield tuple(found for found in page if found is not None)
+
+    def search(self, query: str, limit: int = 100) -> Sequence[SearchHit]:
+        """Sessions in which all words of `query` occur, the best first. Blocking; never raises.
+
+        Names, prompts, replies, thinking, tool arguments and outputs are searched, whatever
+        their case and accents; ``"a phrase"`` is looked for as it stands, the last word may be
+        only begun. What `update_search` has not yet reached is not found.
+        """
+        return self._search.search(query, self._listed, limit)
+
+    def update_search(
+        self,
+        progress: Callable[[int, int], None] | None = None,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """Bring the search up to date, newest sessions first; return how many are left.
+
+        Some may be left because it was cancelled, the disk is full or another process does the
+        same. It takes about a minute for each gigabyte that is new. Blocking: for a thread.
+
+        Args:
+            progress: Called with the sessions done and all there are, now and then.
+            is_cancelled: Asked several times a second; what was done so far is kept.
+        """
+        return self._search.update(self._listed(), progress, is_cancelled)
+
+    def unsearched(self) -> int:
+        """How many sessions `search` does not know as they are now."""
+        return self._search.pending(self._listed())
+
+    def _listed(self) -> Sequence[SessionFile]:
+        return session_files(self._files()) if self.root.is_dir() else ()
 
     def newest(self, cwd: Path) -> SessionSummary | None:
         """The session that was written last in `cwd`."""

@@ -44,7 +44,8 @@ class Intent:
 
     `paths` are resolved, absolute targets (links and ``..`` followed), `command` is set for
     `execute`. `body` is what the person is shown when asked: the exact command or a diff.
-    `fingerprint` changes when what was shown no longer is what would happen.
+    `note` is said beside the reason for asking. `fingerprint` changes when what was shown no
+    longer is what would happen.
     """
 
     title: str
@@ -53,6 +54,7 @@ class Intent:
     command: str = ""
     body: str = ""
     body_kind: Literal["command", "diff", "text"] = "text"
+    note: str = ""
     fingerprint: str = ""
 
 
@@ -109,10 +111,12 @@ class ToolContext:
         files: What the model has seen of each file.
         output_dir: Where whole outputs are kept when the model gets a shortened one.
         environ: Environment for child processes, without the providers' keys.
+        secrets: Those keys, which no output that is kept may hold.
         todos: The present plan; the todo tool replaces it.
         default_timeout_s: For commands that name none.
         limits: How much of its output the model may be given.
         history: What `recall` looks in.
+        is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
         compact: Makes room in the context, with what to pay attention to; never raises for a
             compaction that cannot be made.
     """
@@ -127,6 +131,8 @@ class ToolContext:
     limits: OutputLimits = field(default_factory=OutputLimits)
     history: History = field(default_factory=NoHistory)
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
+    is_persons: bool = False
+    secrets: tuple[str, ...] = ()
 
     def resolve(self, path: str) -> Path:
         """`path` as the model wrote it, absolute and with links followed.

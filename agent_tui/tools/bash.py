@@ -1,14 +1,17 @@
 """The `bash` tool: one shell command in the workspace."""
 
+import asyncio
 import hashlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pydantic import Field
 
 from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
 from agent_tui.tools.git_changes import GitChanges
+from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.sandbox import NOTE, Sandbox, refusal_hint
 from agent_tui.tools.shell import MAX_KEPT_BYTES, ShellResult, run_shell
 
 _LONGEST_TIMEOUT_S = 3_600
@@ -27,39 +30,53 @@ class BashArguments(ToolArguments):
 class BashTool:
     """Runs commands without a terminal; see `run_shell` for what bounds them.
 
-    The files a command changed are found by `changes`, however the command ended.
+    Those of the model run in `sandbox`, where there is one. The files a command changed are found
+    by `changes`, however the command ended.
     """
 
+    keeper: ProcessKeeper
+    changes: GitChanges
+    sandbox: Sandbox | None = None
     name: str = "bash"
     arguments_type: type[BashArguments] = BashArguments
-    changes: GitChanges = field(default_factory=GitChanges)
 
     def intent(self, arguments: BashArguments, context: ToolContext) -> Intent:
         """The exact command; what it may touch is for the approvals to find out."""
         command = arguments.command
         if "\0" in command:
             raise ToolError("command holds a NUL character, which no command can.")
-        bound = "\0".join((command, str(context.cwd.resolve())))
+        sandbox = None if context.is_persons else self.sandbox
+        if sandbox is not None and (refusal := sandbox.refusal(context.cwd)):
+            raise ToolError(f"{refusal}.")
+        is_boxed = sandbox is not None and sandbox.state(context.cwd).is_on
+        bound = "\0".join((command, str(context.cwd.resolve()), str(is_boxed)))
         return Intent(
             title=" ".join(command.split()),
             access="execute",
             command=command,
             body=command,
             body_kind="command",
+            note=NOTE if is_boxed else "",
             fingerprint=hashlib.sha256(bound.encode("utf-8", "surrogatepass")).hexdigest(),
         )
 
     async def run(self, arguments: BashArguments, context: ToolContext) -> ToolOutput:
         """Output, shortened if long, and how it ended."""
+        prefix: tuple[str, ...] = ()
+        if self.sandbox is not None and not context.is_persons:
+            prefix = await asyncio.to_thread(self.sandbox.prefix, context.cwd)
         before = await self.changes.look(context.cwd, context.environ)
         result = await run_shell(
+            self.keeper,
             arguments.command,
+            prefix=prefix,
             cwd=context.cwd,
             environ=context.environ,
             timeout_s=arguments.timeout or context.default_timeout_s,
             output_dir=context.output_dir,
             emit=context.emit,
             limits=context.limits,
+            secrets=context.secrets,
         )
         path = result.full_output_path
         details = ToolDetails(
@@ -69,12 +86,16 @@ class BashTool:
             full_output_path=None if path is None else os.fspath(path),
             files=await self.changes.since(before),
         )
-        return ToolOutput(_for_model(result), details, is_error=result.exit_code != 0)
+        is_error = result.exit_code != 0
+        hint = refusal_hint(result.text) if prefix and is_error else ""
+        return ToolOutput(_for_model(result, hint), details, is_error=is_error)
 
 
-def _for_model(result: ShellResult) -> str:
+def _for_model(result: ShellResult, hint: str) -> str:
     lines = [result.text or "(no output)"]
     if path := result.full_output_path:
         at_most = f", at most {MAX_KEPT_BYTES // 1_000_000} MB" if result.is_cut else ""
         lines.append(f"[whole output{at_most}: {path}]")
+    if hint:
+        lines.append(f"[{hint}]")
     return "\n".join([*lines, f"[{result.ending}]"])

@@ -3,21 +3,22 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from agent_tui.messages import FileTouches
+from agent_tui.tools.git_call import GitSilentError
 from agent_tui.tools.git_status import (
     Committed,
-    GitSilentError,
     WorkTree,
     committed_changes,
     has_content,
     read_work_tree,
     top_folder,
 )
+from agent_tui.tools.processes import ProcessKeeper
 
 LOOK_S = 1.0
 """How long a command may be held up before it begins."""
@@ -57,20 +58,32 @@ class GitChanges:
     change between commands is not.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, keeper: ProcessKeeper, is_trusted: Callable[[Path], bool] = lambda _cwd: True
+    ) -> None:
+        """Look with git calls that `keeper` starts.
+
+        Args:
+            keeper: Starts processes.
+            is_trusted: Whether git may be asked in a folder; asked before each look.
+        """
+        self._keeper = keeper
+        self._is_trusted = is_trusted
         self._slow_looks: Counter[Path] = Counter()
 
     async def look(self, cwd: Path, environ: Mapping[str, str]) -> Snapshot | None:
-        """What there is before a command run in `cwd`; None without a repository git answers for.
+        """What there is before a command run in `cwd`.
+
+        None where there is no repository that git answers for, or the folder is not trusted.
 
         Never raises for anything git does, and ends after `LOOK_S` seconds.
         """
-        if self._slow_looks[cwd] >= _CHANCES:
+        if self._slow_looks[cwd] >= _CHANCES or not self._is_trusted(cwd):
             return None
         try:
             async with asyncio.timeout(LOOK_S):
-                root = await top_folder(cwd, environ)
-                tree = await read_work_tree(root, environ)
+                root = await top_folder(self._keeper, cwd, environ)
+                tree = await read_work_tree(self._keeper, root, environ)
                 stamps = await asyncio.to_thread(_stamps, tree)
         except TimeoutError:
             self._slow_looks[cwd] += 1
@@ -89,8 +102,10 @@ class GitChanges:
         root, environ = before.tree.root, before.environ
         try:
             async with asyncio.timeout(COMPARE_S):
-                after = await read_work_tree(root, environ)
-                moved = await committed_changes(root, before.tree.head, after.head, environ)
+                after = await read_work_tree(self._keeper, root, environ)
+                moved = await committed_changes(
+                    self._keeper, root, before.tree.head, after.head, environ
+                )
                 changes = await asyncio.to_thread(_changes, before, after, moved)
         except TimeoutError:
             self._slow_looks[before.cwd] += 1

@@ -1,59 +1,32 @@
 """Asking git which files differ from the last commit, and letting it run nothing for that.
 
-A repository's own configuration can make git run programs. What our calls could run, and what
-stops it:
+Beside what `git_call` stops, a repository could have run:
 
-- ``core.fsmonitor`` and hooks are switched off on the command line;
-- filters (``filter.*.clean`` and ``.process``, which ``git status`` feeds files to) are read
-  from the configuration first and switched off one by one. Large files kept elsewhere then
+- filters (``filter.*.clean`` and ``.process``, which ``git status`` feeds files to): they are
+  read from the configuration first and switched off one by one. Large files kept elsewhere then
   look changed when they were only touched;
-- a submodule is asked by a git of its own, which would run its filters: they are left out;
-- objects missing from a partial clone are fetched with programs the remote names: no protocol
-  is allowed;
-- pagers, external diffs and text conversions are not used by what is asked here, and are off.
-
-No lock is taken and the index is not refreshed on disk, so nobody else's git is disturbed.
+- those of a submodule, which is asked by a git of its own: submodules are left out.
 """
 
 import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.errors import ToolError
-from agent_tui.tools.processes import child_group
-
-MAX_OUTPUT_BYTES = 400_000
-"""Some 2,000 changed files; of a work tree with more, nothing is told."""
+from agent_tui.tools.git_call import GitSilentError, ask_git, git_argv
+from agent_tui.tools.processes import ProcessKeeper
 
 MAX_HASHED_BYTES = 2_000_000
 """Larger files are not read to see whether they are still the same."""
 
-_QUIET_GIT = (
-    *("git", "--no-optional-locks", "--no-pager"),
-    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
-)
 _STATUS = (
-    *("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind"),
+    *("--porcelain=v2", "-z", "--branch", "--no-ahead-behind"),
     *("--untracked-files=all", "--ignored=no", "--no-renames", "--ignore-submodules=all"),
 )
-_DIFF = (
-    *("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames"),
-    *("--ignore-submodules=all", "--no-ext-diff", "--no-textconv"),
-)
-_QUIET_ENVIRON = {
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-}
+_DIFF = (*("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=all"),)
 _MAX_FILTERS = 50
-
-
-class GitSilentError(Exception):
-    """Git is missing, does not answer here, or says more than is of use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +53,7 @@ class Committed:
     after: str
 
 
-async def top_folder(cwd: Path, environ: Mapping[str, str]) -> Path:
+async def top_folder(keeper: ProcessKeeper, cwd: Path, environ: Mapping[str, str]) -> Path:
     """The top of the work tree that `cwd` is in.
 
     Raises:
@@ -88,20 +61,20 @@ async def top_folder(cwd: Path, environ: Mapping[str, str]) -> Path:
     """
     if not _may_be_repository(cwd, environ):
         raise GitSilentError("no repository")
-    answer = await _ask(("rev-parse", "--show-toplevel"), cwd, environ)
+    answer = await ask_git(keeper, git_argv("rev-parse", "--show-toplevel"), cwd, environ)
     return Path(os.fsdecode(answer.removesuffix(b"\n")))
 
 
-async def read_work_tree(root: Path, environ: Mapping[str, str]) -> WorkTree:
+async def read_work_tree(keeper: ProcessKeeper, root: Path, environ: Mapping[str, str]) -> WorkTree:
     """The state of the work tree whose top is `root`.
 
     Raises:
         GitSilentError: see there.
     """
-    found = await _ask(
-        ("config", "-z", "--name-only", "--get-regexp", r"^filter\."), root, environ, allowed=(0, 1)
-    )
-    answer = await _ask((*_without_filters(found), *_STATUS), root, environ)
+    question = git_argv("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
+    found = await ask_git(keeper, question, root, environ, allowed=(0, 1))
+    status = git_argv("status", *_STATUS, settings=tuple(_without_filters(found)))
+    answer = await ask_git(keeper, status, root, environ)
     try:
         return _work_tree(root, answer)
     except ValueError as error:
@@ -109,7 +82,7 @@ async def read_work_tree(root: Path, environ: Mapping[str, str]) -> WorkTree:
 
 
 async def committed_changes(
-    root: Path, before: str, after: str, environ: Mapping[str, str]
+    keeper: ProcessKeeper, root: Path, before: str, after: str, environ: Mapping[str, str]
 ) -> dict[str, Committed]:
     """What differs between two commits (empty: before the first one), relative to `root`.
 
@@ -119,7 +92,8 @@ async def committed_changes(
     if before == after:
         return {}
     nothing = object_id("tree", b"", like=before or after)
-    answer = await _ask((*_DIFF, before or nothing, after or nothing), root, environ)
+    argv = git_argv("diff-tree", *_DIFF, before or nothing, after or nothing)
+    answer = await ask_git(keeper, argv, root, environ)
     try:
         return _commit_changes(answer)
     except ValueError as error:
@@ -165,40 +139,15 @@ def _may_be_repository(cwd: Path, environ: Mapping[str, str]) -> bool:
     )
 
 
-async def _ask(
-    arguments: tuple[str, ...],
-    cwd: Path,
-    environ: Mapping[str, str],
-    *,
-    allowed: tuple[int, ...] = (0,),
-) -> bytes:
-    argv = (*_QUIET_GIT, *arguments)
-    answer = bytearray()
-    try:
-        async with child_group(
-            argv, cwd=cwd, environ={**environ, **_QUIET_ENVIRON}, keeps_stderr=False
-        ) as child:
-            async with aclosing(child.read_until_exit()) as chunks:
-                async for chunk in chunks:
-                    answer += chunk
-                    if len(answer) > MAX_OUTPUT_BYTES:
-                        raise GitSilentError("too long an answer")
-            if child.process.returncode not in allowed:
-                raise GitSilentError(f"git ended with {child.process.returncode}")
-    except (OSError, ToolError) as error:
-        raise GitSilentError(str(error)) from error
-    return bytes(answer)
-
-
 def _without_filters(found: bytes) -> Iterator[str]:
-    """Options that switch off the filters among the keys `found` in the configuration."""
+    """Settings that switch off the filters among the keys `found` in the configuration."""
     keys = (key.split(".", 1)[1] for key in os.fsdecode(found).split("\0") if key.count(".") > 1)
     names = dict.fromkeys(key.rpartition(".")[0] for key in keys)
     if len(names) > _MAX_FILTERS or any("=" in name for name in names):
         raise GitSilentError("filters that cannot be switched off")
     for name in names:
         for setting in ("clean=", "process=", "required=false"):
-            yield from ("-c", f"filter.{name}.{setting}")
+            yield f"filter.{name}.{setting}"
 
 
 def _work_tree(root: Path, answer: bytes) -> WorkTree:

@@ -20,7 +20,7 @@ from agent_tui.tools.base import (
     ToolOutput,
 )
 from agent_tui.tools.limits import MAX_OUTPUT_BYTES
-from agent_tui.tools.processes import child_group
+from agent_tui.tools.processes import ProcessKeeper
 from agent_tui.tools.protected import SECRET_GLOBS
 from agent_tui.tools.search_child import SearchRequest
 from agent_tui.tools.shorten import cut_line, keep_head
@@ -56,6 +56,7 @@ class _Found:
 class GrepTool:
     """Searches text files; binary and ignored ones and those with secrets are left out."""
 
+    keeper: ProcessKeeper
     name: str = "grep"
     arguments_type: type[GrepArguments] = GrepArguments
 
@@ -72,11 +73,37 @@ class GrepTool:
             raise missing_file_error(target, context)
         ripgrep = shutil.which("rg", path=context.environ.get("PATH"))
         if ripgrep:
-            found = await _search(_ripgrep_argv(ripgrep, arguments, target), context)
+            found = await self._search(_ripgrep_argv(ripgrep, arguments, target), context)
         else:
             argv = [sys.executable, "-P", "-m", "agent_tui.tools.search_child"]
-            found = await _search(argv, context, _request(arguments, target, context))
+            found = await self._search(argv, context, _request(arguments, target, context))
         return _output(found, arguments, context)
+
+    async def _search(
+        self, argv: list[str], context: ToolContext, request: bytes | None = None
+    ) -> _Found:
+        """Run a search in a folder no module or configuration can be picked up from."""
+        printed = bytearray()
+        exit_code: int | None = None
+        is_complete = False
+        environ = dict(context.environ)
+        async with self.keeper.child_group(
+            argv, cwd=Path(os.sep), environ=environ, stdin=request
+        ) as child:
+            try:
+                async with asyncio.timeout(_SEARCH_TIME_S):
+                    async with aclosing(child.read_until_exit()) as chunks:
+                        async for chunk in chunks:
+                            printed += chunk
+                            if len(printed) > _MAX_READ_BYTES:
+                                break
+                        else:
+                            is_complete = True
+                            exit_code = child.exit_code
+            except TimeoutError:
+                pass
+        lines = printed.decode("utf-8", "replace").split("\n")
+        return _Found(lines if is_complete else lines[:-1], exit_code, is_complete)
 
 
 def _ripgrep_argv(ripgrep: str, arguments: GrepArguments, target: Path) -> list[str]:
@@ -107,29 +134,6 @@ def _request(arguments: GrepArguments, target: Path, context: ToolContext) -> by
         context_lines=arguments.context,
         limit=arguments.limit + 1,
     ).to_json()
-
-
-async def _search(argv: list[str], context: ToolContext, request: bytes | None = None) -> _Found:
-    """Run a search in a folder no module or configuration can be picked up from."""
-    printed = bytearray()
-    exit_code: int | None = None
-    is_complete = False
-    environ = dict(context.environ)
-    async with child_group(argv, cwd=Path(os.sep), environ=environ, stdin=request) as child:
-        try:
-            async with asyncio.timeout(_SEARCH_TIME_S):
-                async with aclosing(child.read_until_exit()) as chunks:
-                    async for chunk in chunks:
-                        printed += chunk
-                        if len(printed) > _MAX_READ_BYTES:
-                            break
-                    else:
-                        is_complete = True
-                        exit_code = child.process.returncode
-        except TimeoutError:
-            pass
-    lines = printed.decode("utf-8", "replace").split("\n")
-    return _Found(lines if is_complete else lines[:-1], exit_code, is_complete)
 
 
 def _output(found: _Found, arguments: GrepArguments, context: ToolContext) -> ToolOutput:

@@ -1,128 +1,251 @@
-"""Child processes in groups of their own, which never outlive the call that started them."""
+"""Child processes in groups of their own, which never outlive the call that started them.
+
+They are children of a `keeper_process`, which ends them also when the program is killed.
+"""
 
 import asyncio
-import contextlib
+import json
 import os
 import signal
+import socket
+import subprocess
+import sys
+import weakref
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 from agent_tui.errors import ToolError
-
-_TERM_GRACE_S = 0.5
-"""How long a group may take to end after SIGTERM before it gets SIGKILL."""
-
-_DRAIN_S = 0.5
-"""How long to read on when the child ended but something it started holds the pipe."""
+from agent_tui.tools import keeper_process
+from agent_tui.tools.keeper_process import Answer, Order
 
 READ_BYTES = 65_536
 """One read; also the usual capacity of a pipe."""
 
+_DRAIN_S = 0.5
+"""How long to read on when the child ended but something it started holds the pipe."""
 
-@dataclass(frozen=True, slots=True)
+_GONE_WITHIN_S = 5.0
+"""How long to wait for the end of what was started; the keeper goes on trying without us."""
+
+_KEEPER_COMMAND = (sys.executable, "-I", "-S", "-X", "utf8", keeper_process.__file__)
+_KEEPER_ENDED = "the process that runs commands was ended from outside. Try again."
+
+
 class Child:
-    """A running child and the merged stdout and stderr of its whole group."""
+    """A running child and the output of its whole group."""
 
-    process: asyncio.subprocess.Process
-    output: asyncio.StreamReader
+    def __init__(self, output: asyncio.StreamReader, ending: "asyncio.Future[int]") -> None:
+        self._output = output
+        self._ending = ending
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended, negative for a signal; None while it runs."""
+        is_over = self._ending.done() and not self._ending.cancelled()
+        return self._ending.result() if is_over else None
 
     async def read_until_exit(self) -> AsyncGenerator[bytes, None]:
         """Output as it comes, until the pipe closes or the child has ended and it is quiet.
 
         A background process that keeps the pipe open does not hold this up.
         """
-        exited = asyncio.ensure_future(self.process.wait())
-        try:
-            while True:
-                read = asyncio.ensure_future(self.output.read(READ_BYTES))
-                try:
-                    await asyncio.wait((read, exited), return_when=asyncio.FIRST_COMPLETED)
-                    if not read.done():
-                        await asyncio.wait((read,), timeout=_DRAIN_S)
-                    if not read.done():
-                        return
-                    chunk = read.result()
-                finally:
-                    read.cancel()
-                if not chunk:
-                    await exited
+        while True:
+            read = asyncio.ensure_future(self._output.read(READ_BYTES))
+            try:
+                await asyncio.wait((read, self._ending), return_when=asyncio.FIRST_COMPLETED)
+                if not read.done():
+                    await asyncio.wait((read,), timeout=_DRAIN_S)
+                if not read.done():
                     return
-                yield chunk
-        finally:
-            exited.cancel()
+                chunk = read.result()
+            finally:
+                read.cancel()
+            if not chunk:
+                await asyncio.wait((self._ending,))
+                return
+            yield chunk
+
+
+class ProcessKeeper:
+    """Starts child processes through a process that outlives us by as long as ending them takes.
+
+    That process is started with the first child and ends with this object or the program,
+    however that ends. A child then costs no more than one started directly.
+    """
+
+    def __init__(self) -> None:
+        self._control: socket.socket | None = None
+        self._finish: weakref.finalize[..., ProcessKeeper] | None = None
+
+    def close(self) -> None:
+        """End the process and all children that are left."""
+        if self._finish is not None:
+            self._finish()
+        self._control = self._finish = None
+
+    @asynccontextmanager
+    async def child_group(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        environ: Mapping[str, str],
+        stdin: bytes | None = None,
+        keeps_stderr: bool = True,
+    ) -> AsyncGenerator[Child, None]:
+        """Start `argv` as the leader of a new session.
+
+        On the way out, and when the program dies, the child and all it started are ended, with
+        SIGTERM first.
+
+        Args:
+            argv: Program and arguments; no shell looks at them.
+            cwd: Working folder.
+            environ: The whole environment.
+            stdin: What it may read; None is ``/dev/null``.
+            keeps_stderr: Whether stderr is part of the output; else it is thrown away.
+
+        Raises:
+            ToolError: the program or the folder is not there.
+        """
+        order = Order(
+            argv=list(argv), cwd=os.fspath(cwd), environ=dict(environ), keeps_stderr=keeps_stderr
+        )
+        reading, writing = os.pipe()
+        with ExitStack() as handles:
+            handles.callback(os.close, writing)
+            output, transport = await _reader(reading)
+            try:
+                given = [writing]
+                if stdin is not None:
+                    given.append(_fill(handles.enter_context(TemporaryFile()), stdin))
+                lifeline = self._lifeline(given, order)
+                handles.close()
+                async with _running(lifeline, order) as ending:
+                    yield Child(output, ending)
+            finally:
+                transport.close()
+
+    def _lifeline(self, handles: Sequence[int], order: Order) -> socket.socket:
+        """A connection to a new guardian, which has `handles`."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                try:
+                    self._send(theirs, handles)
+                except (BrokenPipeError, ConnectionResetError):  # it was killed since
+                    self.close()
+                    self._send(theirs, handles)
+            except OSError as error:
+                ours.close()
+                raise _cannot_start(order, error.strerror or str(error)) from error
+        return ours
+
+    def _send(self, lifeline: socket.socket, handles: Sequence[int]) -> None:
+        control = self._control or self._start()
+        socket.send_fds(control, [b"+"], [lifeline.fileno(), *handles])
+
+    def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                process = subprocess.Popen(
+                    _KEEPER_COMMAND,
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd=os.sep,
+                    env={},
+                    start_new_session=True,
+                )
+            except OSError:
+                ours.close()
+                raise
+        self._control = ours
+        self._finish = weakref.finalize(self, _let_go, ours, process)
+        return ours
+
+
+def _let_go(control: socket.socket, process: "subprocess.Popen[bytes]") -> None:
+    control.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_GONE_WITHIN_S)
+
+
+async def _reader(handle: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    """Read from `handle`, which closes with the transport."""
+    output = asyncio.StreamReader(limit=READ_BYTES)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(output), os.fdopen(handle, "rb", 0)
+    )
+    return output, transport
+
+
+def _fill(file: IO[bytes], content: bytes) -> int:
+    """The handle of `file` (a pipe holds less), which has `content` and is at its beginning."""
+    file.write(content)
+    file.seek(0)
+    return file.fileno()
 
 
 @asynccontextmanager
-async def child_group(
-    argv: Sequence[str],
-    *,
-    cwd: Path,
-    environ: Mapping[str, str],
-    stdin: bytes | None = None,
-    keeps_stderr: bool = True,
-) -> AsyncGenerator[Child, None]:
-    """Start `argv` as the leader of a new session; on the way out the whole group is ended.
-
-    Args:
-        argv: Program and arguments; no shell looks at them.
-        cwd: Working folder.
-        environ: The whole environment.
-        stdin: What it may read; None is ``/dev/null``.
-        keeps_stderr: Whether stderr is part of the output; else it is thrown away.
-
-    Raises:
-        ToolError: the program or the folder is not there.
-    """
-    reading, writing = os.pipe()
-    output = asyncio.StreamReader(limit=READ_BYTES)
+async def _running(
+    lifeline: socket.socket, order: Order
+) -> AsyncGenerator["asyncio.Future[int]", None]:
+    """Have `order` carried out; gives how it ends. On the way out all of it is ended."""
     try:
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(output), os.fdopen(reading, "rb", 0)
-        )
+        answers, orders = await asyncio.open_connection(sock=lifeline)
     except BaseException:
-        os.close(writing)
+        lifeline.close()
         raise
+    ending: asyncio.Future[int] | None = None
     try:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *argv,
-                cwd=cwd,
-                env=dict(environ),
-                stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-                stdout=writing,
-                stderr=writing if keeps_stderr else asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            raise ToolError(f"{argv[0]} cannot be started in {cwd}: {error}") from error
-        finally:
-            os.close(writing)
-        try:
-            if stdin is not None and process.stdin is not None:
-                process.stdin.write(stdin)
-                process.stdin.close()
-            yield Child(process, output)
-        finally:
-            transport.close()
-            await end_group(process)
+        orders.write(json.dumps(order).encode() + b"\n")
+        started = await _answer(answers)
+        if "pid" not in started:
+            raise _cannot_start(order, started.get("error", _KEEPER_ENDED))
+        ending = asyncio.ensure_future(_exit_code(answers))
+        yield ending
     finally:
-        transport.close()
+        if ending is not None:
+            ending.cancel()
+        await _until_gone(answers, orders, ending)
 
 
-async def end_group(process: asyncio.subprocess.Process) -> None:
-    """End the process and everything left in its group: SIGTERM, then SIGKILL."""
+async def _until_gone(
+    answers: asyncio.StreamReader,
+    orders: asyncio.StreamWriter,
+    ending: "asyncio.Future[int] | None",
+) -> None:
     try:
-        if process.returncode is None:
-            _signal_group(process.pid, signal.SIGTERM)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), _TERM_GRACE_S)
+        with suppress(OSError):
+            orders.write_eof()
+        if ending is not None:
+            await asyncio.wait((ending,))
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_GONE_WITHIN_S):
+                await answers.read()
     finally:
-        _signal_group(process.pid, signal.SIGKILL)
-    await process.wait()
+        orders.close()
+    with suppress(OSError):
+        await orders.wait_closed()
 
 
-def _signal_group(leader_pid: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader_pid, number)
+async def _answer(answers: asyncio.StreamReader) -> Answer:
+    """The guardian's next words; empty when it is no more."""
+    try:
+        line = await answers.readline()
+    except OSError:
+        line = b""
+    return json.loads(line or b"{}")
+
+
+async def _exit_code(answers: asyncio.StreamReader) -> int:
+    return (await _answer(answers)).get("exit_code", -signal.SIGKILL)
+
+
+def _cannot_start(order: Order, why: str) -> ToolError:
+    return ToolError(f"{order['argv'][0]} cannot be started in {order['cwd']}: {why}")

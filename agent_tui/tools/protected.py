@@ -6,6 +6,8 @@ import unicodedata
 SECRET_GLOBS = (
     ".env",
     ".env.*",
+    ".env[-_~]*",
+    "*.env",
     ".envrc",
     "*.pem",
     "*.key",
@@ -20,6 +22,10 @@ SECRET_GLOBS = (
     ".netrc",
     "_netrc",
     ".pgpass",
+    ".my.cnf",
+    ".vault-token",
+    ".bash_history",
+    ".zsh_history",
     ".npmrc",
     ".pypirc",
     ".git-credentials",
@@ -36,14 +42,21 @@ def folded(name: str) -> str:
     Case and width do not count (NTFS, APFS), nor invisible characters (HFS+), nor dots and
     spaces at the end (Windows).
     """
+    if name.isascii():
+        plain = name.lower()
+        return plain.rstrip(". ") or plain
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     visible = "".join(c for c in plain if unicodedata.category(c) != "Cf")
     return visible.rstrip(". ") or visible
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a file of this name is likely to hold a key or password."""
+    """Whether a file of this name is likely to hold a key or password.
+
+    Names with spaces are taken for sentences about such files.
+    """
     plain = folded(name)
     if any(fnmatch.fnmatchcase(plain, pattern) for pattern in _HARMLESS):
         return False
-    return any(fnmatch.fnmatchcase(plain, pattern) for pattern in SECRET_GLOBS)
+    found = any(fnmatch.fnmatchcase(plain, pattern) for pattern in SECRET_GLOBS)
+    return found and not any(character.isspace() for character in plain)

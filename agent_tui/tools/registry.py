@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -20,23 +21,38 @@ from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
 from agent_tui.tools.edit import EditTool
 from agent_tui.tools.find import FindTool
+from agent_tui.tools.git_changes import GitChanges
 from agent_tui.tools.grep import GrepTool
 from agent_tui.tools.ls import LsTool
+from agent_tui.tools.processes import ProcessKeeper
 from agent_tui.tools.read import ReadTool
 from agent_tui.tools.recall import RecallTool
+from agent_tui.tools.sandbox import Sandbox
 from agent_tui.tools.schema import bare_schema, compact_schema, explain_invalid, mended_arguments
 from agent_tui.tools.todo import TodoTool
 from agent_tui.tools.write import WriteTool
 
 
-def default_toolbox() -> Toolbox:
-    """All tools, those used most first, and none before one that it needs."""
+def default_toolbox(
+    keeper: ProcessKeeper | None = None,
+    *,
+    sandbox: Sandbox | None = None,
+    is_trusted: Callable[[Path], bool] = lambda _cwd: True,
+) -> Toolbox:
+    """All tools, those used most first, and none before one that it needs.
+
+    Args:
+        keeper: Starts their processes; None is one of their own.
+        sandbox: Where the model's commands run; None is nowhere special.
+        is_trusted: Whether git may be asked about a folder.
+    """
+    keeper = keeper or ProcessKeeper()
     return ToolRegistry(
         offered(ReadTool()),
-        offered(BashTool()),
+        offered(BashTool(keeper, GitChanges(keeper, is_trusted), sandbox)),
         offered(EditTool()),
         offered(WriteTool()),
-        offered(GrepTool()),
+        offered(GrepTool(keeper)),
         offered(FindTool()),
         offered(LsTool()),
         offered(TodoTool()),

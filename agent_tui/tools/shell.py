@@ -7,15 +7,17 @@ import secrets
 import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from agent_tui.paths import make_private_dir
+from agent_tui.secret_text import REMOVED, mask_values
+from agent_tui.tools.environment import shell_environ
 from agent_tui.tools.limits import OutputLimits
-from agent_tui.tools.processes import READ_BYTES, child_group
+from agent_tui.tools.processes import READ_BYTES, ProcessKeeper
 from agent_tui.tools.shorten import keep_ends
 from agent_tui.tools.terminal_text import plain_text
 
@@ -31,19 +33,6 @@ _GATHER_S = 0.03
 
 _MAX_SHOWN_CHARS = 8_192
 """Of what came within one pause, only the end is shown live."""
-
-_STEERING_VARIABLES = ("BASH_ENV", "ENV", "CDPATH", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND")
-"""Variables that make a shell run or mean something other than the command says."""
-
-_QUIET_ENVIRON = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
-"""Nobody is there to page or to answer."""
-
-_GIT_WITHOUT_MONITOR = {
-    "GIT_CONFIG_COUNT": "1",
-    "GIT_CONFIG_KEY_0": "core.fsmonitor",
-    "GIT_CONFIG_VALUE_0": "false",
-}
-"""Else ``git status`` runs a program that the repository's own configuration names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,38 +56,45 @@ class ShellResult:
 
 
 async def run_shell(
+    keeper: ProcessKeeper,
     command: str,
     *,
+    prefix: Sequence[str] = (),
     cwd: Path,
     environ: Mapping[str, str],
     timeout_s: float,
     output_dir: Path,
     emit: Callable[[str], None],
     limits: OutputLimits,
+    secrets: Sequence[str] = (),
 ) -> ShellResult:
     """Run `command` with bash (sh where there is none), without a terminal and without stdin.
 
-    On timeout, cancellation and at its end, everything it started in its process group is
-    ended too.
+    On timeout, cancellation and at its end, and at ours, everything it started is ended too.
 
     Args:
+        keeper: Starts it.
         command: Shell text, without NULs.
+        prefix: Words before the shell's: a program that runs it, and its arguments.
         cwd: Working folder.
         environ: Environment; variables that steer a shell are left out.
         timeout_s: Seconds after which it is stopped.
         output_dir: Where the whole output goes if it is too long for the result.
         emit: Called with output as it comes.
         limits: How long the result's text may be.
+        secrets: Values that neither the result nor the file with the whole output may hold.
 
     Raises:
         ToolError: no shell, or no such folder.
     """
     shell = shutil.which("bash", path=environ.get("PATH")) or "/bin/sh"
-    output = _Output(output_dir)
+    output = _Output(output_dir, secrets)
     started = time.monotonic()
     exit_code: int | None = None
     try:
-        async with child_group([shell, "-c", command], cwd=cwd, environ=_clean(environ)) as child:
+        async with keeper.child_group(
+            [*prefix, shell, "-c", command], cwd=cwd, environ=shell_environ(environ)
+        ) as child:
             decoder = codecs.getincrementaldecoder("utf-8")("replace")
             try:
                 async with asyncio.timeout(timeout_s):
@@ -109,7 +105,7 @@ async def run_shell(
                                 emit(text[-_MAX_SHOWN_CHARS:])
                             if len(chunk) < READ_BYTES:
                                 await asyncio.sleep(_GATHER_S)
-                    exit_code = child.process.returncode
+                    exit_code = child.exit_code
             except TimeoutError:
                 pass
     except BaseException:
@@ -121,23 +117,17 @@ async def run_shell(
     return ShellResult(text, exit_code, is_cut, path, time.monotonic() - started)
 
 
-def _clean(environ: Mapping[str, str]) -> dict[str, str]:
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if name not in _STEERING_VARIABLES and not name.startswith("BASH_FUNC_")
-    }
-    return {**_GIT_WITHOUT_MONITOR, **kept, **_QUIET_ENVIRON}
-
-
 class _Output:
     """The bytes a command printed: beginning and end in memory, all of it in a private file.
 
     Where the file cannot be written (disk full), the command goes on and only the ends are kept.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, secrets: Sequence[str]) -> None:
         self._folder = folder
+        self._secrets = tuple(secrets)
+        self._hidden = sorted((os.fsencode(value) for value in secrets), key=len, reverse=True)
+        self._unwritten = b""
         self._path: Path | None = None
         self._file: BinaryIO | None = None
         self._may_keep = True
@@ -158,6 +148,8 @@ class _Output:
     def close(self) -> None:
         """No more is coming."""
         if self._file is not None:
+            with suppress(OSError):  # disk full: the file ends a few bytes early
+                self._write(b"", is_end=True)
             self._file.close()
             self._file = None
 
@@ -168,7 +160,7 @@ class _Output:
         if missing:
             gap = f"\n[... {missing} bytes left out ...]\n".encode()
             held = bytes(self._head) + gap + b"".join(self._tail)
-        text = plain_text(held.decode("utf-8", "replace")).rstrip("\n")
+        text = mask_values(plain_text(held.decode("utf-8", "replace")), self._secrets).rstrip("\n")
         kept = keep_ends(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
         return kept.text, kept.is_cut or missing > 0
 
@@ -189,14 +181,25 @@ class _Output:
         try:
             if self._file is None:
                 self._open()
-            if self._file is not None:
-                room = MAX_KEPT_BYTES - self._file.tell()
-                self._file.write(chunk[: max(room, 0)])
-                self._file.flush()
+            self._write(chunk)
         except OSError:
             self._may_keep = False
             with suppress(OSError):
                 self.drop_file()
+
+    def _write(self, chunk: bytes, *, is_end: bool = False) -> None:
+        """Write `chunk` without secrets; what may be the beginning of one waits for the rest."""
+        if self._file is None:
+            return
+        ready = self._unwritten + chunk
+        for value in self._hidden:
+            ready = ready.replace(value, REMOVED.encode())
+        waiting = 0 if is_end or not self._hidden else len(self._hidden[0]) - 1
+        written = max(len(ready) - waiting, 0)
+        self._unwritten = ready[written:]
+        room = MAX_KEPT_BYTES - self._file.tell()
+        self._file.write(ready[: min(written, max(room, 0))])
+        self._file.flush()
 
     def _open(self) -> None:
         self._path = make_private_dir(self._folder) / f"bash-{secrets.token_hex(8)}.log"

@@ -5,8 +5,9 @@ stay light (no pydantic, no conversation). Everything else is built in a thread 
 """
 
 import asyncio
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events as textual_events
@@ -14,6 +15,7 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.notifications import SeverityLevel
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.commands.registry import split_command
@@ -21,13 +23,21 @@ from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.prompt.prompt import Prompt
+from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.status_bar import StatusBar
-from agent_tui.ui.terminal import RESTORE_TITLE, SAVE_TITLE, leave_on_signals, title_sequence
+from agent_tui.ui.terminal import (
+    RESTORE_TITLE,
+    SAVE_TITLE,
+    crash_report,
+    leave_on_signals,
+    title_sequence,
+)
 from agent_tui.ui.theme import own_themes, wanted_theme
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
     from agent_tui.ui.approval_panel import ApprovalPanel
+    from agent_tui.ui.commands.registry import Command
     from agent_tui.ui.options import UiOptions
     from agent_tui.ui.parts import Parts
     from agent_tui.ui.transcript import Transcript
@@ -36,6 +46,8 @@ WIDTH_CLASSES = ((0, "-narrow"), (90, "-wide"))
 HEIGHT_CLASSES = ((0, "-short"), (30, "-tall"))
 LEAVE_WITHIN_S = 1.5
 """A second Ctrl+C within this time leaves."""
+GO_BACK_WITHIN_S = 0.6
+"""A second Esc within this time shows what one can go back to."""
 
 
 class AgentApp(App[UiOutcome]):
@@ -46,6 +58,8 @@ class AgentApp(App[UiOutcome]):
             first paint. Run the app with `agent_tui.ui.terminal.run_ui`.
         theme: Name of the theme; empty for the default.
         folder: Shown until the conversation is loaded.
+        before_loading: Asks what has to be known before `load`, on the event loop; an
+            `AgentTuiError` of either ends the app.
     """
 
     CSS_PATH = "app.tcss"
@@ -53,7 +67,13 @@ class AgentApp(App[UiOutcome]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [*APP_BINDINGS]
 
-    def __init__(self, load: "Callable[[], UiOptions]", theme: str = "", folder: str = "") -> None:
+    def __init__(
+        self,
+        load: "Callable[[], UiOptions]",
+        theme: str = "",
+        folder: str = "",
+        before_loading: "Callable[[AgentApp], Awaitable[None]] | None" = None,
+    ) -> None:
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = list(WIDTH_CLASSES)
         self.VERTICAL_BREAKPOINTS = list(HEIGHT_CLASSES)
@@ -61,7 +81,9 @@ class AgentApp(App[UiOutcome]):
             self.register_theme(own_theme)
         self.theme = wanted_theme(theme, frozenset(self.available_themes))
         self._load = load
+        self._before_loading = before_loading
         self._cleared_at: float | None = None
+        self._escaped_at: float | None = None
         self._early_drafts: list[Draft] = []
         self.parts: Parts | None = None
         self.prompt = Prompt()
@@ -83,6 +105,8 @@ class AgentApp(App[UiOutcome]):
     async def _bring_up(self) -> None:
         """Load the conversation in a thread, put the chat on the screen and begin."""
         try:
+            if self._before_loading is not None:
+                await self._before_loading(self)
             options = await asyncio.to_thread(_load_with_imports, self._load)
         except AgentTuiError as error:
             self.exit(UiOutcome(error=error))
@@ -139,7 +163,12 @@ class AgentApp(App[UiOutcome]):
             if refusal and self.ready.turns.is_running:
                 self.ready.host.say(refusal, "warning")
             else:
-                self.run_worker(command.run(self.ready.host, argument), group="command")
+                self.run_worker(self._run(command, argument), group="command")
+        elif text.strip("! \n") and self.runtime.log.is_read_only:
+            self.prompt.put_before((text,))
+            self.ready.host.say(
+                "This session is open read-only. /fork goes on in a copy of it.", "warning"
+            )
         elif text.startswith("!") and text.strip("! \n"):
             in_context = not text.startswith("!!")
             line = text.lstrip("!").strip()
@@ -152,6 +181,20 @@ class AgentApp(App[UiOutcome]):
 
             self.run_worker(choose_model(self), group="command")
 
+    async def _run(self, command: "Command", argument: str) -> None:
+        try:
+            await command.run(self.ready.host, argument)
+        except AgentTuiError as error:
+            self.ready.host.say(str(error), "error")
+
+    def edit_again(self, text: str) -> None:
+        """Put an earlier message into the prompt; what stands there goes into the history."""
+        draft = self.prompt.draft.trimmed()
+        if not draft.is_empty:
+            self._remember(draft)
+        self.prompt.clear()
+        self.prompt.load(Draft(text))
+
     def _remember(self, draft: Draft) -> None:
         try:
             self.prompt.remember(draft)
@@ -159,6 +202,28 @@ class AgentApp(App[UiOutcome]):
             self.ready.host.say(
                 f"The prompt history cannot be written: {error.strerror}.", "warning"
             )
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show `message` for a while; it may hold anything, so it is no markup unless said."""
+        super().notify(
+            safe_text(message),
+            title=safe_text(title, keep_newlines=False),
+            severity=severity,
+            timeout=timeout,
+            markup=markup,
+        )
+
+    def _fatal_error(self) -> None:
+        """Leave over a fault of ours, without what Textual adds: the values of all variables."""
+        self.panic(crash_report(sys.exception()))
 
     @on(Prompt.Refused)
     def _refused(self, event: Prompt.Refused) -> None:
@@ -172,6 +237,7 @@ class AgentApp(App[UiOutcome]):
 
     @on(Prompt.Typed)
     def _typed(self) -> None:
+        self._escaped_at = None
         if self.parts is not None:
             self.parts.approval.postpone()
 
@@ -209,8 +275,15 @@ class AgentApp(App[UiOutcome]):
         return not (action in NOT_OVER_SCREENS and len(self.screen_stack) > 1)
 
     def action_interrupt(self) -> None:
-        """Esc: stop what runs."""
-        self.ready.turns.interrupt()
+        """Esc: stop what runs; twice while nothing does: what one can go back to."""
+        before, self._escaped_at = self._escaped_at, None
+        if self.ready.turns.interrupt() or not self.runtime.log.entries:
+            return
+        now = self.ready.options.clock()
+        if before is not None and now - before <= GO_BACK_WITHIN_S:
+            self.dispatch("/tree")
+        else:
+            self._escaped_at = now
 
     def action_clear_or_leave(self) -> None:
         """Ctrl+C: copy a selection, else clear the prompt, else leave the second time."""

@@ -5,6 +5,8 @@ import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from agent_tui.safe_text import strip_control_characters
+
 _TIMEOUT_S = 2.0
 
 
@@ -40,7 +42,11 @@ def clipboard_way(environ: Mapping[str, str], which: Callable[[str], str | None]
 
 
 def copy_text(text: str, environ: Mapping[str, str], by_terminal: Callable[[str], None]) -> str:
-    """Copy `text` and return a line that says how: ``Copied 120 characters to …``."""
+    """Copy `text` and return a line that says how: ``Copied 120 characters to …``.
+
+    Control characters are left out: what is pasted into a shell must not run by itself.
+    """
+    text = strip_control_characters(text)
     way = clipboard_way(environ, shutil.which)
     if way.command and not _run(way.command, text):
         way = OSC_52

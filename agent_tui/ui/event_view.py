@@ -11,6 +11,7 @@ from agent_tui.events import (
     ApprovalResolved,
     BashFinished,
     BashStarted,
+    BranchSummaryProgress,
     CompactionFailed,
     CompactionFinished,
     CompactionProgress,
@@ -36,6 +37,7 @@ from agent_tui.events import (
     TurnFinished,
     TurnStarted,
     UserMessageAdded,
+    WentBack,
 )
 from agent_tui.ui.activity_line import ActivityLine, ActivityState
 from agent_tui.ui.approval_panel import ApprovalPanel
@@ -62,7 +64,8 @@ class ViewParts:
     """The widgets that events change, and what is called for the rest.
 
     `status_changed` redraws the status bar, `attention` rings if the person looks elsewhere,
-    `welcome` makes the first block of an empty chat.
+    `welcome` makes the first block of an empty chat, `edit_again` puts an earlier message into
+    the prompt.
     """
 
     chat: Transcript
@@ -73,6 +76,7 @@ class ViewParts:
     status_changed: Callable[[], None]
     attention: Callable[[], None]
     welcome: Callable[[], WelcomeBlock]
+    edit_again: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +163,17 @@ class EventView:
             case CompactionStarted():
                 self._work(f"Compacting {event.tokens_before:,} tokens")
             case CompactionProgress():
-                self._progress(event)
+                self._progress(f"Compacting: {event.phase}", event.summary_chars)
             case CompactionFinished():
                 chat.append(finished_block(event))
             case CompactionFailed():
                 chat.append(NoticeBlock("warning", event.message))
+            case BranchSummaryProgress():
+                self._progress(f"Leaving the branch: {event.phase}", event.summary_chars)
             case SessionChanged():
                 self._session(event)
+            case WentBack():
+                self._go_back(event)
             case Notice():
                 chat.append(NoticeBlock(event.level, event.text))
             case TurnFinished():
@@ -263,11 +271,11 @@ class EventView:
         text = f"The context is {event.usage.percent}% full. {advice}"
         self._parts.chat.append(NoticeBlock("warning", text))
 
-    def _progress(self, event: CompactionProgress) -> None:
-        self._work(f"Compacting: {event.phase}")
+    def _progress(self, label: str, summary_chars: int) -> None:
+        self._work(label)
         state = self._parts.activity.state
         if state is not None:
-            self._parts.activity.show(replace(state, output_chars=event.summary_chars))
+            self._parts.activity.show(replace(state, output_chars=summary_chars))
 
     def _session(self, event: SessionChanged) -> None:
         if event.reason not in ("compacted", "renamed"):  # the chat of those is on the screen
@@ -275,6 +283,15 @@ class EventView:
         if event.reason != "renamed":
             self._has_warned = False
         self._parts.status_changed()
+
+    def _go_back(self, event: WentBack) -> None:
+        self.redraw()
+        self._has_warned = False
+        if event.text:
+            self._parts.edit_again(event.text)
+        if event.image_count:
+            text = f"The message had images ({event.image_count}), which are not in the prompt."
+            self._parts.chat.append(NoticeBlock("warning", text))
 
     def _finish(self, event: TurnFinished) -> None:
         self.last_outcome = event.outcome

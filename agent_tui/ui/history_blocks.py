@@ -27,7 +27,7 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
-from agent_tui.ui.compaction_blocks import change_block, summary_block
+from agent_tui.ui.compaction_blocks import change_block, readable_summary, summary_block
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
@@ -62,7 +62,8 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
             case CompactionEntry():
                 blocks.append(summary_block(entry))
             case BranchSummaryEntry():
-                blocks.append(SummaryBlock(entry.summary, 0, 0, "a branch that was left"))
+                said = readable_summary(entry.summary)
+                blocks.append(SummaryBlock(said, 0, 0, "summary of a branch that was left"))
             case CustomMessageEntry() if entry.display and entry.text:
                 blocks.append(NoticeBlock("info", entry.text))
             case CustomEntry() if block := change_block(entry):

@@ -94,6 +94,10 @@ async def _nothing() -> None:
     pass
 
 
+def _not_special(_cwd: Path) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class UiOptions:
     """Everything `AgentApp` needs.
@@ -118,6 +122,8 @@ class UiOptions:
         history_file: Where sent prompts are kept; None keeps them in memory.
         welcome: A line under the program's name in an empty chat.
         is_demo: Said in the status bar.
+        sandbox_word: How commands in a folder run, for the status bar; empty for nothing
+            special. May block.
         approval_quiet_s: Seconds without a key before an approval takes any.
         clock: Monotonic seconds.
     """
@@ -139,5 +145,6 @@ class UiOptions:
     history_file: Path | None = None
     welcome: str = ""
     is_demo: bool = False
+    sandbox_word: Callable[[Path], str] = _not_special
     approval_quiet_s: float = APPROVAL_QUIET_S
     clock: Callable[[], float] = time.monotonic

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.agent.context_files import ContextFile
+from agent_tui.agent.decision_log import Decided
+from agent_tui.agent.trust import WithheldFile
 from agent_tui.messages import ToolSpec
 from agent_tui.ui.commands.registry import Command
 from agent_tui.ui.status_bar import short_path
 
 if TYPE_CHECKING:
-    from agent_tui.agent.runtime import AgentRuntime
+    from agent_tui.agent.approval import Approvals
 
 KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
@@ -31,6 +33,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "Running",
         (
             ("esc", "close the menu, else stop what runs and keep the partial reply"),
+            ("esc esc", "go back to an earlier message, while nothing runs (/tree)"),
             ("shift+tab", "next permission mode: ask, accept-edits, plan, full"),
             ("y a p n e", "answer an approval, once nothing was typed for a second"),
         ),
@@ -120,15 +123,19 @@ def _first_sentence(text: str) -> str:
     return sentence + dot.strip()
 
 
-def memory_page(files: Sequence[ContextFile], cwd: Path) -> Page:
-    """The context files in force, the most general first."""
-    if not files:
-        rows: tuple[tuple[str, str], ...] = (
-            ("none", "Write AGENTS.md in this folder to tell the model how to work here."),
-        )
+def memory_page(files: Sequence[ContextFile], withheld: Sequence[WithheldFile], cwd: Path) -> Page:
+    """The context files in force, the most general first, and what of the project is not."""
+    if not files and withheld:
+        rows: tuple[tuple[str, str], ...] = (("none", ""),)
+    elif not files:
+        rows = (("none", "Write AGENTS.md in this folder to tell the model how to work here."),)
     else:
         rows = tuple((_shown_path(file.path, cwd), _file_size(file)) for file in files)
-    return Page("Context files in force", (Section("", rows),))
+    sections = [Section("", rows)]
+    if withheld:
+        kept_back = tuple((_shown_path(file.path, cwd), file.why) for file in withheld)
+        sections.append(Section("Not in force (/trust)", kept_back))
+    return Page("Context files in force", tuple(sections))
 
 
 def _shown_path(path: Path, cwd: Path) -> str:
@@ -150,18 +157,33 @@ _MODES = (
 )
 
 
-def permissions_page(runtime: "AgentRuntime") -> Page:
-    """The mode in force, the others, and the rules."""
+_SOURCES = {"session": "this session", "project": "this project", "settings": "config.toml"}
+_SHOWN_DECISIONS = 20
+
+
+def permissions_page(approvals: "Approvals") -> Page:
+    """The mode in force, the others, the rules and where they come from, the last decisions."""
     modes = tuple(
-        (("● " if mode == runtime.permission_mode else "  ") + mode, text) for mode, text in _MODES
+        (("● " if mode == approvals.mode else "  ") + mode, text) for mode, text in _MODES
     )
-    rows = [(rule.decision, str(rule)) for rule in runtime.approvals.rules]
+    rows = [
+        (rule.decision, f"{rule}   {_SOURCES.get(rule.source, rule.source)}")
+        for rule in approvals.rules
+    ]
     if not rows:
         rows = [("none", "Rules go into config.toml, or are made when an approval is answered.")]
-    return Page(
-        "Permissions",
-        (
-            Section("Mode (/permissions MODE or shift+tab)", modes),
-            Section("Rules, deny wins", tuple(rows)),
-        ),
-    )
+    sections = [
+        Section("Mode (/permissions MODE or shift+tab)", modes),
+        Section("Rules, deny wins (/permissions remove takes one back)", tuple(rows)),
+    ]
+    if decided := approvals.log.latest[:_SHOWN_DECISIONS]:
+        sections.append(Section("Decided last", tuple(_decision_row(one) for one in decided)))
+    return Page("Permissions", tuple(sections))
+
+
+def _decision_row(decided: Decided) -> tuple[str, str]:
+    """When and what was decided; about what, by whom and why."""
+    at = decided.decided_at.astimezone().strftime("%H:%M:%S")
+    why = f": {decided.why}" if decided.why else ""
+    what = " ".join(decided.what.split())
+    return f"{at} {decided.decision}", f"{decided.tool}: {what}   by {decided.by}{why}"

@@ -65,6 +65,7 @@ def build_parts(app: "AgentApp", options: UiOptions) -> Parts:
         status_changed=app.refresh_status,
         attention=app.call_for_attention,
         welcome=lambda: welcome_block(options),
+        edit_again=app.edit_again,
     )
     view = EventView(view_parts, options.runtime, options.clock)
     hooks = DriverHooks(

@@ -12,6 +12,7 @@ from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.status_bar import short_path
+from agent_tui.ui.theme import wanted_theme
 from agent_tui.ui.transcript import WelcomeBlock
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ def welcome_block(options: UiOptions) -> WelcomeBlock:
     if runtime.context_files:
         names = ", ".join(file.path.name for file in runtime.context_files)
         facts.append(("memory", names))
+    if runtime.withheld_files:
+        names = ", ".join(dict.fromkeys(file.path.name for file in runtime.withheld_files))
+        facts.append(("not in force", f"{names} (/memory says why)"))
     if options.welcome:
         facts.append(("note", options.welcome))
     return WelcomeBlock("agent-tui", tuple(facts), _HINTS)
@@ -44,6 +48,8 @@ def welcome_block(options: UiOptions) -> WelcomeBlock:
 async def begin(app: "AgentApp") -> None:
     """Everything that must not keep the first key waiting."""
     options = app.ready.options
+    if options.settings.theme:  # it may come from the project, which the first paint did not know
+        app.theme = wanted_theme(options.settings.theme, frozenset(app.available_themes))
     app.run_worker(warm_up(app), group="warm", exit_on_error=False)
     if not options.resume:
         app.ready.view.redraw()
@@ -102,12 +108,14 @@ def send_early(app: "AgentApp", drafts: Iterable[Draft]) -> None:
 
 
 async def _resume(app: "AgentApp", ref: str) -> None:
-    try:
-        keeps_model = app.ready.options.keeps_model
-        app.ready.host.show_events(await app.runtime.open_session(ref, keep_model=keeps_model))
-    except AgentTuiError as error:
+    from agent_tui.ui.session_opening import open_session
+    from agent_tui.ui.trust_question import ask_about_workspace
+
+    keep_model = app.ready.options.keeps_model
+    if not await open_session(app.ready.host, ref, keep_model=keep_model):
         app.ready.view.redraw()
-        app.ready.host.say(str(error), "error")
+        return
+    await ask_about_workspace(app.ready.host)
 
 
 async def choose_model(app: "AgentApp") -> None:

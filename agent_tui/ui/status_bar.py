@@ -32,7 +32,10 @@ _MODE_STYLES: "dict[PermissionMode, str]" = {
 
 @dataclass(frozen=True, slots=True)
 class StatusFields:
-    """What the bar shows. `branch` is empty outside a repository, `name` without a name."""
+    """What the bar shows. `branch` is empty outside a repository, `name` without a name.
+
+    `sandbox` is the word for how commands run, empty where nothing is special.
+    """
 
     folder: str
     branch: str
@@ -45,6 +48,7 @@ class StatusFields:
     usage: "ContextUsage"
     level: Level
     badge: str = ""
+    sandbox: str = ""
 
 
 def status_line(fields: StatusFields, width: int) -> Content:
@@ -77,7 +81,7 @@ def starting_line(folder: str, width: int) -> Content:
     return Content.assemble(left, gap, (_CONTEXT_UNKNOWN, _LEVEL_STYLES["normal"]))
 
 
-_GIVE_WAY = ("name", "totals", "branch", "folder", "badge")
+_GIVE_WAY = ("name", "totals", "branch", "folder", "sandbox", "badge")
 
 
 def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content]:
@@ -90,6 +94,7 @@ def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content
         ("folder", where, "$foreground-muted"),
         ("model", fields.model.rpartition("/")[2] or fields.model, "$foreground"),
         ("mode", fields.mode, _MODE_STYLES[fields.mode]),
+        ("sandbox", fields.sandbox, "$text-success"),
         ("totals", totals, "$foreground-muted"),
         ("name", fields.name, "$foreground-muted"),
     )

@@ -13,10 +13,13 @@ class StatusSource:
     def __init__(self, options: UiOptions) -> None:
         self._options = options
         self._branch = ""
+        self._sandbox = ""
 
     def look_at_branch(self) -> None:
-        """Read which branch is checked out. Blocking."""
-        self._branch = git_branch(self._options.runtime.cwd)
+        """Read which branch is checked out and whether commands are sandboxed. Blocking."""
+        cwd = self._options.runtime.cwd
+        self._branch = git_branch(cwd)
+        self._sandbox = self._options.sandbox_word(cwd)
 
     def fields(self) -> StatusFields:
         """The fields as they are now."""
@@ -34,5 +37,11 @@ class StatusSource:
             name=runtime.log.name,
             usage=usage,
             level=context_level(usage, runtime.settings.compaction, reserve),
-            badge="demo" if self._options.is_demo else "",
+            badge=self._badge(),
+            sandbox=self._sandbox,
         )
+
+    def _badge(self) -> str:
+        if self._options.runtime.log.is_read_only:
+            return "read-only"
+        return "demo" if self._options.is_demo else ""

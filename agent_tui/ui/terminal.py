@@ -5,7 +5,8 @@ import os
 import signal
 import sys
 import termios
-from collections.abc import Callable
+import traceback
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.sanitise import safe_text
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from agent_tui.ui.app import AgentApp
     from agent_tui.ui.options import UiOptions
 
@@ -27,6 +30,7 @@ def run_ui(
     theme: str = "",
     mouse: bool = True,
     folder: Path | None = None,
+    before_loading: "Callable[[AgentApp], Awaitable[None]] | None" = None,
 ) -> UiOutcome:
     """Show the screen until the person leaves, then say how to come back.
 
@@ -35,11 +39,13 @@ def run_ui(
         theme: Wanted from the first paint on; empty for the default.
         mouse: Whether the mouse belongs to the program.
         folder: Where it will work, as far as that is known before loading.
+        before_loading: Asks what has to be known before `load`.
     """
     from agent_tui.ui.app import AgentApp
     from agent_tui.ui.status_bar import short_path
 
-    app = AgentApp(load, theme, short_path(folder, Path.home()) if folder is not None else "")
+    shown = short_path(folder, Path.home()) if folder is not None else ""
+    app = AgentApp(load, theme, shown, before_loading)
     outcome = app.run(mouse=mouse) or UiOutcome(exit_code=app.return_code or 0)
     if app.parts is not None and (hint := farewell(app.parts.options)):
         sys.stdout.write(hint)
@@ -55,6 +61,17 @@ def farewell(options: "UiOptions") -> str:
     name = f" ({safe_text(log.name, keep_newlines=False)})" if log.name else ""
     short_id = log.header.id[:8]
     return f"Session {short_id}{name} is kept. Go on with: agent-tui -r {short_id}\n"
+
+
+def crash_report(error: BaseException | None) -> "Text":
+    """Where the program broke, without keys and conversation: no values of variables."""
+    from rich.text import Text
+
+    from agent_tui.providers.keys import secret_values
+    from agent_tui.secret_text import mask_secrets
+
+    trace = "".join(traceback.format_exception(error)) if error else "It is not known where."
+    return Text(mask_secrets(safe_text(trace), secret_values(os.environ)))
 
 
 def leave_on_signals(app: "AgentApp") -> None:

@@ -10,7 +10,6 @@ from agent_tui.agent.approval import Approvals
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.tools.base import Access, Intent
-from tests.support.commands import DESTRUCTIVE, FREE_IN_FULL_MODE, HARMLESS, HOSTILE
 
 _WORKSPACE = Path("/ws/project")
 _MODES: tuple[PermissionMode, ...] = ("plan", "ask", "accept-edits", "full")
@@ -47,34 +46,6 @@ def _file(access: Access, path: str | Path) -> Intent:
     return Intent(title=str(path), access=access, paths=(resolved,))
 
 
-@pytest.mark.parametrize("command", HARMLESS)
-def test_commands_that_only_look_are_free_in_every_mode(command: str):
-    for mode in _MODES:
-        verdict = _approvals(mode).judge("bash", _bash(command))
-        assert verdict.decision == "allow", (mode, verdict.why)
-
-
-@pytest.mark.parametrize("command", HOSTILE, ids=repr)
-def test_no_hostile_command_passes(command: str):
-    assert _approvals("plan").judge("bash", _bash(command)).decision == "deny"
-    ask = _approvals("ask").judge("bash", _bash(command))
-    assert ask.decision == "ask"
-    assert ask.why
-
-
-@pytest.mark.parametrize("command", HOSTILE, ids=repr)
-def test_rules_for_git_status_and_ls_let_nothing_else_through(command: str):
-    approvals = _approvals(allow=("bash(git status)", "bash(ls)", "bash(git log)"))
-    assert approvals.judge("bash", _bash(command)).decision == "ask"
-
-
-@pytest.mark.parametrize("command", DESTRUCTIVE)
-def test_destructive_commands_ask_in_full_mode(command: str):
-    for rules in ((), ("bash(*)",)):
-        verdict = _approvals("full", allow=rules).judge("bash", _bash(command))
-        assert verdict.decision == "ask", verdict
-
-
 @pytest.mark.parametrize("command", ["rm -rf ~", "sudo ls", "cp x ~/.bashrc", "dd of=/dev/sda"])
 def test_no_rule_is_offered_for_what_always_asks(command: str):
     approvals = _approvals("full", allow=(f"bash(= {command})",))
@@ -82,14 +53,8 @@ def test_no_rule_is_offered_for_what_always_asks(command: str):
     assert (verdict.decision, verdict.session_rule) == ("ask", "")
 
 
-@pytest.mark.parametrize("command", FREE_IN_FULL_MODE)
-def test_ordinary_work_is_free_in_full_mode(command: str):
-    verdict = _approvals("full").judge("bash", _bash(command))
-    assert verdict.decision == "allow", verdict.why
-
-
 @given(
-    st.sampled_from([c for c in HARMLESS if "\n" not in c and "#" not in c]),
+    st.sampled_from(["ls", "git status", "grep -rn x src", "echo $HOME", "cat a | head"]),
     st.sampled_from(["{}; {}", "{} && {}", "{} | {}", "{}\n{}", "{} & {}", "({}; {})"]),
     st.sampled_from(
         ["rm x", "/bin/rm x", "timeout 5 rm x", "echo $(rm x)", "bash -c 'rm x'", "xargs rm"]

@@ -57,7 +57,7 @@ def test_words_are_what_the_program_would_get():
 
 
 @pytest.mark.parametrize(
-    "word", ["$x", '"$x"', "$(a)", "`a`", "{a,b}", "a{1..3}", "$'a'", "$((1))", "~someone", "<(a)"]
+    "word", ["$x", '"$x"', "$(a)", "`a`", "{a,b}", "a{1..3}", "$'a'", "$((1))", "~someone", ">(a)"]
 )
 def test_words_only_the_run_will_tell_have_no_value(word: str):
     assert split_command(f"echo {word}").commands[0].words[1].value is None
@@ -85,10 +85,39 @@ def test_files_the_shell_opens_are_listed(command: str, targets: list[tuple[str,
 
 @pytest.mark.parametrize(
     "command",
-    ["x=1", "export X=1", "for f in a; do b; done", "f() { a; }", "((x=1))", "[[ a -eq b ]]"],
+    ["X=1", "export X=1", "for F in a; do b; done", "f() { a; }", "((x=1))", "[[ a -eq b ]]"],
 )
 def test_what_sets_state_is_a_part_that_is_no_command(command: str):
     assert "construct" in [part.kind for part in split_command(command).commands]
+
+
+def test_a_variable_no_program_knows_is_only_an_assignment():
+    assert [part.kind for part in split_command("x=1; y=$(a)").commands] == [
+        "assignment",
+        "assignment",
+        "command",
+    ]
+
+
+def test_a_loop_over_known_words_is_gone_through_once_for_each():
+    parts = split_command('for f in a "b c" *.d; do e "$f" x/$f; done').commands
+    assert [[word.value for word in part.arguments] for part in parts] == [
+        ["a", "x/a"],
+        ["b c", None],
+        ["*.d", "x/*.d"],
+    ]
+    assert [parts[2].words[1].may_split, parts[2].words[2].may_split] == [False, True]
+
+
+def test_a_loop_whose_variable_is_set_elsewhere_has_unknown_words():
+    for command in ("for f in a; do f=b; c $f; done", "for f in a; do read f; c $f; done"):
+        assert split_command(command).commands[-1].arguments[0].value is None
+
+
+def test_words_behind_a_redirection_belong_to_the_command():
+    (part,) = split_command("a b > /dev/null -c d 2>&1 e").commands
+    assert [word.value for word in part.words] == ["a", "b", "-c", "d", "e"]
+    assert split_command("a | b > c -d").problem
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,10 @@ DAY = date(2026, 1, 2)
 CWD = Path("/home/person/projects/some-project")
 
 
+def trusting(_file: Path) -> bool:
+    return True
+
+
 def test_prompt_and_tools_together_stay_under_1500_tokens():
     counter = TokenCounter()
     prompt = full_prompt(CWD, DAY)
@@ -43,7 +47,12 @@ def test_files_are_found_from_the_user_folder_and_the_repository_root_down(tmp_p
     (repo / "CLAUDE.md").write_text("passed over: AGENTS.md is there")
     (repo / "src" / "CLAUDE.md").write_text("src")
     (inner / "AGENTS.md").write_text("deep")
-    assert [f.text for f in load_context_files(user, inner)] == ["user", "repo", "src", "deep"]
+    assert [f.text for f in load_context_files(user, inner, trusting)] == [
+        "user",
+        "repo",
+        "src",
+        "deep",
+    ]
 
 
 def test_without_a_repository_only_the_folder_itself_counts(tmp_path):
@@ -51,12 +60,12 @@ def test_without_a_repository_only_the_folder_itself_counts(tmp_path):
     inner = tmp_path / "inner"
     inner.mkdir()
     (inner / "AGENTS.md").write_text("here")
-    assert [f.text for f in load_context_files(tmp_path / "none", inner)] == ["here"]
+    assert [f.text for f in load_context_files(tmp_path / "none", inner, trusting)] == ["here"]
 
 
 def test_a_huge_file_is_cut_and_says_so(tmp_path):
     (tmp_path / "AGENTS.md").write_text("x" * (MAX_FILE_CHARS + 10))
-    (file,) = load_context_files(tmp_path / "none", tmp_path)
+    (file,) = load_context_files(tmp_path / "none", tmp_path, trusting)
     assert file.was_cut
     assert len(file.text) == MAX_FILE_CHARS
 
@@ -66,5 +75,5 @@ def test_a_pipe_or_a_folder_of_that_name_neither_waits_nor_hides_the_next_one(tm
     (tmp_path / "CLAUDE.md").write_text("Use tabs.")
     user_dir = tmp_path / "user"
     (user_dir / "AGENTS.md").mkdir(parents=True)
-    (file,) = load_context_files(user_dir, tmp_path)
+    (file,) = load_context_files(user_dir, tmp_path, trusting)
     assert (file.path.name, file.text) == ("CLAUDE.md", "Use tabs.")

@@ -4,10 +4,10 @@ import threading
 import pytest
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.gate import ApprovalGate
+from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
 from agent_tui.agent.tool_calls import ToolRunner, ToolServices
-from agent_tui.events import AgentEvent, ToolFinished, ToolStarted
-from agent_tui.messages import JsonObject
+from agent_tui.events import AgentEvent, ApprovalRequested, ToolFinished, ToolStarted
+from agent_tui.messages import JsonObject, TextContent
 from agent_tui.providers.scripted import call
 from agent_tui.tools.base import NoHistory, PreparedCall, Toolbox, ToolContext, ToolOutput
 from agent_tui.tools.registry import default_toolbox
@@ -43,6 +43,7 @@ async def test_a_call_interrupted_while_it_is_looked_at_is_announced_before_its_
         gate=ApprovalGate(),
         output_dir=stage.folder / "outputs",
         environ={},
+        person_environ={},
         bash_timeout_s=10,
         compact=never_compacted,
         history=NoHistory,
@@ -57,3 +58,41 @@ async def test_a_call_interrupted_while_it_is_looked_at_is_announced_before_its_
     toolbox.go_on.set()
     ids = [(type(e), e.call_id) for e in events if isinstance(e, ToolStarted | ToolFinished)]
     assert ids == [(kind, c.id) for c in calls for kind in (ToolStarted, ToolFinished)]
+
+
+async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
+    (stage.workspace / "first").mkdir()
+    (stage.workspace / "second").mkdir()
+    link = stage.workspace / "link"
+    link.symlink_to("first")
+    runtime = stage.runtime([], mode="ask")
+    gate, events = ApprovalGate(), list[AgentEvent]()
+
+    def swap_and_approve(event: AgentEvent) -> None:
+        events.append(event)
+        if isinstance(event, ApprovalRequested):
+            link.unlink()
+            link.symlink_to("second")
+            answer = ApprovalAnswer("once")
+            asyncio.get_running_loop().call_soon(gate.answer, event.request.id, answer)
+
+    services = ToolServices(
+        toolbox=default_toolbox(),
+        approvals=runtime.approvals,
+        gate=gate,
+        output_dir=stage.folder / "outputs",
+        environ={},
+        person_environ={},
+        bash_timeout_s=10,
+        compact=never_compacted,
+        history=NoHistory,
+    )
+    runner = ToolRunner(runtime.conversation, services, swap_and_approve)
+    await runner.run_all([call("c1", "bash", command="touch link/new")])
+    finished = next(event for event in events if isinstance(event, ToolFinished))
+    (told,) = finished.message.content
+    assert isinstance(told, TextContent)
+    assert "changed between" in told.text
+    assert list((stage.workspace / "second").iterdir()) == []
+    (decided,) = runtime.approvals.log.latest
+    assert (decided.decision, decided.by, decided.what) == ("allow", "person", "touch link/new")

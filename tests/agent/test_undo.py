@@ -1,6 +1,7 @@
 """Taking compactions back, also where much has happened since."""
 
 import asyncio
+import json
 import shutil
 import threading
 from collections.abc import Callable
@@ -13,13 +14,15 @@ from agent_tui.agent import undo
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, Notice, SessionChanged, TurnFinished
-from agent_tui.messages import Usage
+from agent_tui.messages import JsonObject, Usage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.scripted import Reply
 from agent_tui.sessions.changes import is_undo_mark, report_of
 from agent_tui.sessions.context import build_context
-from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.entries import CompactionEntry, Header, MessageEntry
+from agent_tui.sessions.importers.foreign import read_foreign
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.store import SessionStore
 from tests.support.compaction_ways import SUMMARY, talk
 from tests.support.context_checks import assert_sendable
 from tests.support.runtime import Stage, collect, lines_of, of_kind, only
@@ -173,6 +176,53 @@ async def test_the_earlier_session_is_found_where_it_was_moved_to(stage: Stage):
     shutil.move(parent, moved)
     await runtime.undo_compaction()
     assert runtime.log.path == moved
+
+
+async def goes_on_from(stage: Stage, file: Path) -> AgentRuntime:
+    """In a session that was compacted from `file`, which another agent wrote."""
+    entries = read_foreign(file).entries
+    header = Header(cwd=str(stage.workspace), parent_session=str(file))
+    with SessionStore(stage.sessions).create(header) as log:
+        first = CompactionEntry(summary=SUMMARY, first_kept_entry_id=entries[-1].id)
+        log.append_many([first, entries[-1]])
+    runtime = stage.runtime(speaking(), window=WINDOW)
+    await runtime.open_session(str(log.path))
+    await collect(runtime.submit("And now?"))
+    return runtime
+
+
+def written_by_another(file: Path, *last: JsonObject) -> Path:
+    texts = ("Look at it.", "And at the other.", "I looked.", "Still there.")
+    talk = [
+        {"role": ("user", "assistant")[n // 2], "content": text} for n, text in enumerate(texts)
+    ]
+    file.write_text(json.dumps({"messages": [*talk, *last]}))
+    return file
+
+
+async def test_another_agents_session_is_gone_on_with_in_a_copy(stage: Stage):
+    file = written_by_another(stage.folder / "run.json")
+    before = file.read_bytes()
+    runtime = await goes_on_from(stage, file)
+    assert said(runtime) == ["Still there.", "And now?", "Fine."]
+    events = await runtime.undo_compaction()
+    assert not of_kind(list(events), Notice)
+    assert runtime.log.path
+    assert runtime.log.path.is_relative_to(stage.sessions)
+    assert said(runtime)[:3] == ["Look at it.", "And at the other.", "I looked."]
+    assert said(runtime)[3:] == ["Still there.", "And now?", "Fine."]
+    await collect(runtime.submit("Go on."))
+    assert file.read_bytes() == before
+    assert_sendable(runtime.history())
+
+
+async def test_a_call_that_was_still_open_does_not_pass_for_going_on(stage: Stage):
+    call = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    open_call: JsonObject = {"role": "assistant", "content": "", "tool_calls": [call]}
+    runtime = await goes_on_from(stage, written_by_another(stage.folder / "run.json", open_call))
+    assert not of_kind(list(await runtime.undo_compaction()), Notice)
+    assert said(runtime)[-2:] == ["And now?", "Fine."]
+    assert_sendable(runtime.history())
 
 
 async def test_an_earlier_session_that_is_gone_is_named_and_nothing_changes(stage: Stage):

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -150,6 +151,16 @@ def test_the_folder_for_the_child_can_be_named(
     assert not sessions.exists()
 
 
+def test_a_path_that_is_printed_is_good_from_every_folder(
+    capsys: pytest.CaptureFixture[str], session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    argv = [os.path.relpath(session), "--model", "none", "--session-dir", "here"]
+    path = Path(as_json(capsys, *argv)["path"])
+    monkeypatch.chdir("/")
+    with SessionLog.open(path) as child:
+        assert child.header.parent_session == str(session)
+
+
 def test_without_json_the_path_alone_goes_to_standard_output(
     capsys: pytest.CaptureFixture[str], session: Path
 ) -> None:
@@ -197,6 +208,8 @@ def test_a_smaller_window_frees_more_before_the_summary(
     assert narrow["tiers"]["1"] > 0
     assert narrow["tiers"]["2"] > 0
     assert narrow["tokens_after"] < wide["tokens_after"]
+    least = as_json(capsys, *argv, "--target", "1e-320")
+    assert least["tokens_after"] < narrow["tokens_after"]
 
 
 def test_the_format_can_be_named_where_it_cannot_be_told(

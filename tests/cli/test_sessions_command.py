@@ -1,3 +1,4 @@
+import io
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from agent_tui.sessions.changes import EditReport, report_entry, undo_mark
 from agent_tui.sessions.entries import ContextEditEntry, CustomEntry, Header, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
+from tests.sessions.importers import codex_lines
 from tests.support.session_values import conversation
 
 FOLDER = Path(__file__).parents[2] / "sessions.example"
@@ -58,7 +60,19 @@ def test_the_list_as_json_has_all_that_is_known(capsys: pytest.CaptureFixture[st
     assert found["firstPrompt"] == "look at both files"
     assert found["messageCount"] == 7
     assert found["model"] == "p/m"
+    assert found["contextTokens"] == 0
     assert Path(found["path"]).stat().st_size == found["sizeBytes"]
+
+
+def test_a_session_stands_below_the_one_it_goes_on_from(
+    capsys: pytest.CaptureFixture[str], store: SessionStore
+) -> None:
+    with store.create(Header(id="3333", cwd=str(Path.cwd()), parent_session="1111")) as log:
+        log.append_many(conversation())
+    before, below = printed(capsys, "list").splitlines()
+    assert before.startswith("1111")
+    assert below.startswith("3333")
+    assert "└─ look at both files" in below
 
 
 def test_an_empty_list_says_where_it_looked(
@@ -190,3 +204,156 @@ def test_neither_screen_nor_provider_libraries_are_loaded() -> None:
     loaded = {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
     assert "agent_tui" in loaded
     assert loaded.isdisjoint({"textual", "rich", "litellm"})
+
+
+class Terminal(io.StringIO):
+    """Standard input at which a person sits."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def codex_file(folder: Path) -> Path:
+    path = folder / "rollout-1.jsonl"
+    return codex_lines.write(
+        path,
+        *(codex_lines.head(), codex_lines.turn(), codex_lines.said("Fix it.")),
+        codex_lines.call("c1", "shell", command=["ls"]),
+        codex_lines.output("gone", "x"),
+    )
+
+
+def test_import_tells_where_the_new_session_is(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, store: SessionStore
+) -> None:
+    told = json.loads(printed(capsys, "import", str(codex_file(tmp_path)), "--json"))
+    assert sorted(told) == ["entries", "id", "path", "warnings"]
+    assert told["entries"] == 2
+    assert told["warnings"] == [
+        "line 5: a result whose call is not there, or was answered; left out"
+    ]
+    with store.open(told["id"], Path.cwd(), read_only=True) as log:
+        assert str(log.path) == told["path"]
+        assert log.header.cwd == codex_lines.CWD
+        assert log.header.model_id == "gpt-5-codex"
+
+
+def test_import_takes_the_first_entries_and_another_folder_of_sessions(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    other = tmp_path / "elsewhere"
+    given = ("--until", "1", "--from", "codex", "--session-dir", str(other), "--json")
+    told = json.loads(printed(capsys, "import", str(codex_file(tmp_path)), *given))
+    assert told["entries"] == 1
+    assert Path(told["path"]).is_relative_to(other)
+
+
+def test_import_tells_a_person_how_to_go_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run_command(["import", str(codex_file(tmp_path))]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("Imported 2 entries as ")
+    assert "agent-tui --resume" in told.out
+    assert "warning: line 5:" in told.err
+
+
+def test_import_of_nothing_known_names_the_file(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("hello")
+    with pytest.raises(SessionError, match=r"notes\.txt is not a session"):
+        run_command(["import", str(notes)])
+    for count in ("0", "-1", "x", "9" * 20):
+        with pytest.raises(SystemExit):
+            run_command(["import", str(notes), "--until", count])
+
+
+def test_rename_gives_a_name_that_finds_the_session(
+    capsys: pytest.CaptureFixture[str], store: SessionStore
+) -> None:
+    assert printed(capsys, "rename", "2222", "New \x1b[31mname") == "Renamed to New name\n"
+    assert store.open("New name", Path.cwd(), read_only=True).header.id == "2222"
+    with pytest.raises(UsageError, match="name is empty"):
+        run_command(["rename", "2222", " "])
+
+
+def test_delete_moves_to_the_trash_and_says_where(
+    capsys: pytest.CaptureFixture[str], store: SessionStore
+) -> None:
+    path = store.find("1111", Path.cwd())
+    told = json.loads(printed(capsys, "delete", "1111", "--json"))
+    assert (told["id"], told["path"]) == ("1111", str(path))
+    assert Path(told["trashedTo"]).is_file()
+    assert not path.exists()
+    with pytest.raises(SessionError, match="not one of the sessions"):
+        run_command(["delete", told["trashedTo"]])
+
+
+@pytest.mark.parametrize(
+    ("answer", "flags", "is_gone"),
+    [
+        ("\n", [], False),
+        ("n\n", [], False),
+        ("", [], False),
+        ("Y\n", [], True),
+        ("", ["--yes"], True),
+    ],
+)
+def test_delete_asks_a_person_first(
+    capsys: pytest.CaptureFixture[str],
+    store: SessionStore,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+    flags: list[str],
+    is_gone: bool,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    path = store.find("1111", Path.cwd())
+    assert run_command(["delete", "1111", *flags]) == (0 if is_gone else 1)
+    assert path.exists() is not is_gone
+    assert ("Delete Here !? [y/N]" in capsys.readouterr().err) is not bool(flags)
+
+
+def test_what_is_open_elsewhere_is_neither_deleted_nor_renamed(store: SessionStore) -> None:
+    with store.open("1111", Path.cwd()) as log:
+        for argv in (["delete", "1111"], ["rename", "1111", "x"]):
+            with pytest.raises(SessionError, match="is open in another"):
+                run_command(argv)
+        assert log.path is not None
+        assert log.path.is_file()
+
+
+def test_files_of_others_are_neither_deleted_nor_renamed(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs.jsonl"
+    theirs.write_bytes((FOLDER / "1-tools.jsonl").read_bytes())
+    for argv in (["delete", str(theirs)], ["rename", str(theirs), "x"]):
+        with pytest.raises(SessionError, match="not one of the sessions in"):
+            run_command(argv)
+    assert theirs.read_bytes() == (FOLDER / "1-tools.jsonl").read_bytes()
+
+
+def test_sessions_of_other_agents_are_listed_by_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    folder = tmp_path / ".codex/sessions/2026/01/27"
+    folder.mkdir(parents=True)
+    path = codex_file(folder)
+    (found,) = json.loads(printed(capsys, "list", "--from", "codex", "--all", "--json"))
+    assert sorted(found) == ["agent", "cwd", "modified", "path", "sizeBytes", "title"]
+    assert (found["path"], found["title"], found["cwd"]) == (str(path), "Fix it.", "/repo/app")
+    assert "Fix it." in printed(capsys, "list", "--from", "codex", "--all")
+    assert "no sessions of codex of" in printed(capsys, "list", "--from", "codex")
+
+
+def test_a_search_lists_the_sessions_that_hold_the_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = json.loads(printed(capsys, "list", "--search", "zwei", "--json"))
+    assert [(hit["id"], hit["matches"]) for hit in found] == [("1111", 1)]
+    assert "zwei" in found[0]["snippet"]
+    everywhere = printed(capsys, "list", "--search", "zwei", "--all")
+    assert "1111" in everywhere
+    assert "2222" in everywhere
+    assert "No session holds" in printed(capsys, "list", "--search", "nowhere")

@@ -7,6 +7,7 @@ import pytest
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.scripted import Reply, call
+from tests.support.compaction_ways import talk
 from tests.support.runtime import Stage
 
 ERASE_SCREEN = "\x1b[2J"
@@ -85,3 +86,33 @@ async def test_an_aborted_turn_is_an_interruption(stage):
     assert await printing is ExitCode.INTERRUPTED
     kinds = [json.loads(line)["type"] for line in out.getvalue().splitlines()]
     assert kinds[-3:] == ["ReplyFinished", "TurnFinished", "result"]
+
+
+async def compacted(stage: Stage, output_format: OutputFormat) -> tuple[ExitCode, str, str]:
+    """A turn in which the context is compacted, and no summary of a model's will do."""
+    runtime = stage.runtime(
+        lambda request: Reply(text="" if request.purpose == "summary" else "Fine."),
+        window=8_000,
+        is_interactive=False,
+    )
+    talk(runtime.log, 14)
+    out, err = io.StringIO(), io.StringIO()
+    code = await print_turn(runtime, "go", output_format, out=out, err=err)
+    return code, out.getvalue(), err.getvalue()
+
+
+async def test_a_compaction_is_told_of_and_who_wrote_its_summary(stage):
+    code, out, err = await compacted(stage, "text")
+    assert (code, out) == (ExitCode.DONE, "Fine.\n")
+    first, second = err.splitlines()[:2]
+    assert first.startswith("- context compacted (")
+    assert second.startswith("Summarised without a model (scripted/test: ")
+
+
+async def test_every_event_of_a_compaction_is_a_line_of_json(stage):
+    code, out, _ = await compacted(stage, "stream-json")
+    lines = [json.loads(line) for line in out.splitlines()]
+    (finished,) = [line for line in lines if line["type"] == "CompactionFinished"]
+    assert finished["is_fallback"] is True
+    assert finished["tokens_after"] < finished["tokens_before"]
+    assert (code, lines[-1]["exit_code"], lines[-1]["result"]) == (ExitCode.DONE, 0, "Fine.")

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.providers.base import FaultKind, ModelRef
-from agent_tui.providers.faults import classify, plain_detail, provider_error, retry_after_s
+from agent_tui.providers.fault_words import plain_detail
+from agent_tui.providers.faults import classify, provider_error, retry_after_s
 from agent_tui.providers.overflow import is_context_overflow
 from agent_tui.providers.protocol import Fault
 
@@ -123,6 +124,55 @@ NOT_OVERFLOWS = [
 ]
 
 
+RATE_LIMITS = [
+    # OpenAI, Azure
+    "Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, "
+    "Used 28000, Requested 4000. Please try again in 4s.",
+    "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, "
+    "Requested 45000. The input or output tokens must be reduced in order to run successfully.",
+    "Rate limit reached for gpt-4 on requests per min (RPM): Limit 3, Used 3, Requested 1.",
+    "Rate limit reached for gpt-4o-mini on requests per day (RPD): Limit 200, Used 200.",
+    "Requests to the ChatCompletions_Create Operation have exceeded token rate limit of your "
+    "current OpenAI S0 pricing tier. Please retry after 6 seconds.",
+    "Your requests have exceeded call rate limit of your current AIServices S0 pricing tier.",
+    # Anthropic
+    "This request would exceed your organization's rate limit of 40,000 input tokens per minute. "
+    "Please reduce the prompt length or the maximum tokens requested, or try again later.",
+    "Number of request tokens has exceeded your per-minute rate limit.",
+    "Number of requests has exceeded your rate limit. Please try again later.",
+    # Gemini, Vertex AI
+    "Resource has been exhausted (e.g. check quota). RESOURCE_EXHAUSTED",
+    "You exceeded your current quota, please check your plan and billing details. Quota exceeded "
+    "for metric: generate_content_free_tier_input_token_count, limit: 250000. Please retry in "
+    "12.3s. RESOURCE_EXHAUSTED",
+    "Quota exceeded for aiplatform.googleapis.com/online_prediction_input_tokens_per_minute_per_"
+    "base_model with base model: gemini-pro.",
+    # Bedrock
+    "ThrottlingException: Too many tokens, please wait before trying again.",
+    "Too many tokens, please wait before trying again.",
+    "Too many tokens per day, please wait before trying again.",
+    "Too many requests, please wait before trying again. You have sent too many requests.",
+    # Mistral, Groq
+    "Requests rate limit exceeded",
+    "Request too large for model `llama-3.1-8b-instant` on tokens per minute (TPM): Limit 6000, "
+    "Requested 7200, please reduce your message size and try again.",
+    "Rate limit reached for model `llama-3.3-70b` on tokens per day (TPD): Limit 100000, Used "
+    "99500, Requested 900. Please try again in 7m12.5s.",
+    # Cohere, OpenRouter, DeepSeek, xAI, Together, Cerebras, Moonshot, GitHub
+    "trial token rate limit exceeded, limit is 100000 tokens per minute",
+    "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 requests.",
+    "Provider returned error: qwen3-coder:free is temporarily rate-limited upstream.",
+    "Rate Limit Reached: you are sending requests too quickly.",
+    "Too many requests for team x and model grok-4. Tokens per Minute (actual/limit): 9/8.",
+    "You have reached the rate limit specific to this model. The maximum rate limit for this "
+    "model is 6.0 queries and 90000 tokens per minute.",
+    "Tokens per minute limit exceeded - too many tokens processed.",
+    "Your account request reached max organization TPM: limit 128000, current: 130000.",
+    "Rate limit of 150000 per 60s exceeded for UserByModelByMinuteTokens. Please wait 12 seconds "
+    "before retrying.",
+]
+
+
 @pytest.mark.parametrize("text", OVERFLOWS)
 def test_an_overflow_is_known_in_every_providers_words(text: str) -> None:
     assert is_context_overflow(text, 400)
@@ -138,6 +188,15 @@ def test_other_limits_are_no_overflow(text: str) -> None:
 def test_a_rate_limit_is_never_an_overflow_whatever_it_says() -> None:
     for text in OVERFLOWS:
         assert classify(Fault("RateLimitError", text, 429)) == "rate_limit"
+
+
+@pytest.mark.parametrize("status", [429, 400, 500, None])
+@pytest.mark.parametrize("text", RATE_LIMITS)
+def test_a_rate_limit_is_known_with_any_status_and_never_compacted_for(
+    text: str, status: int | None
+) -> None:
+    assert not is_context_overflow(text, status)
+    assert classify(Fault("AnyError", text, status)) == "rate_limit"
 
 
 def test_a_request_entity_too_large_is_an_overflow_unless_it_speaks_of_time() -> None:
@@ -229,6 +288,38 @@ def test_the_detail_loses_class_names_and_html() -> None:
     assert plain_detail(twice) == "Too fast."
     assert plain_detail("<html><title>502 Bad Gateway</title>…</html>") == "502 Bad Gateway."
     assert len(plain_detail("x" * 10_000)) == 400
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        ("ClientConnectorDNSError", "its name was not found"),
+        ("SSLCertVerificationError", "certificate"),
+        ("ClientConnectorSSLError", "TLS"),
+        ("ConnectionRefusedError", "refused the connection"),
+        ("ConnectTimeout", "did not answer in time"),
+        ("ConnectionResetError", "connection was lost"),
+    ],
+)
+def test_a_connection_that_fails_is_told_in_our_words(cause: str, words: str) -> None:
+    raw = "Cannot connect to host a.b:443 ssl:<ssl.SSLContext object at 0x7f> [Errno 1]"
+    causes = ["ConnectError", "ClientConnectorError", cause]
+    fault = Fault("InternalServerError", f"litellm.InternalServerError: {raw}", 500, causes=causes)
+    error = provider_error(fault, ModelRef("anthropic/claude-haiku-4-5"))
+    assert error.kind == "network"
+    assert words in error.message
+    assert "ssl" not in error.message.replace("TLS", "")
+    assert "[Errno" not in str(error)
+
+
+@pytest.mark.parametrize("text", ["", "Error code: 500", "litellm.APIError: b''", "b''."])
+def test_an_answer_without_words_is_said_to_give_no_reason(text: str) -> None:
+    assert plain_detail(text) == "it gave no reason."
+
+
+def test_litellms_advice_to_programmers_is_left_out() -> None:
+    text = "litellm.InternalServerError: XException - Boom. Handle with `litellm.XError`."
+    assert plain_detail(text) == "Boom."
 
 
 def test_a_refused_key_names_the_variable_it_came_from() -> None:

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.providers.keys import REDACTED, key_variable, redact, secret_values
+from agent_tui.providers.keys import key_variable, secret_values
+from agent_tui.secret_text import REMOVED, mask_secrets
 
 SECRET = "sk-test-0123456789abcdef"
 
@@ -11,8 +12,8 @@ SECRET = "sk-test-0123456789abcdef"
 @given(before=st.text(), after=st.text(), secret=st.text(min_size=6))
 def test_a_secret_of_the_environment_is_in_no_text(before: str, after: str, secret: str) -> None:
     values = secret_values({"SOME_API_KEY": secret})
-    cleaned = redact(f"{before}{secret}{after}", values)
-    assert secret not in cleaned.replace(REDACTED, "\0")
+    cleaned = mask_secrets(f"{before}{secret}{after}", values)
+    assert secret not in cleaned.replace(REMOVED, "\0")
 
 
 def test_known_variables_named_ones_and_secret_looking_ones_are_secrets() -> None:
@@ -32,14 +33,15 @@ def test_known_variables_named_ones_and_secret_looking_ones_are_secrets() -> Non
 
 def test_a_secret_inside_another_does_not_save_the_rest() -> None:
     secrets = secret_values({"A_API_KEY": "abcdef", "B_API_KEY": "abcdefghij"})
-    assert redact("abcdefghij", secrets) == REDACTED
+    assert mask_secrets("abcdefghij", secrets) == REMOVED
 
 
 def test_what_looks_like_a_key_goes_too_and_ordinary_words_stay() -> None:
-    assert SECRET not in redact(f"key {SECRET} refused", ())
-    assert "token123456" not in redact("Authorization: Bearer token123456", ())
+    assert SECRET not in mask_secrets(f"key {SECRET} refused", ())
+    assert "token123456" not in mask_secrets("Authorization: Bearer token123456", ())
     assert (
-        redact("sk-learn needs scikit-learn-contrib", ()) == "sk-learn needs scikit-learn-contrib"
+        mask_secrets("sk-learn needs scikit-learn-contrib", ())
+        == "sk-learn needs scikit-learn-contrib"
     )
 
 

@@ -273,8 +273,8 @@ async def test_a_file_that_was_damaged_since_is_told_in_our_words(
 async def test_a_server_that_cannot_be_started_is_an_error_of_the_model(
     host: ProviderHost, tmp_path: Path, model: FakeModel
 ) -> None:
-    provider = local_provider(host, tmp_path / "log", model)
-    (tmp_path / "log").mkdir()
+    (tmp_path / "log").write_text("no folder")
+    provider = local_provider(host, tmp_path / "log" / "agent-tui.log", model)
     with pytest.raises(ProviderError, match="local/small cannot be started"):
         await provider.served("small")
     await provider.aclose()

@@ -1,12 +1,14 @@
 """Walking a conversation back through all its sessions."""
 
+import json
 import threading
 from pathlib import Path
 
 import pytest
 
-from agent_tui.sessions.chain import PastSessions, SessionChain
+from agent_tui.sessions.chain import PastSessions, SessionChain, is_of_another_program
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry, Header, MessageEntry
+from agent_tui.sessions.importers.foreign import read_foreign
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_values import entry, header, reply, session_bytes, user
@@ -209,3 +211,38 @@ def test_a_chain_may_be_walked_while_the_session_goes_on(store, past) -> None:
         log.append_many([entry(reply(str(number))) for number in range(500)])
         thread.join()
         assert len(walked[0]) == 500
+
+
+def test_a_parent_that_another_agent_wrote_is_read_with_its_tail_once(
+    store, past, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.traj.json"
+    said_there = [("user", "one"), ("user", "two"), ("assistant", "three"), ("assistant", "four")]
+    messages = [{"role": role, "content": text} for role, text in said_there]
+    file.write_text(json.dumps({"messages": messages}))
+    tail = read_foreign(file).entries[2:]
+    with store.create(Header(cwd="/w", parent_session=str(file))) as child:
+        first = CompactionEntry(summary="so far", first_kept_entry_id=tail[0].id)
+        child.append_many([first, *tail, entry(user("five"))])
+        chain = SessionChain(child, past)
+        assert said(chain) == ["five", "four", "three", "two", "one"]
+        assert chain.missing == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "is_of_another"),
+    [
+        ('{"type":"user","uuid":"u1","message":{"role":"user","content":"hi"}}\n', True),
+        ('{"messages": [{"role": "user", "content": "hi"}]}', True),
+        ('{"type":"session","version":3,"id":"x"}\n', False),
+        ('{torn\n{"type":"message","id":"1","parentId":null,"message":{}}\n', False),
+        ("Dear diary\n", False),
+        ("", False),
+    ],
+)
+def test_whose_file_it_is_is_told_by_what_it_holds(
+    tmp_path: Path, content: str, is_of_another: bool
+) -> None:
+    (tmp_path / "file").write_text(content)
+    assert is_of_another_program(tmp_path / "file") is is_of_another
+    assert not is_of_another_program(tmp_path / "gone")

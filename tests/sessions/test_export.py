@@ -3,12 +3,15 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
     ImageContent,
     TextContent,
     ThinkingContent,
+    ToolCall,
     UserMessage,
 )
 from agent_tui.sessions.changes import EditReport, report_entry, undo_mark
@@ -19,10 +22,12 @@ from agent_tui.sessions.entries import (
     CustomMessageEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.export import to_html, to_jsonl, to_markdown
+from agent_tui.sessions.export import exported, to_jsonl, to_markdown
+from agent_tui.sessions.export_page import to_html
 from agent_tui.sessions.log import SessionLog
 from tests.support.session_values import chain, conversation, entry, header, reply, result, user
 
+EXAMPLES = Path(__file__).parents[2] / "sessions.example"
 HOSTILE = '</pre><script>alert(1)</script>{{body}}<img src="http://x/">&\x1b]52;c;QQ==\x07\x1b[31mred\u202e'
 
 
@@ -114,8 +119,8 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs) -> None:
         self.tags.add(tag)
-        self.addresses += [name for name, _ in attrs if name in ("src", "href")]
-        if tag != "meta":
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag not in ("meta", "img"):
             self.open.append(tag)
 
     def handle_endtag(self, tag) -> None:
@@ -155,9 +160,82 @@ def test_jsonl_is_a_session_file_with_every_branch(tmp_path: Path) -> None:
     copy = tmp_path / "copy.jsonl"
     copy.write_text(to_jsonl(log), encoding="utf-8")
     again = SessionLog.open(copy, read_only=True)
-    assert again.entries == log.entries
+    assert (again.header, again.entries) == (log.header, log.entries)
     assert again.warnings == ()
     assert [json.loads(line)["type"] for line in copy.read_text().split("\n")[:2]] == [
         "session",
         "message",
     ]
+
+
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
+)
+
+
+def test_images_are_part_of_the_page_if_they_are_nothing_else() -> None:
+    shown = ImageContent(data=PIXEL, mime_type="image/png")
+    refused = [
+        ImageContent(data=PIXEL, mime_type="image/svg+xml"),
+        ImageContent(data=PIXEL, mime_type='image/png" onload="x'),
+        ImageContent(data=PIXEL, mime_type="text/html"),
+        ImageContent(data='"><script>', mime_type="image/png"),
+    ]
+    asked = UserMessage(content=(TextContent(text="see"), shown, *refused), timestamp=1)
+    seen = result("c1").model_copy(update={"content": (shown,)})
+    page = Page(to_html(header(), chain(entry(asked), entry(seen))))
+    assert page.addresses == [f"data:image/png;base64,{PIXEL}"] * 2
+    assert page.text.count("[image, ") == len(refused)
+    assert "script" not in page.tags
+    assert "img-src data:" in to_html(header(), ())
+
+
+def test_a_fence_that_is_left_open_ends_with_its_message() -> None:
+    for text, end in (
+        ("```py\nx = 1", "x = 1\n```\n"),
+        ("~~~~\n```\n", "```\n~~~~\n"),
+        ("```\nx\n```", "x\n```\n\n## User"),
+        ("```a `b` c", "```a `b` c\n\n## User"),
+        ("````\n```", "```\n````\n"),
+    ):
+        written = to_markdown(header(), chain(entry(reply(text)), entry(user("next"))))
+        assert end in written
+
+
+def test_other_branches_are_mentioned_but_not_shown() -> None:
+    log = SessionLog.create(None, header())
+    log.append_many(conversation())
+    first = log.entries[0].id
+    assert "Not shown" not in exported(log, "md")
+    for text in ("other way", "third way"):
+        log.branch_to(first)
+        log.append(entry(user(text)))
+    for kind in ("md", "html"):
+        text = exported(log, kind)
+        assert "Not shown: 2 other branches with 7 messages" in text
+        assert "other way" not in text
+        assert "third way" in text
+
+
+def test_the_title_of_a_call_tells_what_it_works_on() -> None:
+    call = ToolCall(id="c", name="bash", arguments={"n": 1, "command": "ls -l\n\x1b[31m src"})
+    asked = AssistantMessage(content=(call,), timestamp=1)
+    assert "## Tool call: bash ls -l src\n" in to_markdown(header(), chain(entry(asked)))
+
+
+def test_a_session_without_a_name_is_called_by_its_first_words() -> None:
+    assert to_markdown(header(), conversation()).startswith("# look at both files\n")
+    assert to_markdown(header(), ()).startswith("# Session\n")
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_an_export_in_the_session_format_reads_back_as_the_same_session(
+    example: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.jsonl"
+    with SessionLog.open(example, read_only=True) as log:
+        copy.write_text(to_jsonl(log), encoding="utf-8")
+        with SessionLog.open(copy, read_only=True) as again:
+            assert (again.header, again.entries) == (log.header, log.entries)
+            assert again.warnings == ()
+            assert to_jsonl(again) == to_jsonl(log)

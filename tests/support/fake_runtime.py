@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -9,6 +10,9 @@ from agent_tui.agent.approval import Approvals
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.fitting import FittedPrompt
 from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.agent.session_desk import OpenMode
+from agent_tui.agent.trust import FolderTrust, WithheldFile
+from agent_tui.agent.trust_file import TrustFile
 from agent_tui.compaction.preview import CompactionPreview, TierPreview
 from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
 from agent_tui.errors import AgentTuiError, SessionError
@@ -23,11 +27,20 @@ from agent_tui.events import (
     TurnFinished,
     TurnStarted,
     UserMessageAdded,
+    WentBack,
 )
 from agent_tui.messages import ImageContent, Message, ThinkingLevel, Todo, ToolSpec, UserMessage
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
-from agent_tui.sessions.entries import Entry, Header, Ledger, MessageEntry, SessionInfoEntry
+from agent_tui.sessions.entries import (
+    Entry,
+    Header,
+    LabelEntry,
+    Ledger,
+    MessageEntry,
+    SessionInfoEntry,
+)
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.first_look import SessionLook, look_at
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
 
@@ -115,6 +128,7 @@ class FakeRuntime:
             project_rules_file=root / "rules.json",
         )
         self.context_files = ()
+        self.trust = FolderTrust(TrustFile(root / "trust.json"))
         self.toolbox = _Toolbox()
         self.submitted: list[str] = []
         self.commands: list[tuple[str, bool]] = []
@@ -123,7 +137,9 @@ class FakeRuntime:
         self.on_abort: tuple[AgentEvent, ...] = ()
         self.preview: CompactionPreview | AgentTuiError = PREVIEW
         self.undone: tuple[AgentEvent, ...] | AgentTuiError = ()
-        self.opened: list[str] = []
+        self.opened: list[tuple[str, OpenMode, bool]] = []
+        self.owner_pid: int | None = None
+        self.branchings: list[tuple[str, str]] = []
         self.is_closed = False
         self._fed: asyncio.Queue[AgentEvent | None] | None = None
         self._kind = ""
@@ -160,6 +176,13 @@ class FakeRuntime:
     @property
     def totals(self):
         return self.conversation.totals
+
+    @property
+    def withheld_files(self) -> tuple[WithheldFile, ...]:
+        return self.trust.withheld(self.cwd)
+
+    async def apply_trust(self) -> tuple[AgentEvent, ...]:
+        return (ContextChanged(self.usage),)
 
     @property
     def todos(self) -> tuple[Todo, ...]:
@@ -263,11 +286,46 @@ class FakeRuntime:
         self.conversation = self._converse()
         return (self._changed("new"), ContextChanged(self.usage))
 
-    async def open_session(self, ref: str, *, keep_model: bool = False) -> tuple[AgentEvent, ...]:
-        self.opened.append(ref)
+    async def look_at(self, ref: str) -> SessionLook:
+        found = await asyncio.to_thread(lambda: look_at(self.store.find(ref, self.cwd)))
+        return replace(found, owner_pid=self.owner_pid)
+
+    async def open_session(
+        self,
+        ref: str,
+        *,
+        keep_model: bool = False,
+        mode: OpenMode = "write",
+        here: bool = False,
+    ) -> tuple[AgentEvent, ...]:
+        self.opened.append((ref, mode, here))
         log = await asyncio.to_thread(self.store.open, ref, self.cwd)
         self.conversation.log = log
         return (self._changed("resumed"), ContextChanged(self.usage))
+
+    async def go_back(self, entry_id: str) -> tuple[AgentEvent, ...]:
+        self.branchings.append(("go back", entry_id))
+        return self._went_back(entry_id)
+
+    async def go_back_with_summary(self, entry_id: str) -> AsyncGenerator[AgentEvent, None]:
+        self.branchings.append(("summarise", entry_id))
+        async for event in self._activity("branch summary"):
+            yield event
+
+    async def fork(self, entry_id: str | None = None) -> tuple[AgentEvent, ...]:
+        self.branchings.append(("fork", entry_id or ""))
+        return self._went_back(entry_id) if entry_id else ()
+
+    def label(self, entry_id: str, text: str) -> None:
+        self.log.append(LabelEntry(target_id=entry_id, label=text or None))
+
+    def _went_back(self, entry_id: str) -> tuple[AgentEvent, ...]:
+        entry = next(entry for entry in self.log.entries if entry.id == entry_id)
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
+            self.log.branch_to(entry.parent_id)
+            return (WentBack(entry.parent_id, entry.message.text, len(entry.message.images)),)
+        self.log.branch_to(entry_id)
+        return (WentBack(entry_id, ""),)
 
     def rename(self, name: str) -> tuple[AgentEvent, ...]:
         self.log.append(SessionInfoEntry(name=name))

@@ -29,6 +29,15 @@ class Call:
     pieces: int = 3
     index: int | None = None
 
+    @property
+    def written_pieces(self) -> list[str]:
+        """The arguments as text, cut into pieces."""
+        written = self.arguments
+        if not isinstance(written, str):
+            written = json.dumps(written)
+        size = max(1, -(-len(written) // self.pieces))
+        return [written[at : at + size] for at in range(0, len(written), size)]
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -48,6 +57,7 @@ class Reply:
     done: bool = True
     newline: str = "\n"
     comments: bool = False
+    bom: bool = False
     delay_s: float = 0.0
     raw_events: tuple[str, ...] = ()
 
@@ -140,8 +150,8 @@ def overloaded() -> Failure:
 def opening_events(reply: Reply, request: RecordedRequest) -> list[str]:
     """The events of a reply up to its ending."""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"reasoning_content": piece} for piece in _words(reply.thinking)]
-    text = _words(reply.text) if isinstance(reply.text, str) else list(reply.text)
+    deltas += [{"reasoning_content": piece} for piece in words(reply.thinking)]
+    text = words(reply.text) if isinstance(reply.text, str) else list(reply.text)
     deltas += [{"content": piece} for piece in text]
     for number, call in enumerate(reply.tool_calls):
         deltas += [{"tool_calls": [piece]} for piece in _call_pieces(call, number)]
@@ -150,18 +160,13 @@ def opening_events(reply: Reply, request: RecordedRequest) -> list[str]:
 
 def _call_pieces(call: Call, number: int) -> list[dict[str, Any]]:
     index = number if call.index is None else call.index
-    written = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-    size = max(1, -(-len(written) // call.pieces))
     head = {
         "index": index,
         "id": call.id or f"call_{number}",
         "type": "function",
         "function": {"name": call.name, "arguments": ""},
     }
-    rest = [
-        {"index": index, "function": {"arguments": written[at : at + size]}}
-        for at in range(0, len(written), size)
-    ]
+    rest = [{"index": index, "function": {"arguments": piece}} for piece in call.written_pieces]
     return [head, *rest]
 
 
@@ -187,6 +192,16 @@ def closing_events(reply: Reply, request: RecordedRequest) -> list[str]:
     return [*events, "[DONE]"] if reply.done else events
 
 
+def text_event(request: RecordedRequest, text: str) -> str:
+    """One more piece of text."""
+    return json.dumps(chunk(request, {"content": text}))
+
+
+def error_event(text: str) -> str:
+    """What gateways send when something goes wrong after the headers are gone."""
+    return json.dumps({"error": {"message": text, "type": "server_error", "code": None}})
+
+
 def chunk(
     request: RecordedRequest, delta: dict[str, Any], finish: str | None = None
 ) -> dict[str, Any]:
@@ -200,6 +215,6 @@ def chunk(
     }
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
     """`text` cut after each space, so that the pieces join to the whole."""
     return [word + " " for word in text.split(" ")[:-1]] + [text.split(" ")[-1]] if text else []

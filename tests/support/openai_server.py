@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that speaks the OpenAI streaming chat protocol from a script.
+"""A real HTTP server on loopback that speaks the streaming chat protocols from a script.
 
     with OpenAiServer() as server:
         server.play(
@@ -10,6 +10,7 @@
         assert server.requests[0].body["messages"][-1]["content"] == "hello"
 
 Every chat request takes the next reply of the script; an empty script answers 500 and says so.
+A request to ``/v1/messages`` is one of Anthropic's protocol and gets the same reply in its events.
 A reply may also be a function of the request. The server runs in a thread of its own, so it
 serves tests with and without an event loop, and programs in other processes alike.
 """
@@ -17,6 +18,7 @@ serves tests with and without an event loop, and programs in other processes ali
 import asyncio
 import contextlib
 import json
+import re
 import socket
 import struct
 import threading
@@ -24,6 +26,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Self
 
+from tests.support import anthropic_script, openai_script
 from tests.support.openai_script import (
     Answer,
     Call,
@@ -35,12 +38,9 @@ from tests.support.openai_script import (
     ScriptItem,
     bad_gateway,
     bad_key,
-    chunk,
-    closing_events,
     context_overflow,
     failure,
     no_such_model,
-    opening_events,
     out_of_quota,
     overloaded,
     rate_limited,
@@ -114,7 +114,7 @@ class OpenAiServer:
     @property
     def chats(self) -> list[RecordedRequest]:
         """The chat requests so far, in order of arrival."""
-        return [request for request in self.requests if request.path.endswith("/chat/completions")]
+        return [request for request in self.requests if _is_chat(request)]
 
     @property
     def disconnects(self) -> int:
@@ -198,7 +198,7 @@ class OpenAiServer:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        if not request.path.endswith("/chat/completions"):
+        if request.path in self.pages or not _is_chat(request):
             page = self.pages.get(request.path)
             whole = page if isinstance(page, Failure) else _page(page)
             await _send_whole(writer, whole)
@@ -231,7 +231,9 @@ class OpenAiServer:
         )
         watch = asyncio.create_task(reader.read(1))  # returns at end of file: the client left
         try:
-            for event in opening_events(reply, request):
+            if reply.bom:
+                _write_chunk(writer, "\ufeff")
+            for event in _opening_events(reply, request):
                 await _send_event(writer, event, reply)
                 if watch.done():
                     raise ConnectionResetError
@@ -263,7 +265,7 @@ class OpenAiServer:
                 _reset(writer)
                 return
             case "half":
-                event = json.dumps(chunk(request, {"content": "never complete"}))
+                event = _text_event(request, "never complete")
                 _write_chunk(writer, f"data: {event[: len(event) // 2]}")
                 await writer.drain()
                 return
@@ -275,11 +277,10 @@ class OpenAiServer:
                 await _send_event(writer, '{"id": "x", "choices": [{"delta"', reply)
             case "error":
                 text = "The server had an error while processing your request"
-                error = {"error": {"message": text, "type": "server_error", "code": None}}
-                await _send_event(writer, json.dumps(error), reply)
+                await _send_event(writer, _error_event(request, text), reply)
             case "whole":
                 pass
-        for event in closing_events(reply, request):
+        for event in _closing_events(reply, request):
             await _send_event(writer, event, reply)
         writer.write(b"0\r\n\r\n")
         await writer.drain()
@@ -307,6 +308,38 @@ async def _read_request(reader: asyncio.StreamReader) -> RecordedRequest | None:
     return RecordedRequest(method, path, headers, json.loads(raw) if raw else None)
 
 
+def _is_chat(request: RecordedRequest) -> bool:
+    return request.path.endswith("/chat/completions") or _is_anthropic(request)
+
+
+def _is_anthropic(request: RecordedRequest) -> bool:
+    return request.path.endswith("/v1/messages")
+
+
+def _opening_events(reply: Reply, request: RecordedRequest) -> list[str]:
+    if _is_anthropic(request):
+        return anthropic_script.opening_events(reply)
+    return openai_script.opening_events(reply, request)
+
+
+def _closing_events(reply: Reply, request: RecordedRequest) -> list[str]:
+    if _is_anthropic(request):
+        return anthropic_script.closing_events(reply)
+    return openai_script.closing_events(reply, request)
+
+
+def _text_event(request: RecordedRequest, text: str) -> str:
+    if _is_anthropic(request):
+        return anthropic_script.text_event(text)
+    return openai_script.text_event(request, text)
+
+
+def _error_event(request: RecordedRequest, text: str) -> str:
+    if _is_anthropic(request):
+        return anthropic_script.error_event(text)
+    return openai_script.error_event(text)
+
+
 def _page(value: Any) -> Failure:
     return Failure(404 if value is None else 200, json.dumps(value))
 
@@ -322,7 +355,9 @@ async def _send_whole(writer: asyncio.StreamWriter, answer: Failure) -> None:
 
 async def _send_event(writer: asyncio.StreamWriter, event: str, reply: Reply) -> None:
     comment = f": keep-alive{reply.newline}{reply.newline}" if reply.comments else ""
-    _write_chunk(writer, f"{comment}data: {event}{reply.newline}{reply.newline}")
+    named = re.match(r'\{"type": "(\w+)"', event)
+    name = f"event: {named[1]}{reply.newline}" if named else ""  # Anthropic's have one
+    _write_chunk(writer, f"{comment}{name}data: {event}{reply.newline}{reply.newline}")
     await writer.drain()
 
 

@@ -11,6 +11,8 @@ from typing import TypeVar
 from agent_tui.agent.approval import Approvals
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.trust import FolderTrust
+from agent_tui.agent.trust_file import TrustFile
 from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings, PermissionMode, Settings
 from agent_tui.events import AgentEvent
@@ -90,6 +92,8 @@ class Stage:
         self.workspace.mkdir()
         self.sessions = folder / "sessions"
         self.folder = folder
+        self.trust = FolderTrust(TrustFile(folder / "trust.json"))
+        self.trust.trust_for_this_run(self.workspace)
 
     def runtime(
         self,
@@ -104,6 +108,7 @@ class Stage:
         compaction: CompactionSettings | None = None,
         background: bool = False,
         is_interactive: bool = True,
+        secrets: tuple[str, ...] = (),
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is.
 
@@ -115,6 +120,7 @@ class Stage:
         chosen = (compaction or CompactionSettings()).model_copy(update={"background": background})
         settings = Settings(compaction=chosen)
         models, counter = SmallModels(window, windows, learned_window), TokenCounter()
+        environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder)}
         services = RuntimeServices(
             provider=provider,
             store=SessionStore(self.sessions, "none"),
@@ -128,8 +134,11 @@ class Stage:
             learn_model=models.learn,
             resolve_model=models.resolve,
             user_config_dir=self.folder / "config",
+            trust=self.trust,
             output_dir=self.folder / "outputs",
-            environ={"PATH": "/usr/bin:/bin", "HOME": str(self.folder)},
+            environ=environ,
+            person_environ=environ,
+            secrets=secrets,
             sleep=sleep,
         )
         return AgentRuntime(services, model, self.workspace, mode)

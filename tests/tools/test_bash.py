@@ -2,22 +2,12 @@ import asyncio
 import stat
 from pathlib import Path
 
-import psutil
 import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import ToolContext
+from tests.support.processes import alive
 from tests.support.tool_calls import call_tool, intent_of
-
-
-def _alive(marker: str) -> list[int]:
-    """Processes whose command line holds `marker`."""
-    found: list[int] = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        command = " ".join(process.info["cmdline"] or ())
-        if marker in command and process.info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(process.pid)
-    return found
 
 
 async def test_output_and_exit_code_come_back(context: ToolContext, emitted: list[str]):
@@ -46,7 +36,7 @@ async def test_a_timeout_ends_the_whole_group(context: ToolContext):
     assert output.for_model.startswith("before\n[timeout: stopped after")
     assert output.is_error
     assert output.for_person.exit_code is None
-    assert _alive("sleep 54321") == []
+    assert alive("sleep 54321") == []
 
 
 async def test_cancelling_ends_the_whole_group(context: ToolContext):
@@ -58,7 +48,7 @@ async def test_cancelling_ends_the_whole_group(context: ToolContext):
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert _alive("sleep 65432") == []
+    assert alive("sleep 65432") == []
     assert list(context.output_dir.iterdir()) == []
 
 
@@ -76,7 +66,7 @@ async def test_cancelling_while_it_starts_leaves_neither_process_nor_handle(
     with pytest.raises(asyncio.CancelledError):
         await running
     await asyncio.sleep(0)
-    assert _alive(marker) == []
+    assert alive(marker) == []
     assert len(list(Path("/proc/self/fd").iterdir())) == handles
 
 
@@ -90,7 +80,7 @@ async def test_a_command_goes_on_where_its_output_cannot_be_kept(context: ToolCo
 async def test_a_background_process_neither_hangs_the_call_nor_outlives_it(context: ToolContext):
     output = await call_tool(context, "bash", {"command": "sleep 76543 & echo done"})
     assert output.for_model == "done\n[exit code 0]"
-    assert _alive("sleep 76543") == []
+    assert alive("sleep 76543") == []
 
 
 async def test_long_output_is_shortened_and_kept_whole(context: ToolContext):

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from agent_tui.messages import FileTouches
-from agent_tui.tools import git_changes, git_status
+from agent_tui.tools import git_call, git_changes, git_status
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.bash import BashTool
 from agent_tui.tools.git_changes import GitChanges
-from tests.support.tool_calls import call_tool
+from tests.support.tool_calls import KEEPER, call_tool
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="uses a POSIX shell and git")
 
@@ -166,7 +166,7 @@ async def test_a_file_in_conflict_is_changed(context: ToolContext, repository: P
 async def test_what_the_person_changes_between_commands_is_not_the_commands(
     context: ToolContext, repository: Path
 ):
-    tool = BashTool()
+    tool = BashTool(KEEPER, GitChanges(KEEPER))
     for name, text in (("a.py", "by hand"), ("mine.py", "by hand"), ("dirty.py", "by hand")):
         first = await tool.run(tool.arguments_type(command="echo x >> b.py"), context)
         assert first.for_person.files.edited == (str(repository / "b.py"),)
@@ -316,7 +316,7 @@ async def test_a_failing_or_missing_git_is_no_error(
     output = await call_tool(context, "bash", {"command": "echo x >> a.py"})
     assert (output.for_model, output.is_error) == ("(no output)\n[exit code 0]", False)
     assert calls.exists()
-    assert await GitChanges().look(repository, {"PATH": str(tmp_path / "nowhere")}) is None
+    assert await GitChanges(KEEPER).look(repository, {"PATH": str(tmp_path / "nowhere")}) is None
 
 
 def _recording_git(context: ToolContext, tmp_path: Path, answer: str) -> Path:
@@ -333,20 +333,20 @@ def _recording_git(context: ToolContext, tmp_path: Path, answer: str) -> Path:
 async def test_a_work_tree_that_is_slow_twice_is_not_looked_at_again(
     context: ToolContext, repository: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    changes = GitChanges()
+    changes = GitChanges(KEEPER)
     for _ in range(2):
         with monkeypatch.context() as patch:
             patch.setattr(git_changes, "LOOK_S", 0)
             assert await changes.look(repository, context.environ) is None
     assert await changes.look(repository, context.environ) is None
     assert await changes.look(repository / "sub", context.environ) is not None
-    assert await GitChanges().look(repository, context.environ) is not None
+    assert await GitChanges(KEEPER).look(repository, context.environ) is not None
 
 
 async def test_one_slow_look_is_forgiven_once_another_is_quick(
     context: ToolContext, repository: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    changes = GitChanges()
+    changes = GitChanges(KEEPER)
     for _ in range(3):
         with monkeypatch.context() as patch:
             patch.setattr(git_changes, "LOOK_S", 0)
@@ -359,7 +359,7 @@ async def test_one_slow_look_is_forgiven_once_another_is_quick(
 async def test_slow_comparisons_count_as_slow_looks(
     context: ToolContext, repository: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    changes = GitChanges()
+    changes = GitChanges(KEEPER)
     for _ in range(2):
         before = await changes.look(repository, context.environ)
         assert before is not None
@@ -376,7 +376,7 @@ async def test_a_git_that_hangs_is_ended(context: ToolContext, repository: Path,
         tmp_path,
         f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid;exec sleep 32109",
     )
-    looking = asyncio.create_task(GitChanges().look(repository, context.environ))
+    looking = asyncio.create_task(GitChanges(KEEPER).look(repository, context.environ))
     while not (tmp_path / "pid").exists():
         await asyncio.sleep(0.01)
     looking.cancel()
@@ -392,7 +392,7 @@ async def test_too_many_names_are_no_names(
     monkeypatch.setattr(git_changes, "MAX_CHANGED_FILES", 2)
     assert len((await _changes(context, "touch n1 n2")).written) == 2
     assert await _changes(context, "echo x >> a.py; touch n3 n4") == FileTouches()
-    monkeypatch.setattr(git_status, "MAX_OUTPUT_BYTES", 300)
+    monkeypatch.setattr(git_call, "MAX_OUTPUT_BYTES", 300)
     assert await _changes(context, "echo x >> a.py") == FileTouches()
 
 
@@ -423,6 +423,9 @@ async def test_large_files_count_as_changed_without_being_read(
         "git config pager.config $PWD/evil.sh",
         "git config diff.external $PWD/evil.sh; git config diff.evil.textconv $PWD/evil.sh;"
         "git config diff.evil.command $PWD/evil.sh; echo '* diff=evil' > .gitattributes",
+        "rm -rf .git/commondir; cp -r .git ../other; git --git-dir ../other config core.fsmonitor"
+        " $PWD/evil.sh; cp evil.sh ../other/hooks/post-index-change;"
+        "printf '%s\\n' $PWD/../other > .git/commondir",
         "git config alias.status '!'$PWD/evil.sh; git config alias.config '!'$PWD/evil.sh",
         "git init -q inner; cd inner; git config user.name A; git config user.email a;"
         "echo x > f; echo '* filter=evil' > .gitattributes; git add .; git commit -q -m x;"
@@ -439,7 +442,7 @@ async def test_no_program_of_the_repository_runs(
     evil.chmod(0o755)
     _sh(context, hostile)
     mark.unlink(missing_ok=True)  # what the setting up itself set off
-    changes = GitChanges()
+    changes = GitChanges(KEEPER)
     before = await changes.look(repository, context.environ)
     head = repository / ".git/refs/heads/main"
     second = head.read_text()
@@ -454,6 +457,27 @@ async def test_no_program_of_the_repository_runs(
     assert not mark.exists()
     if "a=b" not in hostile:
         assert str(repository / "a.py") in found.edited
+
+
+async def test_git_is_not_asked_about_a_folder_that_is_not_trusted(
+    context: ToolContext, repository: Path, tmp_path: Path
+):
+    calls = _recording_git(context, tmp_path, "exit 1")
+    asked: list[Path] = []
+    changes = GitChanges(KEEPER, lambda cwd: bool(asked.append(cwd)))
+    before = await changes.look(repository, context.environ)
+    assert await changes.since(before) == FileTouches()
+    assert not calls.exists()
+    assert asked == [repository]
+
+
+def test_every_call_of_git_has_what_keeps_it_from_running_programs():
+    status = git_call.git_argv("status", "-z", settings=("filter.x.clean=",))
+    assert status[-5:] == ("core.pager=cat", "-c", "filter.x.clean=", "status", "-z")
+    assert {"--no-optional-locks", "core.fsmonitor=false", "core.hooksPath=/dev/null"} < set(status)
+    for command in ("diff", "diff-tree", "log", "show"):
+        argv = git_call.git_argv(command, "HEAD")
+        assert argv[-4:] == (command, "--no-ext-diff", "--no-textconv", "HEAD")
 
 
 async def test_the_hostile_settings_would_run_without_our_care(
@@ -484,7 +508,7 @@ async def test_nothing_is_fetched_for_a_partial_clone(
     evil.write_text(f"#!/bin/sh\necho ran > '{tmp_path}/evil ran'\n")
     evil.chmod(0o755)
     _sh(context, f"git config remote.origin.uploadpack {evil}", cwd=partial)
-    changes = GitChanges()
+    changes = GitChanges(KEEPER)
     before = await changes.look(partial, context.environ)
     assert await changes.since(before) == FileTouches()
     assert not (tmp_path / "evil ran").exists()

@@ -30,10 +30,18 @@ from agent_tui.messages import (
     TextContent,
     Todo,
     ToolResultMessage,
+    Usage,
     UserMessage,
 )
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
-from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    Header,
+    LabelEntry,
+    MessageEntry,
+    SessionInfoEntry,
+)
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.context_map import ContextMap, LargeMessage, Part
@@ -241,32 +249,83 @@ async def model_picker(ui: Ui) -> None:
 async def session_picker(ui: Ui) -> None:
     """Earlier sessions."""
     told = (
-        ("release work", "Cut the 2.0 release", "The notes are in CHANGELOG.md."),
-        ("", "Why is the parser slow?", "It scans each line twice; one pass is enough."),
-        ("", "Add a dark theme", "Done: `themes/dark.toml`, and a switch in the settings."),
+        ("release work", "Cut the 2.0 release", "The notes are in CHANGELOG.md.", 18_400),
+        ("", "Why is the parser slow?", "It scans each line twice; one pass is enough.", 151_200),
+        ("parser speed", "Go on with the parser", "A table instead: 2.3 times as quick.", 43_100),
+        ("", "Add a dark theme", "Done: `themes/dark.toml`, and a switch in the settings.", 9_600),
     )
-    for number, (name, question, answer) in enumerate(told, start=1):
+    before = None
+    for number, (name, question, answer, tokens) in enumerate(told, start=1):
         header = Header(
             id=f"{number:08}-0000",
             cwd=str(ui.runtime.cwd),
             provider="anthropic",
             model_id="claude-sonnet",
             timestamp=f"2026-03-0{number}T10:00:00.000Z",
+            parent_session=str(before) if name == "parser speed" else None,
         )
         log = ui.runtime.store.create(header)
         log.append(MessageEntry(message=UserMessage(content=question)))
-        reply = AssistantMessage(content=(TextContent(text=answer),))
+        reply = AssistantMessage(
+            content=(TextContent(text=answer),), usage=Usage(total_tokens=tokens)
+        )
         log.append(MessageEntry(message=reply))
         if name:
             log.append(SessionInfoEntry(name=name))
         log.close()
         assert log.path is not None
+        before = log.path
         seconds = datetime(2026, 3, number, 10, tzinfo=UTC).timestamp()
         os.utime(log.path, (seconds, seconds))
     await ui.send("/resume")
     await ui.until(lambda: ui.app.screen.query("#picker-list"))
     preview = ui.app.screen.query_one("#picker-preview-text")
     await ui.until(lambda: "themes/dark" in str(preview.render()))
+    await ui.settle()
+
+
+async def tree(ui: Ui) -> None:
+    """A conversation with branches that were left."""
+    log = ui.runtime.log
+
+    def say(question: str, answer: str) -> str:
+        log.append(MessageEntry(message=UserMessage(content=question)))
+        reply = AssistantMessage(content=(TextContent(text=answer),))
+        return log.append(MessageEntry(message=reply)).id
+
+    begun = say("Why does the version flag do nothing?", "It is parsed, but never looked at.")
+    first = log.entries[0].id
+    say("Use argparse instead", "That is a larger change: the parser is used by three tools.")
+    say("Do it all the same, one tool after the other", "The first of them is done.")
+    log.branch_to(begun)
+    fixed = say("Please fix it in `main`", "Fixed: `main` looks at the flag first.")
+    log.append(LabelEntry(target_id=log.entries[-2].id, label="the fix"))
+    say("Print the commit as well", "There is no commit in an installed copy.")
+    log.branch_to(fixed)
+    log.append(BranchSummaryEntry(from_id=fixed, summary=SUMMARY))
+    say("Add a test for it", "Added `test_version`, which runs the program itself.")
+    log.append(CompactionEntry(summary=SUMMARY, first_kept_entry_id=first, tokens_before=150_000))
+    say("And one for `--help`, with the whole text", "Added `test_help`.")
+    ui.app.ready.view.redraw()
+    await ui.pilot.press("escape", "escape")
+    await ui.until(lambda: ui.app.screen.query("TreeList"))
+    await ui.settle()
+    await ui.pilot.press("up", "up")
+    await ui.settle()
+
+
+async def tree_everything(ui: Ui) -> None:
+    """The same with replies and results, searched."""
+    await tree(ui)
+    await ui.pilot.press("t", "slash")
+    await ui.write("the")
+    await ui.settle()
+
+
+async def label(ui: Ui) -> None:
+    """A message of the tree is labelled."""
+    await tree(ui)
+    await ui.pilot.press("l")
     await ui.settle()
 
 
@@ -434,6 +493,9 @@ SCENES: dict[str, Scene] = {
         approval_armed,
         model_picker,
         session_picker,
+        tree,
+        tree_everything,
+        label,
         help_page,
         permissions_page,
         theme_picker,

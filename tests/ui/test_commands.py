@@ -10,8 +10,9 @@ from agent_tui.ui.commands import built_in_commands, split_command
 from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.page import PageScreen
 from agent_tui.ui.screens.picker import PickerRow, search_rows
-from agent_tui.ui.screens.session_picker import SessionPicker, age
+from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.screens.theme_picker import ThemePicker
+from agent_tui.ui.session_rows import age
 from agent_tui.ui.theme import DARK, LIGHT
 from agent_tui.ui.transcript import UserBlock, WelcomeBlock
 from tests.support.fake_runtime import LOCAL, MODEL, OTHER, FakeRuntime
@@ -37,6 +38,8 @@ def test_every_command_of_the_program_is_there():
         "new",
         "clear",
         "resume",
+        "tree",
+        "fork",
         "name",
         "export",
         "copy",
@@ -163,16 +166,6 @@ async def test_resume_opens_the_session_that_was_searched_for(tmp_path: Path):
         await ui.until(lambda: UserBlock("about parsers") in ui.app.ready.chat.blocks)
 
 
-async def test_this_projects_sessions_come_first(tmp_path: Path):
-    runtime = seeded(tmp_path)
-    async with running_app(tmp_path, runtime=runtime) as ui:
-        picker = SessionPicker(runtime.store, runtime.cwd, runtime.log.header.id)
-        rows = await picker.load_rows()
-        assert [row.is_dim for row in rows] == [False, False, True]
-        assert "elsewhere" in rows[-1].title
-        assert ui.app.is_running
-
-
 async def test_sessions_is_another_name_for_resume(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/sessions")
@@ -245,6 +238,16 @@ async def test_permissions_shows_the_rules_or_sets_the_mode(tmp_path: Path):
         assert ui.app.prompt.has_class("-plan")
         await ui.send("/permissions")
         await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
+
+
+async def test_permissions_removes_a_rule_made_by_an_answer(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        ui.runtime.approvals.add_session_rule("bash(make all)")
+        await ui.send("/permissions remove bash(make)")
+        assert "Those that can be removed: bash(make all)" in ui.notices[-1]
+        await ui.send("/permissions remove bash(make all)")
+        assert ui.notices[-1] == "Removed: bash(make all)"
+        assert all(rule.source == "settings" for rule in ui.runtime.approvals.rules)
 
 
 @pytest.mark.parametrize("line", ["/tools", "/memory", "/keys", "/help"])

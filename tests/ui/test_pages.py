@@ -1,5 +1,10 @@
+from pathlib import Path
+
+from agent_tui.agent.approval import Approvals
+from agent_tui.config import PermissionSettings
 from agent_tui.messages import ToolSpec
-from agent_tui.ui.pages import Section, tools_page
+from agent_tui.tools.base import Intent
+from agent_tui.ui.pages import Section, permissions_page, tools_page
 
 
 def spec(name: str) -> ToolSpec:
@@ -18,3 +23,23 @@ def test_tools_that_the_window_has_no_room_for_are_named() -> None:
     assert has.rows == (("read", "Does read."),)
     assert "too small" in left_out.heading
     assert left_out.rows == (("bash", "Does bash."),)
+
+
+def test_permissions_show_the_source_of_rules_and_what_was_decided(tmp_path: Path) -> None:
+    approvals = Approvals(
+        mode="ask",
+        rules=PermissionSettings(deny=("bash(rm *)",)),
+        workspace=tmp_path,
+        project_rules_file=tmp_path / "rules.toml",
+    )
+    approvals.add_session_rule("bash(make)")
+    intent = Intent(title="rm x", access="execute", command="rm\nx")
+    approvals.note("bash", intent, approvals.judge("bash", intent))
+    _modes, rules, decided = permissions_page(approvals).sections
+    assert rules.rows == (
+        ("deny", "bash(rm *)   config.toml"),
+        ("allow", "bash(make)   this session"),
+    )
+    ((when, what),) = decided.rows
+    assert when.endswith(" deny")
+    assert what == "bash: rm x   by rule: the rule deny bash(rm *) holds for: rm"

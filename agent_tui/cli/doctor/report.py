@@ -11,8 +11,9 @@ from typing import Final
 from agent_tui import __version__
 from agent_tui.cli.doctor.check import Check, State
 from agent_tui.messages import JsonObject
-from agent_tui.providers.keys import redact
-from agent_tui.text import repair_text, strip_control_characters
+from agent_tui.safe_text import strip_control_characters
+from agent_tui.secret_text import mask_secrets, mask_values
+from agent_tui.text import repair_text
 
 _MARKS: Final[Mapping[State, str]] = MappingProxyType(
     {"ok": "✓", "info": "·", "warning": "!", "bad": "✗"}
@@ -38,9 +39,9 @@ def fit_to_show(checks: Sequence[Check], secrets: Sequence[str]) -> tuple[Check,
     """`checks` without `secrets`, passwords in addresses and what steers a terminal."""
 
     def cleaned(text: str) -> str:
-        harmless = strip_control_characters(redact(repair_text(text), secrets))
+        harmless = strip_control_characters(mask_values(repair_text(text), secrets))
         one_line = " ".join(harmless.split())
-        return _USER_IN_ADDRESS.sub("", redact(one_line, secrets))
+        return mask_secrets(_USER_IN_ADDRESS.sub("", one_line), secrets)
 
     return tuple(
         replace(

@@ -2,7 +2,9 @@
 
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
+from agent_tui.cli.command_sandbox import command_sandbox
 from agent_tui.cli.doctor.check import Check
 from agent_tui.cli.doctor.programs import ask_program, find_program
 from agent_tui.cli.doctor.surroundings import Surroundings
@@ -42,8 +44,22 @@ def check_bash(around: Surroundings) -> Iterator[Check]:
 
 def check_sandbox(around: Surroundings) -> Iterator[Check]:
     """What stands between a command and this machine."""
-    found = "commands run without a sandbox; the approvals are the protection"
-    yield Check(_SECTION, "sandbox", "info", found)
+    settings = around.loaded.settings
+    if settings.sandbox == "off":
+        found = "off in the settings: the approvals are the protection"
+        yield Check(_SECTION, "sandbox", "info", found)
+        return
+    problem = command_sandbox(settings, around.environ).state(around.cwd or Path("/")).problem
+    if not problem:
+        found = "on: the model's commands have no network and write only in the workspace"
+        yield Check(_SECTION, "sandbox", "ok", found)
+        return
+    advice = "Install bubblewrap and allow it user namespaces, or set sandbox to off."
+    if settings.sandbox == "on":
+        found = f"{problem}; the model can run no command, as sandbox is on in the settings"
+        yield Check(_SECTION, "sandbox", "bad", found, advice)
+        return
+    yield Check(_SECTION, "sandbox", "warning", f"{problem}; commands run without", advice)
 
 
 def check_editor(around: Surroundings) -> Iterator[Check]:

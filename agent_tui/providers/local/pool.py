@@ -16,8 +16,9 @@ from agent_tui.local_models.model import LocalModel
 from agent_tui.local_models.usable import refuse_unusable
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.local.faults import load_error, no_such_model
-from agent_tui.providers.local.process import LoadError, LocalServerProcess, note_in_log
+from agent_tui.providers.local.process import LoadError, LocalServerProcess
 from agent_tui.providers.local.protocol import LoadOrder, ServedLocal
+from agent_tui.providers.log_file import append_to_log
 
 
 @dataclass(eq=False, slots=True)
@@ -121,7 +122,7 @@ class LocalServers:
     def note(self, text: str) -> None:
         """Append a line to the servers' log, if it can be written."""
         with contextlib.suppress(OSError):
-            note_in_log(self._log_path, text)
+            append_to_log(self._log_path, text)
 
     def _find(self, name: str) -> LocalModel:
         try:

@@ -18,13 +18,13 @@ from pydantic import TypeAdapter
 from agent_tui.paths import make_private_dir
 from agent_tui.providers.keys import secret_values
 from agent_tui.providers.local.protocol import LoadAnswer, LoadOrder, NotServed, ServedLocal
+from agent_tui.providers.log_file import ProcessLog
 
 SERVER_COMMAND: Final = (sys.executable, "-P", "-m", "agent_tui.providers.local.server")
 
 _EXIT_GRACE_S = 10.0
 """For a process that has said no, and writes down why."""
 
-_MAX_LOG_BYTES = 64 * 1024
 _ANSWER: TypeAdapter[LoadAnswer] = TypeAdapter(LoadAnswer)
 _ERROR_LINE = re.compile(r"^[\d.]+ E (.+)", re.M)
 _CAUSE = re.compile(r"error loading model: (.+)|(GGML_ASSERT.+)|(failed to allocate .+)")
@@ -56,8 +56,9 @@ class LoadError(Exception):
 class LocalServerProcess:
     """A server that is ready. Use `launch` to make one."""
 
-    def __init__(self, process: Process, served: ServedLocal) -> None:
+    def __init__(self, process: Process, served: ServedLocal, log: ProcessLog) -> None:
         self._process = process
+        self._log = log
         self.served = served
 
     @classmethod
@@ -71,40 +72,38 @@ class LocalServerProcess:
         """Start a process with `command` and wait until the model is loaded.
 
         It gets a session of its own, so that Ctrl+C in the terminal does not reach it, and its
-        stderr is appended to `log_path`. The key goes through its stdin and nothing else of
+        stderr goes to the log `log_path`. The key goes through its stdin and nothing else of
         `environ` that looks like one is handed on. Cancelling ends the process.
 
         Raises:
             LoadError: the model cannot be loaded, or the process ended before it was.
-            OSError: the process or its log cannot be opened.
+            OSError: the process cannot be started, or the log's folder not be made.
         """
-        log_fd = _open_log(log_path)
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            cwd=make_private_dir(log_path.parent),
+            env=_child_environ(environ, order["key"]),
+            start_new_session=True,
+        )
+        assert process.stderr is not None
+        log = ProcessLog(process.stderr, log_path, (order["key"], *secret_values(environ)))
         try:
-            log_start = os.fstat(log_fd).st_size
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=log_fd,
-                cwd=log_path.parent,
-                env=_child_environ(environ, order["key"]),
-                start_new_session=True,
-            )
-            try:
-                answer = await _answer(process, order)
-                if isinstance(answer, ServedLocal):
-                    return cls(process, answer)
-                assert process.stdin is not None
-                process.stdin.close()  # which ends it, should it wait for more
-                await _ends_within(process, _EXIT_GRACE_S)
-            except asyncio.CancelledError:
-                await _end(process)
-                raise
-            status = await _end(process)
-            log = os.pread(log_fd, _MAX_LOG_BYTES, log_start).decode("utf-8", "replace")
-        finally:
-            os.close(log_fd)
-        raise LoadError(_failure(answer, status, log))
+            answer = await _answer(process, order)
+            if isinstance(answer, ServedLocal):
+                return cls(process, answer, log)
+            assert process.stdin is not None
+            process.stdin.close()  # which ends it, should it wait for more
+            await _ends_within(process, _EXIT_GRACE_S)
+        except asyncio.CancelledError:
+            await _end(process)
+            await log.finish()
+            raise
+        status = await _end(process)
+        await log.finish()
+        raise LoadError(_failure(answer, status, log.text))
 
     @property
     def pid(self) -> int:
@@ -123,20 +122,7 @@ class LocalServerProcess:
     async def aclose(self) -> None:
         """End it at once, as there is nothing to save; returns when it is gone."""
         await _end(self._process)
-
-
-def note_in_log(log_path: Path, text: str) -> None:
-    """Append a line of our own to the log of the servers."""
-    log_fd = _open_log(log_path)
-    try:
-        os.write(log_fd, f"{text}\n".encode())
-    finally:
-        os.close(log_fd)
-
-
-def _open_log(log_path: Path) -> int:
-    make_private_dir(log_path.parent)
-    return os.open(log_path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        await self._log.finish()
 
 
 async def _answer(process: Process, order: LoadOrder) -> LoadAnswer | None:

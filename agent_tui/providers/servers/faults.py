@@ -12,9 +12,6 @@ LOADING_RETRY_S = 15.0
 _LOADING = re.compile(r"loading model|model is (?:still )?(?:being )?load(?:ing|ed)", re.I)
 _TO_PULL = re.compile(r"try pulling it|ollama pull", re.I)
 _NOT_LOADED = re.compile(r"no models? (?:is |are )?loaded|failed to load model|lms load", re.I)
-_CUT = re.compile(r"payload is not completed|incomplete chunked read", re.I)
-"""A broken connection, in words of the HTTP libraries that tell no more than that."""
-
 _ANOTHER = "choose another model with /model"
 
 
@@ -48,8 +45,7 @@ def server_words(kind: FaultKind, model: ModelRef, detail: str) -> tuple[str, st
             return f"{where} went silent ({name}): {detail}", hint
         case "interrupted":
             hint = "Look whether it still runs; then try again, or ask the model to go on."
-            why = "" if _CUT.search(detail) else f": {detail}"
-            return f"The reply of {name} broke off at {_in_text(where)}{why or '.'}", hint
+            return f"The reply of {name} broke off at {_in_text(where)}: {detail}", hint
         case "not_found":
             hint = f"{_get_command(name, detail)}, or {_ANOTHER}."
             return f"{where} does not know the model {name}: {detail}", hint

@@ -1,6 +1,8 @@
 """Sessions of Claude Code (``~/.claude/projects/*/*.jsonl``)."""
 
 import re
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -18,7 +20,12 @@ from agent_tui.messages import (
     UserContent,
 )
 from agent_tui.sessions.entries import CompactionEntry
-from agent_tui.sessions.importers.claude_lines import ClaudeLine, ClaudeTree
+from agent_tui.sessions.importers.claude_lines import (
+    ClaudeLine,
+    ClaudeTree,
+    is_of_the_program,
+    reply_id,
+)
 from agent_tui.sessions.importers.claude_results import claude_details
 from agent_tui.sessions.importers.conversation import Conversation, ForeignSession
 from agent_tui.sessions.importers.fields import (
@@ -43,15 +50,11 @@ _SYNTHETIC = "<synthetic>"
 _SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 """Base64; a signature that was blanked out would be refused by the provider."""
 
-_OF_THE_PROGRAM = re.compile(
-    r"<(?:local-command-(?:stdout|stderr|caveat)|task-notification|bash-(?:stdout|stderr)"
-    r"|system-reminder|user-memory-input)>|\[Request interrupted by user"
-)
 _SUMMARY_OPENING = re.compile(r"This session is being continued from a previous .*\n+")
 
 
 def read_claude_code(path: Path) -> ForeignSession:
-    """The main conversation of `path`; subagents and abandoned branches are left out.
+    """The conversation of `path` with the branches that were left, but not its subagents'.
 
     Raises:
         SessionError: The file cannot be read, or holds no message.
@@ -67,21 +70,47 @@ class _Reader:
         self._calls: dict[str, ToolCall] = {}
         self._entry_of: dict[str, str] = {}
         self._boundary: ClaudeLine | None = None
+        self._taken: list[list[tuple[str, str]]] = []
+        self._reply_keys: dict[str, int] = {}
 
     def read(self) -> ForeignSession:
         conversation = self._conversation
         tree = ClaudeTree(json_lines(self._path, conversation.warnings), conversation.warnings)
         session_id = ""
-        for line in tree.main_path():
-            session_id = session_id or text_at(line.data, "sessionId")
-            self._take(line)
-            self._entry_of[line.uuid] = conversation.last_id
+        for branch in tree.branches():
+            session_id = self._take_branch(branch) or session_id
         if not conversation.last_id:
             raise SessionError(f"{self._path}: holds no message of a Claude Code session.")
-        self._give_up_boundary()
         if tree.title:
             conversation.name(tree.title)
         return conversation.finish(session_id or self._path.stem)
+
+    def _take_branch(self, branch: Sequence[ClaudeLine]) -> str:
+        """Take `branch` from where it parts from those before; returns the newest session id.
+
+        A resumed session may begin with the lines of the one before, and their id. A result
+        that belongs to two branches is taken for both.
+        """
+        session_id = ""
+        shared: list[tuple[str, str]] = []
+        for other in self._taken:
+            shared = max(shared, _common(branch, other), key=len)
+        self._conversation.back_to(shared[-1][1] if shared else "")
+        taken = list(shared)
+        on_path = {reply_id(line) for line in branch[: len(shared)]}
+        self._reply_keys = {key: at for key, at in self._reply_keys.items() if key in on_path}
+        for number, line in enumerate(branch):
+            session_id = text_at(line.data, "sessionId") or session_id
+            if number < len(shared):
+                continue
+            is_whole = reply_id(line) in self._reply_keys and line.uuid in self._entry_of
+            if not (line.is_reply and is_whole):
+                self._take(line)
+            self._entry_of[line.uuid] = self._conversation.last_id
+            taken.append((line.uuid, self._conversation.last_id))
+        self._give_up_boundary()
+        self._taken.append(taken)
+        return session_id
 
     def _take(self, line: ClaudeLine) -> None:
         self._conversation.at(as_timestamp(line.data.get("timestamp")))
@@ -107,9 +136,10 @@ class _Reader:
         for call in (part for part in parts if isinstance(part, ToolCall)):
             self._calls[call.id] = call
         failed = line.data.get("isApiErrorMessage") is True
+        reply = reply_id(line)
         self._conversation.reply(
             parts,
-            key=text_at(message, "id") or line.uuid,
+            key=(reply, self._reply_keys.setdefault(reply, len(self._taken))),
             usage=_usage(as_object(message.get("usage"))),
             stop_reason="error" if failed else _STOP_REASONS.get(text_at(message, "stop_reason")),
             error="".join(p.text for p in parts if isinstance(p, TextContent)) if failed else None,
@@ -162,7 +192,7 @@ class _Reader:
         first = content[0].text if isinstance(content[0], TextContent) else ""
         if line.data.get("isMeta") is True:
             self._conversation.note("meta", content)
-        elif _OF_THE_PROGRAM.match(first.lstrip()):
+        elif is_of_the_program(first):
             self._conversation.note("notice", content, display=True)
         else:
             self._conversation.user(content)
@@ -202,6 +232,14 @@ class _Reader:
 
     def _warn(self, line: ClaudeLine, problem: str) -> None:
         self._conversation.warnings.add(f"line {line.number}: {problem}")
+
+
+def _common(
+    branch: Sequence[ClaudeLine], taken: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """What `branch` and `taken`, the lines of another one with their entries, begin with."""
+    pairs = zip(branch, taken, strict=False)
+    return [one for _, one in takewhile(lambda pair: pair[0].uuid == pair[1][0], pairs)]
 
 
 def _blocks(content: JsonValue) -> list[JsonObject]:

@@ -1,5 +1,6 @@
-"""The lines of a Claude Code session that make up its main conversation."""
+"""The lines of a Claude Code session that make up its conversation, branch by branch."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -34,6 +35,18 @@ _SILENT = frozenset(
 
 _BOUNDARY = "compact_boundary"
 _QUEUED = "queued_command"
+_MOST_BRANCHES = 50
+"""Finding one more costs as much as the first; people make a handful."""
+
+_OF_THE_PROGRAM = re.compile(
+    r"<(?:local-command-(?:stdout|stderr|caveat)|task-notification|bash-(?:stdout|stderr)"
+    r"|system-reminder|user-memory-input)>|\[Request interrupted by user"
+)
+
+
+def is_of_the_program(text: str) -> bool:
+    """Whether what stands under the person's name was said by the program."""
+    return _OF_THE_PROGRAM.match(text.lstrip()) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +91,14 @@ class ClaudeTree:
     """The lines of a file, linked by ``uuid`` and ``parentUuid``.
 
     A reply comes as one line for each of its blocks, and the results of calls made together
-    hang below different ones of them. So a conversation is the way from the newest message up
-    to the root, and beside it the other blocks of its replies and the results of its calls.
+    hang below different ones of them. So a conversation is the way from its newest line up to
+    the root, and beside it the other blocks of its replies and the results of its calls.
     """
 
     def __init__(self, numbered: Iterable[tuple[int, JsonValue]], warnings: Warnings) -> None:
-        self.title = ""
         self._warnings = warnings
+        self._title = ""
+        self._summaries: dict[str, str] = {}
         self._lines: list[ClaudeLine] = []
         self._parents: dict[str, str] = {}
         self._before: dict[str, str] = {}
@@ -98,14 +112,38 @@ class ClaudeTree:
                 self._before[uuid] = previous
                 previous = uuid
 
-    def main_path(self) -> list[ClaudeLine]:
-        """The lines of the main conversation, in file order."""
-        on_path = self._way_up()
-        reply_ids = {_reply_id(line) for line in self._lines if line.uuid in on_path} - {""}
+    @property
+    def title(self) -> str:
+        """The session's name, else the newest summary of it; empty where it has neither.
+
+        Files of older versions also hold the summaries of other sessions.
+        """
+        own = [text for leaf, text in self._summaries.items() if not leaf or leaf in self._parents]
+        return self._title or next(reversed(own), "")
+
+    def branches(self) -> list[list[ClaudeLine]]:
+        """Each branch from its root to its newest line, in file order; the present one is last.
+
+        They share the lines before the place where they part.
+        """
+        present = self._branch_to(self._newest) if self._newest else set[str]()
+        left = {line.uuid for line in self._lines} - present
+        chosen = [present]
+        for line in reversed(self._lines):
+            if line.uuid in left and len(chosen) < _MOST_BRANCHES:
+                chosen.append(self._branch_to(line.uuid))
+                left -= chosen[-1]
+        self._tell_of_the_rest(left)
+        return [[line for line in self._lines if line.uuid in uuids] for uuids in reversed(chosen)]
+
+    def _branch_to(self, leaf: str) -> set[str]:
+        """The lines of the conversation that `leaf` is the end of."""
+        on_path = self._way_up(leaf)
+        reply_ids = {reply_id(line) for line in self._lines if line.uuid in on_path} - {""}
         chosen = {
             line.uuid
             for line in self._lines
-            if line.uuid in on_path or (line.is_reply and _reply_id(line) in reply_ids)
+            if line.uuid in on_path or (line.is_reply and reply_id(line) in reply_ids)
         }
         calls = set(_ids(self._lines, chosen, "tool_use", "id"))
         calls -= set(_ids(self._lines, chosen, "tool_result", "tool_use_id"))
@@ -114,8 +152,7 @@ class ClaudeTree:
             if line.uuid not in chosen and answered:
                 chosen.add(line.uuid)
                 calls -= answered
-        self._tell_of_the_rest(chosen)
-        return [line for line in self._lines if line.uuid in chosen]
+        return chosen
 
     def _take(self, number: int, data: JsonValue) -> str:
         """Keep the line if it is part of the tree; returns its uuid then."""
@@ -123,8 +160,10 @@ class ClaudeTree:
             self._warnings.add(f"line {number}: not a JSON object; left out")
             return ""
         kind = text_at(data, "type")
-        if kind in ("summary", "custom-title", "ai-title"):
-            self.title = text_at(data, "customTitle", "aiTitle", "summary") or self.title
+        if kind == "summary":
+            self._summaries[text_at(data, "leafUuid")] = text_at(data, "summary")
+        elif kind in ("custom-title", "ai-title"):
+            self._title = text_at(data, "customTitle", "aiTitle") or self._title
         if kind not in _SPOKEN and kind not in _SILENT:
             self._warnings.add(f"line {number}: unknown kind {kind[:40]!r}; left out")
         if data.get("isSidechain") is True:
@@ -150,36 +189,38 @@ class ClaudeTree:
             self._newest = uuid
         return uuid
 
-    def _way_up(self) -> set[str]:
-        """The newest message and everything above it."""
+    def _way_up(self, leaf: str) -> set[str]:
+        """`leaf` and everything above it."""
         seen: set[str] = set()
-        present = self._newest
+        present = leaf
         while present and present not in seen:
             seen.add(present)
             parent = self._parents[present]
             if parent and parent not in self._parents:
-                before = self._before[present]
-                where = f"linked to line {self._numbers[before]}" if before else "made the first"
-                self._warnings.add(
-                    f"line {self._numbers[present]}: parent {parent} is missing; {where}"
-                )
-                parent = before
+                parent = self._parents[present] = self._substitute(present, parent)
             present = parent
         return seen
 
-    def _tell_of_the_rest(self, chosen: set[str]) -> None:
-        left = [line.number for line in self._lines if line.uuid not in chosen]
+    def _substitute(self, uuid: str, missing: str) -> str:
+        before = self._before[uuid]
+        where = f"linked to line {self._numbers[before]}" if before else "made the first"
+        self._warnings.add(f"line {self._numbers[uuid]}: parent {missing} is missing; {where}")
+        return before
+
+    def _tell_of_the_rest(self, left: set[str]) -> None:
         if left:
+            first = min(self._numbers[uuid] for uuid in left)
             self._warnings.add(
-                f"line {left[0]}: {len(left):,} lines from here on are of branches that were "
-                "left; they are left out"
+                f"line {first}: {len(left):,} lines from here on are of more branches than "
+                f"{_MOST_BRANCHES}; they are left out"
             )
         if self._subagent_lines:
             self._warnings.add(f"{self._subagent_lines:,} lines of subagents were left out")
 
 
-def _reply_id(line: ClaudeLine) -> str:
-    return text_at(line.message, "id") if line.is_reply else ""
+def reply_id(line: ClaudeLine) -> str:
+    """The reply that `line` is a block of; empty for other lines."""
+    return (text_at(line.message, "id") or line.uuid) if line.is_reply else ""
 
 
 def _ids(lines: Iterable[ClaudeLine], chosen: set[str], kind: str, key: str) -> Iterable[str]:

@@ -30,6 +30,8 @@ from agent_tui.sessions.entries import (
 )
 
 _MOST_WARNINGS = 200
+_MOST_RESULTS = 1_000
+"""Of one reply: how far its calls are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,9 @@ class ForeignSession:
 
     Args:
         header: Folder, model and id as the file has them; made up from it where it has none.
-        entries: The main conversation from its first to its newest entry, each the parent of
-            the next. The same file always gives the same ids.
+        entries: The conversation from its first to its newest entry, in the order of the file.
+            Each is the parent of the next, but for files that hold branches: there, the last
+            one is on the present branch. The same file always gives the same ids.
         warnings: What could not be read or was left out, one line each with its place.
     """
 
@@ -81,6 +84,8 @@ class Conversation:
         self._open_calls: dict[str, None] = {}
         self._replies: dict[Hashable, int] = {}
         self._model = ("", "")
+        self._leaf_id = ""
+        self._model_at: dict[str, tuple[str, str]] = {"": self._model}
         self._timestamp = ""
         self._cwd = ""
         self.warnings = Warnings()
@@ -92,8 +97,8 @@ class Conversation:
 
     @property
     def last_id(self) -> str:
-        """Id of the newest entry; empty before the first."""
-        return self._entries[-1].id if self._entries else ""
+        """Id of the entry that the next one follows; empty before the first."""
+        return self._leaf_id
 
     def at(self, timestamp: str) -> None:
         """What follows happened at `timestamp`; an empty one changes nothing."""
@@ -107,9 +112,16 @@ class Conversation:
         """The replies that follow come from this model; empty: nothing is known of it."""
         if not model_id or self._model == (provider, model_id):
             return
-        if self._model[1]:
-            self._append(ModelChangeEntry(provider=provider, model_id=model_id))
+        is_first = not self._model[1]
         self._model = (provider, model_id)
+        if not is_first:
+            self._append(ModelChangeEntry(provider=provider, model_id=model_id))
+
+    def back_to(self, entry_id: str) -> None:
+        """What came after `entry_id` (empty: all of it) was taken back; it stays as a branch."""
+        self._leaf_id = entry_id
+        self._model = self._model_at[entry_id]
+        self._open_calls = dict.fromkeys(self._open_calls_at(entry_id))
 
     def name(self, name: str) -> None:
         """The session's name."""
@@ -211,6 +223,23 @@ class Conversation:
         )
         return ForeignSession(header, tuple(self._entries), self.warnings.texts)
 
+    def _open_calls_at(self, entry_id: str) -> list[str]:
+        """The calls of the newest reply up to `entry_id` that had no result there."""
+        answered: set[str] = set()
+        for _ in range(_MOST_RESULTS):
+            if not entry_id:
+                break
+            entry = self._entries[int(entry_id, 16) - 1]
+            match entry:
+                case MessageEntry(message=AssistantMessage() as reply):
+                    return [call.id for call in reply.tool_calls if call.id not in answered]
+                case MessageEntry(message=ToolResultMessage() as result):
+                    answered.add(result.tool_call_id)
+                case _:
+                    pass
+            entry_id = entry.parent_id or ""
+        return []
+
     @property
     def _sent_at(self) -> int:
         return milliseconds(self._timestamp)
@@ -228,6 +257,8 @@ class Conversation:
         if isinstance(entry, CompactionEntry) and not entry.first_kept_entry_id:
             changes["first_kept_entry_id"] = own_id
         self._entries.append(entry.model_copy(update=changes))
+        self._leaf_id = own_id
+        self._model_at[own_id] = self._model
 
 
 def _simplified(content: Sequence[UserContent]) -> str | tuple[UserContent, ...]:

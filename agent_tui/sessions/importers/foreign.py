@@ -10,6 +10,8 @@ from pydantic import JsonValue
 from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.importers.claude_code import read_claude_code
+from agent_tui.sessions.importers.codex import read_codex
+from agent_tui.sessions.importers.codex_items import codex_item
 from agent_tui.sessions.importers.conversation import ForeignSession, Warnings
 from agent_tui.sessions.importers.fields import as_list, as_object, text_at
 from agent_tui.sessions.importers.input import json_document, json_lines
@@ -20,12 +22,15 @@ from agent_tui.sessions.importers.swe_agent import read_swe_agent
 
 __all__ = ["FORMATS", "ForeignFormat", "ForeignSession", "detect_format", "read_foreign"]
 
-ForeignFormat: TypeAlias = Literal["pi", "claude", "openhands", "mini-swe-agent", "swe-agent"]
+ForeignFormat: TypeAlias = Literal[
+    "pi", "claude", "codex", "openhands", "mini-swe-agent", "swe-agent"
+]
 
 _READERS: Final[Mapping[ForeignFormat, Callable[[Path], ForeignSession]]] = MappingProxyType(
     {
         "pi": read_pi,
         "claude": read_claude_code,
+        "codex": read_codex,
         "openhands": read_openhands,
         "mini-swe-agent": read_mini_swe_agent,
         "swe-agent": read_swe_agent,
@@ -42,7 +47,9 @@ _OF_CLAUDE = frozenset({"user", "assistant", "progress", "file-history-snapshot"
 
 
 def read_foreign(path: Path, format: ForeignFormat | None = None) -> ForeignSession:
-    """The main conversation of the session in `path`. Nothing is written to it or beside it.
+    """The session in `path`. Nothing is written to it or beside it.
+
+    Branches that were left come along; the last entry is on the present one.
 
     Args:
         path: The file.
@@ -79,6 +86,8 @@ def _format_of_lines(path: Path) -> ForeignFormat | None:
     for number, value in json_lines(path, Warnings()):
         line = as_object(value)
         kind = text_at(line, "type")
+        if codex_item(number, line) is not None or "record_type" in line:
+            return "codex"
         if kind in _OF_PI:
             return "pi"
         if kind in _OF_CLAUDE and ("uuid" in line or "snapshot" in line):

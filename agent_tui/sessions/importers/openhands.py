@@ -69,7 +69,8 @@ def read_openhands(path: Path) -> ForeignSession:
     for number, event in enumerate(next(histories, None) or (), start=1):
         reader.take(number, as_object(event))
     if more := sum(1 for _ in histories):
-        reader.conversation.warnings.add(f"{more:,} more histories of the file were left out")
+        what = "history of the file was" if more == 1 else "histories of the file were"
+        reader.conversation.warnings.add(f"{more:,} more {what} left out")
     if not reader.conversation.last_id:
         raise SessionError(f"{path}: holds no message of an OpenHands history.")
     reader.conversation.in_folder(_FOLDER)

@@ -18,13 +18,20 @@ __all__ = [
 
 
 def built_in_commands() -> CommandRegistry:
-    """Every command of the program: context, talking, sessions, the program itself."""
+    """Every command: context, talking, trust, going back, sessions, the program itself."""
     # The commands pull in most of the program; the prompt needs only the registry to be drawn.
-    from agent_tui.ui.commands import compacting, program, sessions, talking
+    from agent_tui.ui.commands import (
+        branching,
+        compacting,
+        program,
+        sessions,
+        talking,
+        trusting,
+    )
 
     return CommandRegistry(
         entry
-        for module in (compacting, talking, sessions, program)
+        for module in (compacting, talking, trusting, branching, sessions, program)
         for entry in vars(module).values()
         if isinstance(entry, Command)
     )

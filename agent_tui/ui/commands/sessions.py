@@ -1,11 +1,11 @@
 """Commands about sessions: leave one, open one, name, export and copy."""
 
 import asyncio
+import os
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_tui.errors import AgentTuiError
 from agent_tui.ui.commands.host import CommandHost
 from agent_tui.ui.commands.registry import command
 
@@ -28,24 +28,31 @@ async def clear(host: CommandHost, _argument: str) -> None:
     host.show_events(await host.runtime.start_new_session())
 
 
-@command("[id or name]", aliases=("sessions",), refusal=_BUSY)
+@command("[id or name | --from agent]", aliases=("sessions",), refusal=_BUSY)
 async def resume(host: CommandHost, argument: str) -> None:
     """Go on with an earlier session."""
-    ref = argument
-    if not ref:
-        from agent_tui.ui.screens.session_picker import SessionPicker
+    from agent_tui.ui.session_opening import open_picked, open_session
+    from agent_tui.ui.trust_question import ask_about_workspace
 
-        runtime = host.runtime
-        picked = await host.ask(SessionPicker(runtime.store, runtime.cwd, runtime.log.header.id))
-        if picked is None:
-            return
-        ref = str(picked)
-    try:
-        events = await host.runtime.open_session(ref)
-    except AgentTuiError as error:
-        host.say(str(error), "error")
+    if argument and not argument.startswith("--from"):
+        if await open_session(host, argument):
+            await ask_about_workspace(host)
         return
-    host.show_events(events)
+    from agent_tui.sessions.foreign import FOREIGN_AGENTS, ForeignAgent
+    from agent_tui.ui.screens.session_picker import SessionPicker
+
+    wanted = argument.removeprefix("--from").strip(" =")
+    agents: list[ForeignAgent] = [agent for agent in FOREIGN_AGENTS if wanted == agent]
+    if argument and not agents:
+        host.say(f"/resume --from takes one of: {', '.join(FOREIGN_AGENTS)}.", "error")
+        return
+    runtime = host.runtime
+    picker = SessionPicker(
+        runtime.store, runtime.cwd, runtime.log.header.id, host.ask, agents=agents
+    )
+    picked = await host.ask(picker)
+    if picked is not None and await open_picked(host, picked):
+        await ask_about_workspace(host)
 
 
 @command("<name>")
@@ -106,9 +113,10 @@ def write_export(kind: str, path: Path, log: "SessionLog") -> None:
     Raises:
         OSError: it exists already or cannot be written.
     """
+    from agent_tui.providers.keys import secret_values
     from agent_tui.sessions.export import exported
 
-    text = exported(log, kind)
+    text = exported(log, kind, secret_values(os.environ))
     with path.open("x", encoding="utf-8") as file:
         file.write(text)
 

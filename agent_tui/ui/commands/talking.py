@@ -88,14 +88,18 @@ async def thinking(host: CommandHost, argument: str) -> None:
     host.say(f"No level {argument}: use one of {', '.join(THINKING_LEVELS)}.", "warning")
 
 
-@command("[mode]", choices=lambda _host: PERMISSION_MODES)
+@command("[mode|remove RULE]", choices=lambda host: (*PERMISSION_MODES, *_removals(host)))
 async def permissions(host: CommandHost, argument: str) -> None:
-    """Show what asks for approval, or change the mode."""
+    """Show what asks for approval and what was decided, or change it."""
     if not argument:
         from agent_tui.ui.pages import permissions_page
         from agent_tui.ui.screens.page import PageScreen
 
-        await host.ask(PageScreen(permissions_page(host.runtime)))
+        await host.ask(PageScreen(permissions_page(host.runtime.approvals)))
+        return
+    verb, _, rule_text = argument.partition(" ")
+    if verb == "remove":
+        _remove_rule(host, rule_text.strip())
         return
     for mode in PERMISSION_MODES:
         if mode == argument.lower():
@@ -104,6 +108,28 @@ async def permissions(host: CommandHost, argument: str) -> None:
             host.say(f"Permissions: {mode}")
             return
     host.say(f"No mode {argument}: use one of {', '.join(PERMISSION_MODES)}.", "warning")
+
+
+def _removals(host: CommandHost) -> tuple[str, ...]:
+    """What would take back each rule that was made by answering an approval."""
+    rules = host.runtime.approvals.rules
+    return tuple(f"remove {rule}" for rule in rules if rule.source in ("session", "project"))
+
+
+def _remove_rule(host: CommandHost, text: str) -> None:
+    approvals = host.runtime.approvals
+    meant = [rule for rule in approvals.rules if str(rule) == text]
+    if not meant:
+        known = ", ".join(removal.removeprefix("remove ") for removal in _removals(host))
+        host.say(f"No rule {text or 'named'}. Those that can be removed: {known or 'none'}.")
+        return
+    try:
+        for rule in meant:
+            approvals.remove_rule(rule)
+    except AgentTuiError as error:
+        host.say(str(error), "error")
+        return
+    host.say(f"Removed: {text}")
 
 
 @command()
@@ -119,11 +145,13 @@ async def tools(host: CommandHost, _argument: str) -> None:
 
 @command()
 async def memory(host: CommandHost, _argument: str) -> None:
-    """List the AGENTS.md files the model is given."""
+    """List the AGENTS.md files the model is given, and those it is not."""
     from agent_tui.ui.pages import memory_page
     from agent_tui.ui.screens.page import PageScreen
 
-    await host.ask(PageScreen(memory_page(host.runtime.context_files, host.runtime.cwd)))
+    runtime = host.runtime
+    page = memory_page(runtime.context_files, runtime.withheld_files, runtime.cwd)
+    await host.ask(PageScreen(page))
 
 
 @command()

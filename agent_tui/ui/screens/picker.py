@@ -1,7 +1,7 @@
 """The base of all pickers: type to search, arrows to move, a preview at the side."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
 
 from textual import on
@@ -35,6 +35,7 @@ class PickerRow(Generic[ValueT]):
         search: Text that is searched besides the title.
         preview: Shown at the side.
         is_dim: Drawn less bright (it cannot be used now, or belongs elsewhere).
+        guide: Drawn before the title while nothing is searched for: how rows hang together.
     """
 
     value: ValueT
@@ -43,6 +44,7 @@ class PickerRow(Generic[ValueT]):
     search: str = ""
     preview: Content | None = None
     is_dim: bool = False
+    guide: str = ""
 
 
 class PickerList(OptionList, can_focus=False):
@@ -71,13 +73,17 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
     placeholder = "Type to search"
     nothing = "Nothing found."
     column_titles: tuple[str, ...] = ()
+    title_width = 16
+    """Cells the titles keep; columns give way to them."""
     has_preview = False
 
     def __init__(self) -> None:
         super().__init__()
         self._rows: list[PickerRow[ValueT]] = []
         self._shown: list[PickerRow[ValueT]] = []
+        self._shown_for = ""
         self._is_loading = True
+        self._note = ""
 
     def compose(self) -> ComposeResult:
         """Search field, list, preview, a line of keys."""
@@ -105,12 +111,40 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
     def on_mount(self) -> None:
         """Load behind the first paint."""
         self.query_one("#picker-search").focus()
-        self.run_worker(self._load(), exclusive=True)
+        self.run_worker(self._load, exclusive=True)
 
     async def _load(self) -> None:
-        self._rows = list(await self.load_rows())
+        self.show_rows(await self.load_rows())
+
+    def show_rows(self, rows: Sequence[PickerRow[ValueT]]) -> None:
+        """Pick from `rows` from now on; the highlight stays on the same value."""
+        self._rows = list(rows)
         self._is_loading = False
-        self._fill()
+        self.refill()
+
+    def matching(self, wanted: str) -> Sequence[PickerRow[ValueT]]:
+        """The rows to show while `wanted` stands in the search field."""
+        return search_rows(self._rows, wanted)
+
+    def first_row(self, rows: Sequence[PickerRow[ValueT]]) -> int:
+        """Where the highlight is at first, while nothing is searched for."""
+        return 0
+
+    @property
+    def wanted(self) -> str:
+        """What stands in the search field."""
+        return self.query_one("#picker-search", Input).value
+
+    @property
+    def present_row(self) -> PickerRow[ValueT] | None:
+        """The row with the highlight."""
+        index = self._list.highlighted
+        return self._shown[index] if index is not None and index < len(self._shown) else None
+
+    def say(self, text: str) -> None:
+        """Show a line below the rows until something else is searched for."""
+        self._note = text
+        self._show_message()
 
     @property
     def _list(self) -> OptionList:
@@ -119,8 +153,9 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
     @on(Input.Changed, "#picker-search")
     def _search_changed(self, event: Input.Changed) -> None:
         event.stop()
+        self._note = ""
         if not self._is_loading:
-            self._fill()
+            self.refill()
 
     @on(Input.Submitted, "#picker-search")
     def _search_submitted(self, event: Input.Submitted) -> None:
@@ -137,11 +172,15 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
         event.stop()
         if self.has_preview and event.option_index < len(self._shown):
             row = self._shown[event.option_index]
-            self.query_one("#picker-preview-text", Static).update(row.preview or "")
+            self.query_one("#picker-preview-text", Static).update(self.preview_of(row))
             self.query_one("#picker-preview").scroll_home(animate=False)
             self.row_highlighted(row)
         elif event.option_index < len(self._shown):
             self.row_highlighted(self._shown[event.option_index])
+
+    def preview_of(self, row: PickerRow[ValueT]) -> Content:
+        """What is shown of a row at the side, known without reading anything."""
+        return row.preview or Content("")
 
     def row_highlighted(self, row: PickerRow[ValueT]) -> None:
         """A row became the current one; for pickers that show its effect."""
@@ -150,7 +189,7 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
     def _fit(self, event: PickerList.Resized) -> None:
         event.stop()
         if not self._is_loading:
-            self._fill()
+            self.refill()
 
     def action_move(self, step: int) -> None:
         """Move the highlight without leaving the search field."""
@@ -166,32 +205,48 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
         if index is not None and index < len(self._shown):
             self.dismiss(self._shown[index].value)
 
-    def _fill(self) -> None:
-        wanted = self.query_one("#picker-search", Input).value
-        before = self._list.highlighted
-        found = search_rows(self._rows, wanted)[:MAX_SHOWN]
-        same_rows = found == self._shown
-        self._shown = found
+    def refill(self) -> None:
+        """Search again; a new search begins at its first row."""
+        wanted, before = self.wanted, self.present_row
+        found = list(self.matching(wanted)[:MAX_SHOWN])
+        stays = before is not None and wanted == self._shown_for
+        values = [row.value for row in found] if stays else []
+        begin = 0 if wanted or not found else self.first_row(found)
+        place = values.index(before.value) if before and before.value in values else begin
+        self._shown, self._shown_for = found, wanted
+        if wanted:
+            found = [replace(row, guide="") for row in found]
         width = max(self._list.scrollable_content_region.width, 20)
         widths = column_widths([self.column_titles, *(row.columns for row in found)])
-        self._list.set_options(Option(_line(row, widths, width)) for row in found)
+        lines = (picker_line(row, widths, width, self.title_width) for row in found)
+        self._list.set_options(map(Option, lines))
         if found:
-            self._list.highlighted = before if same_rows and before is not None else 0
+            self._list.highlighted = place
+        elif self.has_preview:
+            self.query_one("#picker-preview-text", Static).update("")
         self._show_headings(widths, width)
+        self._show_message()
+
+    def _show_message(self) -> None:
+        wanted = self._shown_for
+        nothing = f"Nothing matches {wanted!r}." if wanted else self.nothing
+        text = self._note or ("" if self._shown or self._is_loading else nothing)
         message = self.query_one("#picker-message", Static)
-        message.display = not found
-        message.update(self.nothing if not wanted else f"Nothing matches {wanted!r}.")
+        message.display = bool(text)
+        message.update(safe_text(text, keep_newlines=False))
 
     def _show_headings(self, widths: Sequence[int], width: int) -> None:
         titles = self.query_one("#picker-columns", Static)
         titles.display = bool(self.column_titles)
         if self.column_titles:
             heading = PickerRow(None, "", self.column_titles)
-            titles.update(_line(heading, widths, width))
+            titles.update(picker_line(heading, widths, width, self.title_width))
 
 
-def search_rows(rows: Sequence[PickerRow[ValueT]], wanted: str) -> list[PickerRow[ValueT]]:
-    """The rows with every word of `wanted` in title or search text; else a fuzzy match.
+def search_rows(
+    rows: Sequence[PickerRow[ValueT]], wanted: str, *, fuzzy: bool = True
+) -> list[PickerRow[ValueT]]:
+    """The rows with every word of `wanted` in title or search text; with `fuzzy` else like it.
 
     Their order stays, so that what is newest or best comes first among what matches.
     """
@@ -199,7 +254,7 @@ def search_rows(rows: Sequence[PickerRow[ValueT]], wanted: str) -> list[PickerRo
     if not words:
         return list(rows)
     found = [row for row in rows if all(word in _haystack(row) for word in words)]
-    if found:
+    if found or not fuzzy:
         return found
     from rapidfuzz import fuzz  # only when nothing contains what was typed
 
@@ -221,18 +276,18 @@ def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
     ]
 
 
-def _line(row: PickerRow[ValueT], widths: Sequence[int], width: int) -> Content:
+def picker_line(
+    row: PickerRow[ValueT], widths: Sequence[int], width: int, title_width: int
+) -> Content:
     """Title, then the columns right-aligned; columns give way from the left if room is short."""
     kept = list(range(len(row.columns)))
-    while kept and sum(widths[i] + len(_GAP) for i in kept) > width - 16:
+    while kept and sum(widths[i] + len(_GAP) for i in kept) > width - title_width:
         kept.pop(0)
     room = width - sum(widths[i] + len(_GAP) for i in kept)
-    title = Content(safe_text(row.title, keep_newlines=False)).truncate(
-        room, ellipsis=True, pad=True
-    )
-    if row.is_dim:
-        title = title.stylize("$foreground-muted")
-    cells: list[Content | str] = [title]
+    named = safe_text(row.title, keep_newlines=False)
+    style = "$foreground-muted" if row.is_dim else ""
+    title = Content.assemble((row.guide, "$text-disabled"), (named, style))
+    cells: list[Content | str] = [title.truncate(room, ellipsis=True, pad=True)]
     for i in kept:
         text = safe_text(row.columns[i], keep_newlines=False)
         cells.append(_GAP + " " * max(widths[i] - Content(text).cell_length, 0))

@@ -1,152 +1,310 @@
-"""The session picker: this project's sessions first, each with a look at how it ended."""
+"""The session picker: this project's first, by chain; every text in them can be searched."""
 
 import asyncio
-from collections.abc import Sequence
+import os
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
+from typing import ClassVar, Protocol, TypeVar
 
+from textual import on
+from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Static
+from textual.screen import Screen
+from textual.widgets import Input, Static
 
 from agent_tui.errors import SessionError
-from agent_tui.messages import AssistantMessage, UserMessage
-from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.store import SessionStore, SessionSummary
+from agent_tui.sessions.foreign import (
+    FOREIGN_AGENTS,
+    ForeignAgent,
+    ForeignFile,
+    foreign_sessions,
+)
+from agent_tui.sessions.importers.foreign import read_foreign
+from agent_tui.sessions.search import SearchHit
+from agent_tui.sessions.store import SessionStore
+from agent_tui.sessions.summary import SessionSummary
+from agent_tui.sessions.tail import newest_entries
 from agent_tui.ui.sanitise import safe_text
-from agent_tui.ui.screens.picker import PickerRow, PickerScreen
-from agent_tui.ui.status_bar import short_path
+from agent_tui.ui.screens.confirm import ConfirmScreen
+from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
+from agent_tui.ui.session_rows import (
+    PickedSession,
+    end_of,
+    foreign_facts,
+    foreign_rows,
+    session_facts,
+    session_rows,
+    session_title,
+)
 
-PREVIEW_MESSAGES = 6
-PREVIEW_CHARS = 600
+_END_ENTRIES = 60
+"""Enough to hold the last messages with text, between which tools were at work."""
 
 
-class SessionPicker(PickerScreen[Path]):
-    """Returns the file of the chosen session.
+AnswerT = TypeVar("AnswerT")
+
+
+class Ask(Protocol):
+    """Shows a screen and waits for its answer; None if it was left without one."""
+
+    async def __call__(self, screen: Screen[AnswerT], /) -> AnswerT | None:
+        """See the class."""
+        ...
+
+
+class SessionPicker(PickerScreen[PickedSession]):
+    """Returns the chosen session, ours or another agent's.
 
     Args:
         store: Where the sessions are.
         cwd: The present project.
         present_id: The session in use, left out.
+        ask: Shows a screen above this one and returns its answer.
+        agents: Begin with the sessions of these other agents; empty: with ours.
         now: The time ages are counted from; the present if left out.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+r", "rename", "Rename", priority=True),
+        Binding("ctrl+d", "delete", "Delete", priority=True),
+        Binding("ctrl+o", "other_agents", "Other agents", priority=True),
+    ]
     heading = "Go on with a session"
-    placeholder = "Type to search names, prompts, folders and models"
+    placeholder = "Type to search names and everything said"
     nothing = "There are no earlier sessions."
-    column_titles = ("model", "messages", "age")
+    column_titles = ("model", "messages", "tokens", "age")
+    title_width = 24
     has_preview = True
 
     def __init__(
-        self, store: SessionStore, cwd: Path, present_id: str, now: datetime | None = None
+        self,
+        store: SessionStore,
+        cwd: Path,
+        present_id: str,
+        ask: Ask,
+        *,
+        agents: Sequence[ForeignAgent] = (),
+        now: datetime | None = None,
     ) -> None:
         super().__init__()
         self._store = store
         self._cwd = cwd
         self._present_id = present_id
+        self._ask = ask
         self._now = now or datetime.now(UTC)
+        self._agents = tuple(agents)
+        self._sessions: dict[Path, SessionSummary] = {}
+        self._foreign: dict[Path, ForeignFile] = {}
+        self._hits_for = ""
+        self._hits: dict[Path, SearchHit] = {}
+        self._unsearched = 0
+        self._is_left = threading.Event()
 
-    async def load_rows(self) -> Sequence[PickerRow[Path]]:
-        """All sessions but the present one, this project's first, newest first in each part."""
-        listed = await asyncio.to_thread(self._store.list)
-        others = [summary for summary in listed if summary.id != self._present_id]
-        ordered = sorted(others, key=lambda summary: not self._is_here(summary))
-        return [self._row(summary) for summary in ordered]
+    @property
+    def keys_hint(self) -> str:
+        """The line at the bottom."""
+        if self._agents:
+            return "↑↓ move · enter go on in a copy · ctrl+o our sessions · esc close"
+        return "↑↓ move · enter go on · ctrl+r rename · ctrl+d delete · ctrl+o others' · esc close"
 
-    def row_highlighted(self, row: PickerRow[Path]) -> None:
+    def on_mount(self) -> None:
+        """Bring the search up to date beside the list, which the base loads."""
+        self.run_worker(self._update_search, group="search-index", exit_on_error=False)
+
+    def on_unmount(self) -> None:
+        """Let the threads end."""
+        self._is_left.set()
+
+    async def _load(self) -> None:
+        if self._agents:
+            home = Path.home()
+            files = await asyncio.to_thread(foreign_sessions, home, os.environ, self._agents)
+            self._foreign = {file.path: file for file in files}
+            self.say("")
+            self.show_rows(foreign_rows(files, self._cwd, self._now))
+            return
+        self._sessions = {}
+        await asyncio.to_thread(self._read_pages, asyncio.get_running_loop())
+        self.say("")
+        await self._show_sessions()
+
+    def _read_pages(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The first page is shown at once, then each time as many again have been read."""
+        shown = 0
+        with closing(self._store.pages(self._cwd)) as pages:
+            for page in pages:
+                if self._is_left.is_set():
+                    return
+                self._sessions.update((found.path, found) for found in page)
+                if len(self._sessions) >= 2 * shown:
+                    shown = len(self._sessions)
+                    loop.call_soon_threadsafe(self._show_ours, self._session_rows())
+
+    def _session_rows(self) -> list[PickerRow[PickedSession]]:
+        """Of all sessions read so far. Takes a while for thousands."""
+        others = [found for found in self._sessions.values() if found.id != self._present_id]
+        others.sort(key=lambda found: (found.modified, found.id), reverse=True)
+        return session_rows(others, self._cwd, self._now)
+
+    async def _show_sessions(self) -> None:
+        self._show_ours(await asyncio.to_thread(self._session_rows))
+
+    def _show_ours(self, rows: list[PickerRow[PickedSession]]) -> None:
+        if not self._is_left.is_set() and not self._agents:
+            self.show_rows(rows)
+
+    def first_row(self, rows: Sequence[PickerRow[PickedSession]]) -> int:
+        """What was worked in last of the first chain, which begins with its oldest session."""
+        chain = [0, *takewhile(lambda index: rows[index].guide, range(1, len(rows)))]
+        known = [index for index in chain if rows[index].value.path in self._sessions]
+        by_age = {index: self._sessions[rows[index].value.path].modified for index in known}
+        return max(known, key=lambda index: by_age[index], default=0)
+
+    # Searching
+
+    def matching(self, wanted: str) -> Sequence[PickerRow[PickedSession]]:
+        """Rows that show what is wanted, then those of sessions in which it was said."""
+        certain = search_rows(self._rows, wanted, fuzzy=False)
+        hits = self._hits if self._hits_for == wanted else {}
+        if not hits:
+            return certain or search_rows(self._rows, wanted)
+        named = {row.value.path for row in certain}
+        by_path = {row.value.path: row for row in self._rows}
+        further = [by_path[path] for path in hits if path in by_path and path not in named]
+        return [*certain, *further] or search_rows(self._rows, wanted)
+
+    @on(Input.Changed, "#picker-search")
+    def _look_into_sessions(self) -> None:
+        self.run_worker(self._search, group="search", exclusive=True)
+
+    async def _search(self) -> None:
+        wanted = self.wanted
+        if not wanted.strip() or self._agents:
+            return
+        hits = await asyncio.to_thread(self._store.search, wanted)
+        if wanted == self.wanted and not self._is_left.is_set():
+            self._hits_for, self._hits = wanted, {hit.path: hit for hit in hits}
+            self.refill()
+            left = self._unsearched
+            self.say(f"{left:,} sessions are still being read for the search." if left else "")
+
+    async def _update_search(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def told(done: int, total: int) -> None:
+            loop.call_soon_threadsafe(self._progressed, total - done)
+
+        update = partial(self._store.update_search, told, self._is_left.is_set)
+        left = await asyncio.to_thread(update)
+        self._progressed(left)
+
+    def _progressed(self, unsearched: int) -> None:
+        self._unsearched = unsearched
+        if not self._is_left.is_set() and self.wanted:
+            self._look_into_sessions()
+
+    # The preview
+
+    def preview_of(self, row: PickerRow[PickedSession]) -> Content:
+        """Its facts, and what was looked for in its surroundings."""
+        path = row.value.path
+        parts: list[Content] = []
+        if (summary := self._sessions.get(path)) is not None:
+            parts.append(session_facts(summary, self._now))
+        elif (file := self._foreign.get(path)) is not None:
+            parts.append(foreign_facts(file, self._now))
+        hit = self._hits.get(path) if self._hits_for == self.wanted else None
+        if hit is not None and hit.snippet:
+            quoted = safe_text(hit.snippet, keep_newlines=False)
+            parts.append(Content.assemble(("… ", "$text-accent"), (quoted, "italic")))
+        return Content("\n\n").join(parts)
+
+    def row_highlighted(self, row: PickerRow[PickedSession]) -> None:
         """Read the end of the session and show it under its facts."""
         self.run_worker(partial(self._show_end, row), group="preview", exclusive=True)
 
-    async def _show_end(self, row: PickerRow[Path]) -> None:
+    async def _show_end(self, row: PickerRow[PickedSession]) -> None:
         try:
             end = await asyncio.to_thread(read_end, row.value)
         except (SessionError, OSError) as error:
             end = Content.assemble((safe_text(str(error)), "$text-error"))
         preview = self.query_one("#picker-preview-text", Static)
-        preview.update(Content("\n\n").join([row.preview or Content(""), end]))
+        preview.update(Content("\n\n").join([self.preview_of(row), end]))
 
-    def _is_here(self, summary: SessionSummary) -> bool:
-        return self._cwd in (summary.cwd, summary.launch_cwd)
+    # Keys
 
-    def _row(self, summary: SessionSummary) -> PickerRow[Path]:
-        here = self._is_here(summary)
+    def action_rename(self) -> None:
+        """Give the session another name."""
+        if summary := self._present_summary():
+            self.run_worker(self._rename(summary), group="change", exclusive=True)
+
+    def action_delete(self) -> None:
+        """Move the session to the trash, after a question."""
+        if summary := self._present_summary():
+            self.run_worker(self._delete(summary), group="change", exclusive=True)
+
+    def action_other_agents(self) -> None:
+        """Show the sessions of other agents, or ours again."""
+        self._agents = () if self._agents else FOREIGN_AGENTS
+        title = "Go on with a session of another agent" if self._agents else self.heading
+        theirs = "No sessions of pi, Claude Code or Codex were found."
+        self.nothing = theirs if self._agents else type(self).nothing
+        self.query_one("#picker-heading", Static).update(title)
+        self.query_one("#picker-keys", Static).update(self.keys_hint)
+        self.say("Loading…")
+        self.show_rows(())
+        self.run_worker(self._load, exclusive=True)
+
+    def _present_summary(self) -> SessionSummary | None:
+        row = self.present_row
+        if row is None or row.value.agent is not None:
+            return None
+        return self._sessions.get(row.value.path)
+
+    async def _rename(self, summary: SessionSummary) -> None:
         title = session_title(summary)
-        return PickerRow(
-            value=summary.path,
-            title=title if here else f"{title}  ({summary.cwd.name})",
-            columns=(
-                summary.model.rpartition("/")[2],
-                f"{summary.message_count:,}",
-                age(summary.modified, self._now),
-            ),
-            search=f"{summary.id}\n{summary.first_prompt}\n{summary.cwd}",
-            preview=session_facts(summary, self._now),
-            is_dim=not here,
+        name = await self._ask(
+            LineInputScreen("Name this session", title, summary.name, empty_means="takes it off")
         )
+        if name is None or name == summary.name:
+            return
+        if await self._done(lambda: self._store.rename(summary.path, name)):
+            self._sessions[summary.path] = replace(summary, name=name)
+            await self._show_sessions()
+
+    async def _delete(self, summary: SessionSummary) -> None:
+        title = session_title(summary)
+        facts = f"{title}\n\nIts file goes to the trash folder of the sessions."
+        if not await self._ask(ConfirmScreen("Delete this session?", facts)):
+            return
+        if await self._done(lambda: self._store.delete(summary.path)):
+            del self._sessions[summary.path]
+            await self._show_sessions()
+            self.say(f"In the trash now: {title}")
+
+    async def _done(self, change: Callable[[], object]) -> bool:
+        try:
+            await asyncio.to_thread(change)
+        except SessionError as error:
+            self.say(str(error))
+            return False
+        return True
 
 
-def session_title(summary: SessionSummary) -> str:
-    """Its name, or the beginning of its first prompt."""
-    text = summary.name or " ".join(summary.first_prompt.split())
-    return text or "(no message yet)"
-
-
-def session_facts(summary: SessionSummary, now: datetime) -> Content:
-    """What is known of a session without reading it."""
-    name = safe_text(session_title(summary), keep_newlines=False)
-    facts = [
-        short_path(summary.cwd, Path.home()),
-        f"{summary.model or 'model unknown'} · {summary.message_count:,} messages",
-        f"{age(summary.modified, now)} · {summary.id[:8]}",
-    ]
-    if summary.parent_session:
-        facts.append("goes on after a compaction")
-    lines = "\n".join(safe_text(fact, keep_newlines=False) for fact in facts)
-    return Content.assemble((name, "bold"), "\n", (lines, "$foreground-muted"))
-
-
-def read_end(path: Path) -> Content:
+def read_end(picked: PickedSession) -> Content:
     """The last messages of a session file, oldest of them first. Blocking.
 
     Raises:
-        SessionError: the file cannot be read.
+        SessionError: Another agent's file cannot be read.
+        OSError: The file cannot be read.
     """
-    log = SessionLog.open(path, read_only=True)
-    try:
-        shown = [line for entry in log.path_entries() if (line := _end_line(entry)) is not None]
-    finally:
-        log.close()
-    return Content("\n\n").join(shown[-PREVIEW_MESSAGES:])
-
-
-def _end_line(entry: Entry) -> Content | None:
-    match entry:
-        case MessageEntry(message=UserMessage() as message) if message.text.strip():
-            return _quote("›", "$primary", message.text, "bold")
-        case MessageEntry(message=AssistantMessage() as message) if message.text.strip():
-            return _quote(" ", "", message.text, "$foreground")
-        case CompactionEntry():
-            return _quote("≡", "$text-accent", entry.summary, "$foreground-muted")
-        case _:
-            return None
-
-
-def _quote(sign: str, sign_style: str, text: str, style: str) -> Content:
-    whole = safe_text(text.strip())
-    short = whole if len(whole) <= PREVIEW_CHARS else whole[:PREVIEW_CHARS].rstrip() + " …"
-    return Content.assemble((f"{sign} ", sign_style), (short, style))
-
-
-def age(then: datetime, now: datetime) -> str:
-    """``now``, ``5m``, ``3h``, ``2d``, or the date after two weeks."""
-    seconds = max((now - then).total_seconds(), 0)
-    if seconds < 60:
-        return "now"
-    if seconds < 3_600:
-        return f"{seconds // 60:.0f}m"
-    if seconds < 86_400:
-        return f"{seconds // 3_600:.0f}h"
-    if seconds < 14 * 86_400:
-        return f"{seconds // 86_400:.0f}d"
-    return f"{then:%Y-%m-%d}"
+    if picked.agent is not None:
+        return end_of(read_foreign(picked.path, picked.agent).entries[-_END_ENTRIES:])
+    return end_of(newest_entries(picked.path, _END_ENTRIES))

@@ -1,4 +1,5 @@
 from agent_tui.cli.doctor import workspace
+from agent_tui.cli.folder_trust import kept_trust
 from tests.cli.doctor.conftest import skip_if_rights_do_not_bind
 
 
@@ -17,16 +18,28 @@ def test_a_folder_without_git_says_what_git_is_good_for(around, find):
     assert found["AGENTS.md"].found == "none in force"
 
 
-def test_the_repository_and_the_instructions_in_force_are_named(around, find, home, config):
-    (home / ".git").mkdir()
+def test_the_repository_and_the_instructions_in_force_are_named(
+    around, find, home, config, monkeypatch
+):
+    (home / "work" / ".git").mkdir()
+    (home / "work" / "src").mkdir()
+    monkeypatch.chdir(home / "work" / "src")
     (home / "config" / "AGENTS.md").write_text("all")
-    (home / "AGENTS.md").write_text("x" * 50_000)
-    (home / "work" / "CLAUDE.md").write_text("here")
+    (home / "work" / "AGENTS.md").write_text("x" * 50_000)
+    (home / "work" / "src" / "CLAUDE.md").write_text("here")
     checks = list(workspace.check_workspace(around()))
-    assert find(checks)["repository"].found == "~"
+    assert find(checks)["repository"].found == "~/work"
+    assert find(checks)["AGENTS.md"].found == "~/config/AGENTS.md"
+    withheld = find(checks)["not obeyed"]
+    assert withheld.found == "~/work/AGENTS.md, ~/work/src/CLAUDE.md: the folder is not trusted"
+    assert "agent-tui trust add" in withheld.advice
+
+    kept_trust().decide(home / "work", "trusted")
+    checks = list(workspace.check_workspace(around()))
     first, cut = [check for check in checks if check.name == "AGENTS.md"]
-    assert first.found == "~/config/AGENTS.md, ~/AGENTS.md, ~/work/CLAUDE.md"
-    assert (cut.state, cut.found) == ("warning", "~/AGENTS.md: only its beginning is used")
+    assert first.found == "~/config/AGENTS.md, ~/work/AGENTS.md, ~/work/src/CLAUDE.md"
+    assert (cut.state, cut.found) == ("warning", "~/work/AGENTS.md: only its beginning is used")
+    assert "not obeyed" not in find(checks)
 
 
 def test_git_is_not_run_in_a_folder_nobody_trusts_yet(around, home, programs):

@@ -8,7 +8,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.sessions.context import build_context
-from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
+from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.importers.foreign import ForeignSession
 from tests.support.context_checks import assert_settled
 
@@ -37,12 +37,26 @@ def notes(session: ForeignSession) -> list[str]:
     return [entry.text for entry in session.entries if isinstance(entry, CustomMessageEntry)]
 
 
+def present_path(session: ForeignSession) -> tuple[Entry, ...]:
+    """From the root to the last entry."""
+    by_id = {entry.id: entry for entry in session.entries}
+    upward = [session.entries[-1]]
+    while upward[-1].parent_id is not None:
+        upward.append(by_id[upward[-1].parent_id])
+    return tuple(reversed(upward))
+
+
 def assert_sound(session: ForeignSession) -> None:
     """One chain of entries with ids of their own, and a context that can be sent."""
-    parent = None
+    assert present_path(session) == session.entries
+    assert_branches_sound(session)
+
+
+def assert_branches_sound(session: ForeignSession) -> None:
+    """Entries with ids of their own behind their parents, and a context that can be sent."""
+    seen: set[str] = set()
     for entry in session.entries:
-        assert entry.parent_id == parent
-        parent = entry.id
-    ids = [entry.id for entry in session.entries]
-    assert len(set(ids)) == len(ids)
-    assert_settled(build_context(session.entries).messages)
+        assert entry.parent_id is None or entry.parent_id in seen
+        assert entry.id not in seen
+        seen.add(entry.id)
+    assert_settled(build_context(present_path(session)).messages)

@@ -9,10 +9,13 @@ isCompactSummary compactMetadata preservedSegment headUuid toolUseResult file fi
 structuredPatch lines attachment prompt action observation args cause extras tool_call_metadata
 model_response choices tool_calls function arguments tool_call_id tool_call_ids image_urls code
 command path thought exit_code history messages info config model trajectory replay_config extra
-response created is_demo model_name state working_dir
+response created is_demo model_name state working_dir payload call_id output summary
+replacement_history num_turns record_type workdir cmd success metadata instructions
 """
 _WORDS = """
 user assistant system tool tool_use tool_result text thinking image base64 message finish run
+session_meta response_item event_msg turn_context compacted function_call function_call_output
+custom_tool_call reasoning web_search_call thread_rolled_back token_count
 compact_boundary queued_command attachment exit a b u1 u2 2026-02-12T16:02:25Z
 """
 

@@ -26,14 +26,17 @@ from tests.sessions.importers.claude_lines import (
     write,
 )
 from tests.sessions.importers.entry_checks import (
+    assert_branches_sound,
     assert_sound,
     calls,
     messages,
     notes,
+    present_path,
     replies,
     results,
 )
 from tests.sessions.importers.entry_checks import said as said_in
+from tests.support.context_checks import shown
 from tests.support.trajectories import trajectory
 
 
@@ -82,7 +85,7 @@ def test_header_model_and_usage_are_the_files(file: Path) -> None:
     assert messages(session)[0].timestamp == 1_770_912_145_284
 
 
-def test_a_branch_that_was_left_is_left_out_and_told_of(file: Path) -> None:
+def test_a_branch_that_was_left_comes_along_but_is_not_the_present_one(file: Path) -> None:
     write(
         file,
         said("u1", None, "Begin."),
@@ -93,10 +96,49 @@ def test_a_branch_that_was_left_is_left_out_and_told_of(file: Path) -> None:
         replied("a3", "u3", text("Right.")),
     )
     session = read_claude_code(file)
-    assert said_in(session) == ["Begin.", "The right way."]
-    assert [r.text for r in replies(session)] == ["Begun.", "Right."]
+    assert said_in(session) == ["Begin.", "The wrong way.", "The right way."]
+    assert [r.text for r in replies(session)] == ["Begun.", "Wrong.", "Right."]
+    assert shown(build_context(present_path(session))) == [
+        "user: Begin.",
+        "assistant: Begun.",
+        "user: The right way.",
+        "assistant: Right.",
+    ]
+    assert session.warnings == ()
+    assert_branches_sound(session)
+
+
+def test_branches_that_part_at_a_call_each_have_their_result(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Begin."),
+        replied("a1", "u1", call("t1"), call("t2"), reply="m1"),
+        result("r1", "a1", "t1"),
+        said("u2", "r1", "Stop that."),
+        result("r2", "a1", "t2"),
+        said("u3", "r2", "Go on."),
+    )
+    session = read_claude_code(file)
+    assert said_in(session) == ["Begin.", "Stop that.", "Go on."]
+    assert len(replies(session)) == 1
+    assert shown(build_context(present_path(session))) == [
+        "user: Begin.",
+        "assistant:  <t1> <t2>",
+        "result t1: done",
+        "result t2: done",
+        "user: Go on.",
+    ]
+    assert_branches_sound(session)
+    assert session.warnings == ()
+
+
+def test_more_branches_than_anyone_makes_are_left_out_and_told_of(file: Path) -> None:
+    write(file, *(said(f"u{number}", None, f"Try {number}.") for number in range(60)))
+    session = read_claude_code(file)
+    assert len(said_in(session)) == 50
+    assert said_in(session)[-1] == "Try 59."
     assert session.warnings == (
-        "line 3: 2 lines from here on are of branches that were left; they are left out",
+        "line 1: 10 lines from here on are of more branches than 50; they are left out",
     )
 
 
@@ -267,6 +309,37 @@ def test_the_newest_title_is_the_name(file: Path) -> None:
     )
     names = [e.name for e in read_claude_code(file).entries if isinstance(e, SessionInfoEntry)]
     assert names == ["New title"]
+
+
+def test_the_summary_of_another_session_is_not_the_name(file: Path) -> None:
+    write(
+        file,
+        {"type": "summary", "summary": "Of this one", "leafUuid": "u1"},
+        {"type": "summary", "summary": "Of another", "leafUuid": "elsewhere"},
+        said("u1", None, "Hi."),
+    )
+    names = [e.name for e in read_claude_code(file).entries if isinstance(e, SessionInfoEntry)]
+    assert names == ["Of this one"]
+
+
+def test_a_resumed_session_has_the_lines_of_both_and_the_newer_id(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Begin.", sessionId="old"),
+        replied("a1", "u1", text("Begun."), sessionId="old"),
+        said("u2", "a1", "Go on.", sessionId="new"),
+    )
+    session = read_claude_code(file)
+    assert said_in(session) == ["Begin.", "Go on."]
+    assert session.header.id == "new"
+    assert session.warnings == ()
+
+
+def test_a_session_that_goes_on_from_another_file_says_what_is_missing(file: Path) -> None:
+    write(file, said("u9", "in-the-other-file", "Go on."), replied("a9", "u9", text("Yes.")))
+    session = read_claude_code(file)
+    assert said_in(session) == ["Go on."]
+    assert session.warnings == ("line 1: parent in-the-other-file is missing; made the first",)
 
 
 def test_odd_lines_are_passed_over_each_with_a_warning(file: Path) -> None:

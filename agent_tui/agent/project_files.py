@@ -1,0 +1,60 @@
+"""The files of a project that say how to work in it: where they are, without reading any."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+CONTEXT_NAMES = ("AGENTS.md", "CLAUDE.md")
+"""In each folder the first of these that is there."""
+
+CONFIG_FILE = Path(".agent-tui", "config.toml")
+
+
+def repository_root(cwd: Path) -> Path | None:
+    """The nearest folder from `cwd` upward with ``.git``. Git itself is not run."""
+    return next((folder for folder in (cwd, *cwd.parents) if _exists(folder / ".git")), None)
+
+
+def project_folders(cwd: Path) -> tuple[Path, ...]:
+    """The repository's root down to `cwd`; without a repository only `cwd`."""
+    root = repository_root(cwd)
+    if root is None:
+        return (cwd,)
+    below = [folder for folder in cwd.parents if folder.is_relative_to(root)]
+    return (*reversed(below), cwd)
+
+
+def context_candidates(folder: Path) -> Iterator[Path]:
+    """The files of `folder` with instructions for the model, the one to prefer first.
+
+    Pipes, folders and empty files of such a name are passed over.
+    """
+    for name in CONTEXT_NAMES:
+        if _has_text(folder / name):
+            yield folder / name
+
+
+def config_files(cwd: Path) -> tuple[Path, ...]:
+    """The settings of the project that `cwd` is in, the most general first."""
+    files = (folder / CONFIG_FILE for folder in project_folders(cwd))
+    return tuple(file for file in files if _has_text(file))
+
+
+def project_files(cwd: Path) -> tuple[Path, ...]:
+    """Everything that would be obeyed in `cwd` if its project were trusted."""
+    instructions = (next(context_candidates(folder), None) for folder in project_folders(cwd))
+    return (*(file for file in instructions if file is not None), *config_files(cwd))
+
+
+def _has_text(path: Path) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.lstat()
+    except OSError:
+        return False
+    return True

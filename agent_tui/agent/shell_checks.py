@@ -1,0 +1,175 @@
+"""Refusing shell text in which bash could see something other than the grammar did."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+MAX_COMMAND_CHARS = 20_000
+_FORBIDDEN_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[;|&<>()`\n]|(?<!\\)(?:\\\\)*\$[({]")
+_SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$\()")
+_HARMLESS_GAP = re.compile(r"(?:[ \t\n]|\\\n)*")
+_DELIMITER = re.compile(r"(?P<quote>['\"]?)(?P<name>\w+)(?P=quote)")
+_PLAIN_ARITHMETIC = re.compile(r"\$\(\([\d\s+*/%()-]*\)\)")
+_LOOKUP = re.compile(
+    r"\$\{#?\w+\}"
+    r"|\$\{\w+(?:%%?|##?|\^\^?|,,?|//?|:?[-+])(?:[^$`\\{}]|\$\w)*\}"
+    r"|\$\{\w+: ?\d+(?::\d+)?\}"
+)
+_ODD_TEST = re.compile(r"-[vR]\b|-(?:eq|ne|lt|le|gt|ge)\b|<|>|\$\(\(|`")
+
+
+class UnparsableError(Exception):
+    """The command cannot be judged; carries the reason, for the person."""
+
+
+def check_characters(command: str) -> None:
+    """Refuse characters that hide what a command does.
+
+    Raises:
+        UnparsableError: control, invisible or unassigned characters, or far too many.
+    """
+    if len(command) > MAX_COMMAND_CHARS:
+        raise UnparsableError("the command is very long")
+    if command.isascii() and not _CONTROL.search(command):
+        return
+    for character in command:
+        if character in "\n\t" or " " <= character <= "~":
+            continue
+        category = unicodedata.category(character)
+        if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp") or character in _BLANKS:
+            name = unicodedata.name(character, f"U+{ord(character):04X}")
+            raise UnparsableError(f"it holds an invisible or control character ({name})")
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_BLANKS = "\u115f\u1160\u3164\uffa0\u2800\u034f"
+"""Letters and marks by category that are drawn as nothing."""
+
+
+def check_coverage(root: Node, source: bytes) -> None:
+    """Refuse a tree whose leaves leave out text: what is left out would run unseen.
+
+    Raises:
+        UnparsableError: there is such text.
+    """
+    at = 0
+    for leaf in _leaves(root):
+        if leaf.start_byte < at:
+            continue
+        if leaf.start_byte > at and not _is_gap(source[at : leaf.start_byte]):
+            raise UnparsableError("part of the text is not understood")
+        at = leaf.end_byte
+    if not _is_gap(source[at:]):
+        raise UnparsableError("part of the text is not understood")
+
+
+def check_literal(node: Node, source: bytes) -> None:
+    """Refuse a word, string or here-document in which bash would see more than the grammar.
+
+    Raises:
+        UnparsableError: it holds a substitution or shell syntax that has no node of its own.
+    """
+    if node.type == "word":
+        if _FORBIDDEN_IN_WORD.search(text_of(node, source)):
+            raise UnparsableError("a word holds characters of shell syntax")
+        return
+    if node.type == "heredoc_body" and _is_quoted_heredoc(node, source):
+        return
+    if _SUBSTITUTION.search(_text_outside_expansions(node, source)):
+        raise UnparsableError("a text holds a substitution that is not understood")
+
+
+def check_heredoc(node: Node, source: bytes) -> None:
+    """Refuse a here-document whose end bash could see elsewhere.
+
+    Raises:
+        UnparsableError: its delimiter is not a plain word, or its end is not where it says.
+    """
+    start = _child(node, "heredoc_start")
+    body, end = _child(node, "heredoc_body"), _child(node, "heredoc_end")
+    found = _DELIMITER.fullmatch(text_of(start, source)) if start is not None else None
+    if found is None or body is None or end is None or text_of(end, source) != found["name"]:
+        raise UnparsableError("where the here-document ends is not certain")
+    before, after = source[: body.start_byte], source[end.end_byte : end.end_byte + 1]
+    lines = text_of(body, source).split("\n")
+    strips = any(child.type == "<<-" for child in node.children)
+    ends_early = any((line.lstrip("\t") if strips else line) == found["name"] for line in lines)
+    if ends_early or after not in (b"", b"\n") or not before.endswith(b"\n"):
+        raise UnparsableError("where the here-document ends is not certain")
+
+
+def check_substitution(node: Node, source: bytes) -> None:
+    """Refuse backquotes with a backslash in them: bash takes it off and reads them anew.
+
+    Raises:
+        UnparsableError: there is one.
+    """
+    text = text_of(node, source)
+    if text.startswith("`") and "\\" in text:
+        raise UnparsableError("backquotes within backquotes")
+
+
+def check_comment(node: Node, source: bytes) -> None:
+    """Refuse a ``#`` that the grammar takes for a comment in the middle of a word.
+
+    Raises:
+        UnparsableError: nothing separates it from the word before.
+    """
+    before = source[node.start_byte - 1 : node.start_byte] if node.start_byte else b" "
+    if before not in (b" ", b"\t", b"\n", b";", b"&", b"|", b"("):
+        raise UnparsableError("a # in the middle of a word")
+
+
+def only_looks_up(expansion: str) -> bool:
+    """Whether ``${...}`` only looks a variable up (no assignment, indirection, ``@P``)."""
+    return _LOOKUP.fullmatch(expansion) is not None
+
+
+def is_plain_arithmetic(text: str) -> bool:
+    """Whether ``$((...))`` holds numbers only; names in it are evaluated again and again."""
+    return _PLAIN_ARITHMETIC.fullmatch(text) is not None
+
+
+def is_plain_condition(text: str) -> bool:
+    """Whether ``[[ ... ]]`` compares text and looks at files; arithmetic in it can run things."""
+    return _ODD_TEST.search(text) is None
+
+
+def text_of(node: Node, source: bytes) -> str:
+    """The text a node covers."""
+    return source[node.start_byte : node.end_byte].decode("utf-8")
+
+
+def _is_gap(text: bytes) -> bool:
+    return _HARMLESS_GAP.fullmatch(text.decode("utf-8")) is not None
+
+
+def _is_quoted_heredoc(body: Node, source: bytes) -> bool:
+    start = _child(body.parent, "heredoc_start") if body.parent is not None else None
+    return start is not None and any(quote in text_of(start, source) for quote in "'\"\\")
+
+
+def _child(node: Node, kind: str) -> Node | None:
+    return next((child for child in node.children if child.type == kind), None)
+
+
+def _text_outside_expansions(node: Node, source: bytes) -> str:
+    pieces: list[bytes] = []
+    at = node.start_byte
+    for child in node.children:
+        if child.is_named and child.type not in ("string_content", "heredoc_content"):
+            pieces.append(source[at : child.start_byte])
+            at = child.end_byte
+    return b" ".join([*pieces, source[at : node.end_byte]]).decode("utf-8")
+
+
+def _leaves(node: Node) -> Iterator[Node]:
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if current.child_count == 0 or current.type in ("string", "heredoc_body", "raw_string"):
+            yield current
+        else:
+            pending.extend(reversed(current.children))

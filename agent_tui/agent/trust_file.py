@@ -1,0 +1,105 @@
+"""The file that keeps the decisions about folders, shared by all runs of the program."""
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+from agent_tui.errors import ConfigError
+from agent_tui.paths import make_private_dir
+from agent_tui.sessions.files import DiskFile, write_new_file
+
+if TYPE_CHECKING:  # the first paint does not wait for pydantic
+    from pydantic import JsonValue
+
+Decision: TypeAlias = Literal["trusted", "not trusted"]
+
+_LOCK_WITHIN_S = 10.0
+_FOR_THIS_RUN = "It holds for this run."
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTrust:
+    """What the file says. `problem`: why it cannot be used; then it counts as empty."""
+
+    decisions: Mapping[Path, Decision] = field(default_factory=dict[Path, Decision])
+    problem: str = ""
+
+
+class TrustFile:
+    """Decisions by resolved folder, as JSON: ``{"folders": {"/home/me/proj": "trusted"}}``.
+
+    Read anew each time, so that what another run takes back no longer holds here.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> StoredTrust:
+        """What is kept; nothing where the file is missing or broken."""
+        try:
+            return StoredTrust(_decisions(self.path.read_bytes()))
+        except FileNotFoundError:
+            return StoredTrust()
+        except OSError as error:
+            return StoredTrust(problem=f"{self.path} cannot be read: {error.strerror}")
+        except (ValueError, RecursionError) as error:
+            why = f"{self.path} is not what the program wrote ({error}); no folder is trusted"
+            return StoredTrust(problem=why)
+
+    def change(self, folder: Path, decision: Decision | None) -> None:
+        """Keep `decision` about `folder`, or none; a broken file is put aside, not lost.
+
+        Raises:
+            ConfigError: The file cannot be written.
+        """
+        from filelock import FileLock, Timeout
+
+        try:
+            make_private_dir(self.path.parent)
+            lock = self.path.with_name(f"{self.path.name}.lock")
+            with FileLock(lock, timeout=_LOCK_WITHIN_S, mode=0o600):
+                stored = self.read()
+                if stored.problem:
+                    aside = f"{self.path.name}.broken-{secrets.token_hex(4)}"
+                    self.path.replace(self.path.with_name(aside))
+                decisions = dict(stored.decisions)
+                decisions.pop(folder, None)
+                if decision is not None:
+                    decisions[folder] = decision
+                write_new_file(self.path, _text(decisions), DiskFile, sync=True)
+        except Timeout as error:
+            raise ConfigError(f"{self.path} is being written elsewhere.", _FOR_THIS_RUN) from error
+        except OSError as error:
+            problem = f"{self.path} cannot be written: {error.strerror}."
+            raise ConfigError(problem, _FOR_THIS_RUN) from error
+
+
+def _decisions(text: bytes) -> dict[Path, Decision]:
+    stored = cast("JsonValue", json.loads(text))
+    folders = stored.get("folders") if isinstance(stored, dict) else None
+    if not isinstance(folders, dict):
+        raise ValueError('it has no "folders"')
+    return {_folder(folder): _decision(folder, said) for folder, said in folders.items()}
+
+
+def _folder(text: str) -> Path:
+    path = Path(text)
+    if not path.is_absolute():
+        raise ValueError(f"{text!r} is not a whole path")
+    return path
+
+
+def _decision(folder: str, said: "JsonValue") -> Decision:
+    if said == "trusted":
+        return "trusted"
+    if said == "not trusted":
+        return "not trusted"
+    raise ValueError(f"{folder!r} is neither trusted nor not trusted")
+
+
+def _text(decisions: Mapping[Path, Decision]) -> bytes:
+    folders = {str(folder): decisions[folder] for folder in sorted(decisions)}
+    return (json.dumps({"folders": folders}, indent=2) + "\n").encode("ascii")

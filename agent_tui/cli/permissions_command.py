@@ -1,0 +1,228 @@
+"""``agent-tui permissions``: what the permission engine would decide, and the rules in force."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast, get_args
+
+from pydantic import JsonValue
+
+from agent_tui import paths
+from agent_tui.agent.approval import Approvals, Verdict
+from agent_tui.agent.rules import parse_rule
+from agent_tui.cli.complaints import complain
+from agent_tui.cli.folders import existing_folder, present_folder
+from agent_tui.cli.output import write_json, write_text
+from agent_tui.cli.session_root import read_settings, session_root
+from agent_tui.config import PermissionMode, PermissionSettings
+from agent_tui.errors import ConfigError, ToolError, UsageError
+from agent_tui.messages import JsonObject
+from agent_tui.safe_text import safe_text
+from agent_tui.tools.base import FileMemory, Toolbox, ToolContext
+from agent_tui.tools.registry import default_toolbox
+
+_DESCRIPTION = "Ask the permission engine what it would decide; nothing is run or changed."
+_CHECK_EPILOG = """\
+--stdin reads a JSON list of {"tool": NAME, "arguments": {...}} and prints a list of
+{"decision": "allow|ask|deny", "why": TEXT, "parts": [TEXT, ...]}, one for each call. A call that
+could not run at all (unknown tool, wrong arguments, no such file) is "deny".
+
+Everything after COMMAND belongs to it; write -- before one that begins with a dash.
+Exit code: 0 whatever was decided, 2 for wrong use."""
+_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui permissions`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        UsageError: The folder does not exist, or standard input is not a list of calls.
+        ConfigError: A rule on the command line is none, or there is none to remove.
+    """
+    parser = argparse.ArgumentParser(
+        prog="agent-tui permissions", description=_DESCRIPTION, allow_abbrev=False
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
+    _add_check_options(
+        commands.add_parser(
+            "check",
+            help="what would be decided about a command or a list of calls",
+            epilog=_CHECK_EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+    )
+    listing = commands.add_parser("list", help="the mode and the rules in force here")
+    removing = commands.add_parser("remove", help="take a rule of this project back")
+    removing.add_argument("rule", metavar="RULE", help="as `permissions list` shows it")
+    for each in (listing, removing):
+        each.add_argument("--cwd", type=Path, metavar="DIR", help="the project")
+    listing.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    arguments = parser.parse_args(list(argv))
+    match arguments.verb:
+        case "check":
+            return _check(arguments)
+        case "list":
+            return _list(arguments)
+        case _:
+            return _remove(arguments)
+
+
+def _add_check_options(check: argparse.ArgumentParser) -> None:
+    check.add_argument("--mode", choices=_MODES, help="instead of the mode of the settings")
+    check.add_argument(
+        "--allow", action="append", default=[], metavar="RULE", help="such as 'bash(git status)'"
+    )
+    check.add_argument("--deny", action="append", default=[], metavar="RULE")
+    check.add_argument("--ask", action="append", default=[], metavar="RULE")
+    check.add_argument("--cwd", type=Path, metavar="DIR", help="the workspace")
+    check.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    check.add_argument("--stdin", action="store_true", dest="reads_stdin", help="many calls")
+    check.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    words = cast("list[str]", arguments.command)
+    if words[:1] == ["--"]:
+        words = words[1:]
+    if bool(words) == bool(arguments.reads_stdin):
+        raise UsageError("Name one command, or pipe a list of calls to --stdin.")
+    workspace = _workspace(arguments)
+    approvals = _approvals(arguments, workspace)
+    if arguments.reads_stdin:
+        calls = _calls_from(sys.stdin.buffer.read())
+        write_json([_decided(approvals, call, workspace) for call in calls])
+        return 0
+    call: JsonObject = {"tool": "bash", "arguments": {"command": " ".join(words)}}
+    decided = _decided(approvals, call, workspace)
+    if arguments.is_json:
+        write_json(decided)
+    else:
+        write_text(_readable(decided))
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    approvals = _approvals(arguments, _workspace(arguments))
+    rows: list[JsonValue] = [
+        {"decision": rule.decision, "rule": str(rule), "source": rule.source}
+        for rule in approvals.rules
+    ]
+    if arguments.is_json:
+        write_json({"mode": approvals.mode, "rules": rows, "problems": [*approvals.problems]})
+        return 0
+    lines = [f"mode: {approvals.mode}"]
+    lines += [f"{rule.decision:5}  {rule}  ({rule.source})" for rule in approvals.rules]
+    lines += [f"left out: {problem}" for problem in approvals.problems]
+    write_text(safe_text("\n".join(lines)) + "\n")
+    return 0
+
+
+def _remove(arguments: argparse.Namespace) -> int:
+    approvals = _approvals(arguments, _workspace(arguments))
+    wanted = cast(str, arguments.rule)
+    for rule in approvals.rules:
+        if str(rule) == wanted and rule.source == "project":
+            approvals.remove_rule(rule)
+            write_text(safe_text(f"Removed: {rule.decision} {rule}") + "\n")
+            return 0
+    raise ConfigError(
+        f"This project has no rule {wanted}.", "See agent-tui permissions list for those it has."
+    )
+
+
+def _workspace(arguments: argparse.Namespace) -> Path:
+    return existing_folder(cast("Path | None", arguments.cwd) or present_folder())
+
+
+def _approvals(arguments: argparse.Namespace, workspace: Path) -> Approvals:
+    """The engine as the program would build it here, with the rules of the command line added."""
+    settings = read_settings(None)
+    given = {
+        kind: tuple(cast("list[str]", getattr(arguments, kind, [])))
+        for kind in ("allow", "ask", "deny")
+    }
+    for kind, texts in given.items():
+        for text in texts:
+            _refuse_broken_rule(text, kind)
+    kept = settings.permissions
+    approvals = Approvals(
+        mode=cast("PermissionMode | None", getattr(arguments, "mode", None))
+        or settings.permission_mode,
+        rules=PermissionSettings(
+            allow=(*kept.allow, *given["allow"]),
+            ask=(*kept.ask, *given["ask"]),
+            deny=(*kept.deny, *given["deny"]),
+        ),
+        workspace=workspace,
+        project_rules_file=paths.project_dir(workspace) / "permissions.toml",
+        own_folders=(paths.user_config_dir(), paths.user_data_dir(), session_root(settings)),
+    )
+    for problem in approvals.problems:
+        complain(problem)
+    return approvals
+
+
+def _refuse_broken_rule(text: str, kind: str) -> None:
+    try:
+        parse_rule(text, "deny")
+    except ConfigError as error:
+        raise UsageError(f"--{kind}: {error.message}", error.hint) from error
+
+
+def _calls_from(text: bytes) -> list[JsonValue]:
+    try:
+        calls = cast(JsonValue, json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"standard input is not JSON: {error}", 'Give it [{"tool": ..., "arguments": {...}}].'
+        ) from error
+    if not isinstance(calls, list):
+        raise UsageError(
+            "standard input is not a list of calls.", 'Give it [{"tool": ..., "arguments": {...}}].'
+        )
+    return calls
+
+
+def _decided(approvals: Approvals, call: JsonValue, workspace: Path) -> JsonObject:
+    """What the engine says of one call as the model would make it."""
+    match call:
+        case {"tool": str() as name, "arguments": dict() as given}:
+            verdict = _verdict(approvals, name, given, workspace)
+        case {"tool": str() as name, **rest} if "arguments" not in rest:
+            verdict = _verdict(approvals, name, {}, workspace)
+        case _:
+            verdict = Verdict("deny", 'A call is an object with "tool" and "arguments".')
+    return {"decision": verdict.decision, "why": verdict.why, "parts": [*verdict.parts]}
+
+
+def _verdict(approvals: Approvals, name: str, given: JsonObject, workspace: Path) -> Verdict:
+    toolbox: Toolbox = default_toolbox()
+    context = ToolContext(
+        cwd=workspace,
+        emit=lambda _text: None,
+        files=FileMemory(),
+        output_dir=paths.user_cache_dir() / "outputs",
+        environ=dict(os.environ),
+        todos=[],
+    )
+    try:
+        intent = toolbox.prepare(name, given, context).intent
+        return approvals.judge(name, intent)
+    except ToolError as error:
+        return Verdict("deny", str(error))
+    except (OSError, RuntimeError, ValueError) as error:
+        return Verdict("deny", f"It cannot be judged: {error}")
+
+
+def _readable(decided: JsonObject) -> str:
+    """The decision, the reason, and the parts that were looked at, for a person."""
+    why = f": {decided['why']}" if decided["why"] else ""
+    parts = cast("list[str]", decided["parts"])
+    lines = [f"{decided['decision']}{why}"]
+    if len(parts) > 1:
+        lines += [f"  {part}" for part in parts]
+    return safe_text("\n".join(lines)) + "\n"

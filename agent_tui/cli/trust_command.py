@@ -1,0 +1,99 @@
+"""``agent-tui trust``: the folders whose own instructions and settings are obeyed."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from agent_tui.agent.trust import FolderTrust
+from agent_tui.cli.complaints import complain
+from agent_tui.cli.folder_trust import kept_trust
+from agent_tui.cli.folders import existing_folder, present_folder
+from agent_tui.cli.output import write_json, write_text
+from agent_tui.errors import ConfigError
+from agent_tui.safe_text import safe_text
+
+_DESCRIPTION = """\
+Of a folder that is trusted, and all below it, AGENTS.md (or CLAUDE.md) and
+.agent-tui/config.toml are obeyed, and git is asked which files a command changed.
+Without PATH: the repository around the present folder, else that folder."""
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui trust`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        UsageError: The folder does not exist.
+        ConfigError: It cannot be trusted, there is nothing to remove, or it cannot be written.
+    """
+    parser = argparse.ArgumentParser(
+        prog="agent-tui trust",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
+    listing = verbs.add_parser("list", help="what was decided, folder by folder")
+    adding = verbs.add_parser("add", help="trust a folder")
+    removing = verbs.add_parser("remove", help="take a decision back; it is asked again")
+    for each in (adding, removing):
+        each.add_argument("folder", nargs="?", type=Path, metavar="PATH")
+    for each in (listing, adding, removing):
+        each.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    arguments = parser.parse_args(list(argv))
+    trust = kept_trust()
+    if problem := trust.problem:
+        complain(problem)
+    match arguments.verb:
+        case "list":
+            _list(trust, is_json=arguments.is_json)
+        case "add":
+            folder = _folder(trust, arguments)
+            trust.decide(folder, "trusted")
+            _tell(trust, folder, is_json=arguments.is_json)
+        case _:
+            folder = _folder_to_forget(trust, arguments)
+            _forget(trust, folder)
+            _tell(trust, folder, is_json=arguments.is_json)
+    return 0
+
+
+def _folder(trust: FolderTrust, arguments: argparse.Namespace) -> Path:
+    named = cast("Path | None", arguments.folder)
+    return existing_folder(named) if named else trust.subject(present_folder())
+
+
+def _folder_to_forget(trust: FolderTrust, arguments: argparse.Namespace) -> Path:
+    """The folder that is named, which may be gone meanwhile."""
+    named = cast("Path | None", arguments.folder)
+    if named is not None and named.absolute() in trust.kept():
+        return named.absolute()
+    return _folder(trust, arguments)
+
+
+def _forget(trust: FolderTrust, folder: Path) -> None:
+    if trust.forget(folder):
+        return
+    if (by := trust.decided_by(folder)) is not None:
+        raise ConfigError(
+            f"Nothing was decided about {folder} itself; {trust.state_of(folder)} comes from {by}.",
+            f"agent-tui trust remove {by} takes that back.",
+        )
+    raise ConfigError(f"Nothing was decided about {folder}.", "See agent-tui trust list.")
+
+
+def _list(trust: FolderTrust, *, is_json: bool) -> None:
+    kept = trust.kept()
+    if is_json:
+        write_json([{"folder": str(folder), "state": state} for folder, state in kept.items()])
+        return
+    lines = [f"{state:11}  {folder}" for folder, state in kept.items()]
+    write_text(safe_text("\n".join(lines or ["No folder was decided about."])) + "\n")
+
+
+def _tell(trust: FolderTrust, folder: Path, *, is_json: bool) -> None:
+    state = trust.state_of(folder)
+    if is_json:
+        write_json({"folder": str(folder), "state": state})
+    else:
+        write_text(safe_text(f"{folder}: {state}") + "\n")

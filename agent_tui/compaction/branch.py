@@ -1,0 +1,101 @@
+"""Summing up a branch of the conversation that is being left."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_tui.compaction.appendix import appendix
+from agent_tui.compaction.attempt import SummaryJob
+from agent_tui.compaction.fallback import Record
+from agent_tui.compaction.ledger import build_ledger, known_so_far, unrecorded_entries
+from agent_tui.compaction.subject import subject_of
+from agent_tui.compaction.templates import Template
+from agent_tui.config import CompactionSettings
+from agent_tui.errors import NothingToCompactError
+from agent_tui.messages import AssistantMessage, Usage
+from agent_tui.providers.base import ModelRef
+from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import Entry
+from agent_tui.tokens import TokenCounter
+
+_LEAST_SUMMARY_TOKENS = 150
+"""The form with a line or two in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchRequest:
+    """A branch to sum up.
+
+    Args:
+        entries: Those of the branch alone, from where it began to its end.
+        model: The session's model.
+        window: Its context window in tokens, as the counter estimates them.
+        cwd: The session's working folder.
+    """
+
+    entries: tuple[Entry, ...]
+    model: ModelRef
+    window: int
+    cwd: Path
+
+
+@dataclass(frozen=True, slots=True)
+class BranchDraft:
+    """A branch's summary that lacks nothing but its prose.
+
+    Args:
+        job: What a model is asked for.
+        record: What the prose can be made from without one.
+        appendix: The facts that code puts after it.
+    """
+
+    job: SummaryJob
+    record: Record
+    appendix: str
+
+
+@dataclass(frozen=True, slots=True)
+class BranchSummary:
+    """A finished summary that nobody has written yet; `note` as in `CompactionResult`."""
+
+    text: str
+    note: str
+    usage: Usage | None
+
+
+def draft_branch(
+    request: BranchRequest,
+    *,
+    counter: TokenCounter,
+    settings: CompactionSettings,
+    template: Template,
+) -> BranchDraft:
+    """All of a branch's summary but the prose; asks no model.
+
+    Raises:
+        NothingToCompactError: No reply was left behind, so there is nothing to tell.
+    """
+    messages = tuple(item.message for item in build_context(request.entries).messages)
+    replies = [message.text for message in messages if isinstance(message, AssistantMessage)]
+    if not replies:
+        raise NothingToCompactError("There is nothing to summarise: no reply is left behind.")
+    ledger = build_ledger(
+        unrecorded_entries(request.entries),
+        folders=(str(request.cwd), str(request.cwd.resolve())),
+        previous=known_so_far(request.entries, None),
+    )
+    tokens = counter.count_messages(messages)
+    cap = min(settings.max_summary_tokens, max(request.window // 6, 200))
+    most = max(min(cap, tokens), _LEAST_SUMMARY_TOKENS)
+    job = SummaryJob(
+        messages=messages,
+        previous_prose="",
+        subject=subject_of(messages, previous_prose="", ledger=ledger, tokens=tokens),
+        focus="",
+        template=template,
+        wanted_tokens=max(most // 2, _LEAST_SUMMARY_TOKENS),
+        max_tokens=most,
+        splits_turn=False,
+    )
+    last_reply = next((text for text in reversed(replies) if text.strip()), "")
+    facts = appendix(ledger, request="", window=request.window)
+    return BranchDraft(job, Record(ledger, "", last_reply), facts)

@@ -1,0 +1,85 @@
+"""The program's own log: private, bounded, without keys. Several processes may write to it."""
+
+import asyncio
+import contextlib
+import os
+from asyncio import StreamReader
+from collections.abc import Iterable
+from pathlib import Path
+
+from agent_tui.paths import make_private_dir
+from agent_tui.safe_text import strip_control_characters
+from agent_tui.secret_text import mask_secrets
+
+MAX_LOG_BYTES = 1_000_000
+"""A log that is larger becomes ``agent-tui.log.1`` in place of the one before it."""
+
+MAX_ENTRY_BYTES = 64 * 1024
+"""Of what is longer only the end is written: a traceback's last lines say most."""
+
+_FINISH_S = 1.0
+
+
+def append_to_log(log_path: Path, text: str, secrets: Iterable[str] = ()) -> None:
+    """Append `text`, which ends up on lines of its own, without `secrets` and what looks like one.
+
+    Raises:
+        OSError: the log cannot be written.
+    """
+    harmless = mask_secrets(strip_control_characters(text), secrets).strip("\n")
+    entry = f"{harmless}\n".encode("utf-8", "replace")[-MAX_ENTRY_BYTES:]
+    make_private_dir(log_path.parent)
+    descriptor = _open(log_path)
+    try:
+        if os.fstat(descriptor).st_size + len(entry) > MAX_LOG_BYTES:
+            log_path.replace(log_path.with_name(f"{log_path.name}.1"))
+            os.close(descriptor)
+            descriptor = _open(log_path)
+        os.write(descriptor, entry)
+    finally:
+        os.close(descriptor)
+
+
+class ProcessLog:
+    """Writes what a child process says on stderr to the log; keeps the end of it in memory.
+
+    Needs a running event loop.
+    """
+
+    def __init__(self, stderr: StreamReader, log_path: Path, secrets: Iterable[str]) -> None:
+        self._log_path = log_path
+        self._secrets = tuple(secrets)
+        self.text = ""
+        """The newest of what the process said, at most `MAX_ENTRY_BYTES` characters."""
+        self._taking = asyncio.create_task(self._take_all(stderr))
+
+    async def finish(self) -> None:
+        """Take in what is left of a process that has ended.
+
+        One it started may hold its stderr open: that is not waited for.
+        """
+        await asyncio.wait({self._taking}, timeout=_FINISH_S)
+        self._taking.cancel()
+        await asyncio.wait({self._taking})
+
+    async def _take_all(self, stderr: StreamReader) -> None:
+        unfinished = b""
+        while chunk := await stderr.read(MAX_ENTRY_BYTES):
+            lines, newline, unfinished = (unfinished + chunk).rpartition(b"\n")
+            self._write(lines + newline)
+            if len(unfinished) > MAX_ENTRY_BYTES:
+                self._write(unfinished)
+                unfinished = b""
+        self._write(unfinished)
+
+    def _write(self, said: bytes) -> None:
+        if not said:
+            return
+        text = said.decode("utf-8", "replace")
+        self.text = (self.text + text)[-MAX_ENTRY_BYTES:]
+        with contextlib.suppress(OSError):  # a log that cannot be written stops nothing
+            append_to_log(self._log_path, text, self._secrets)
+
+
+def _open(log_path: Path) -> int:
+    return os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

@@ -1,0 +1,88 @@
+"""What looks like a secret, and how it is taken out of texts: logs, errors, exports, results."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+REMOVED: Final = "[key removed]"
+
+_SECRET_NAME: Final = re.compile(
+    r"API_?KEYS?(?:_|$)"
+    r"|(?:^|_)(?:(?:ACCESS|PRIVATE|SIGNING|ENCRYPTION|MASTER|ACCOUNT)_?KEY|SECRETS?"
+    r"|TOKENS?|PASS|PASSWD|CREDENTIALS?|COOKIE)(?:_|$)"
+    r"|PASSWORD|PASSPHRASE|(?:^|_)(?:AUTH|PAT|DSN|KEY)$"
+    r"|^AWS_(?!(?:DEFAULT_)?(?:REGION|OUTPUT)$|PAGER$|PROFILE$)",
+    re.IGNORECASE,
+)
+"""``DSN`` and ``COOKIE`` are how error trackers and X displays name what lets one in."""
+
+_KEY: Final = re.compile(
+    r"""
+      \b(?:sk|pk|rk|xai|nvapi)-(?=[\w*.-]{0,99}[0-9*])[\w*.-]{12,}    # model providers
+    | \b(?:gsk|hf)_[A-Za-z0-9]{20,}
+    | \bAIza[\w-]{20,}
+    | \b(?:gh[pousr]_|github_pat_|glpat-|npm_|dop_v1_|shpat_)[\w-]{16,}
+    | \bxox[abeprs]-[\w-]{10,}
+    | \bpypi-[\w-]{16,}
+    | \bSG\.[\w-]{16,}\.[\w-]{16,}
+    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b
+    | \beyJ[\w-]{10,999}\.eyJ[\w-]{10,9999}\.[\w-]*                  # JSON web tokens
+    | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----                         # whole, or cut within
+      (?:(?:[A-Za-z0-9+/=\s|:>]|\\[nr])++-----END[ ][A-Z ]*PRIVATE[ ]KEY-----
+        |(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]{40,}+(?:\s|\\[nr])*+)++)
+    """,
+    re.VERBOSE,
+)
+"""Shapes that nothing else has: hashes, UUIDs and images in Base64 do not match.
+
+What is looked for ahead is bounded: else a long text of beginnings would take for ever.
+"""
+
+_ANNOUNCED: Final = re.compile(
+    r"""
+    ( \bBearer[ ]
+    | \bAuthorization["']?\s*[:=]\s*["']?(?:Basic|Token)[ ]
+    | \b(?:x-)?api-key["']?\s*:\s*["']?
+    )(?=[\w.~+/=-]{0,99}[0-9])[A-Za-z0-9][\w.~+/=-]{7,}
+    | ([?&](?:password|passwd|(?:access_|auth_)?token|api_?key|client_secret)=)[^&\s"'\#<>]{6,}
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_PASSWORD_IN_ADDRESS: Final = re.compile(r"(://[^/\s:@\"'<>]*:)(?![$<{*])[^/\s@\"'<>]+(?=@)")
+
+
+def mask_secrets(text: str, known_values: Iterable[str] = ()) -> str:
+    """`text` with `REMOVED` for each of `known_values` and for what has the shape of a secret.
+
+    The shapes: keys and tokens of well-known services, JSON web tokens, private keys, what
+    follows ``Authorization``, and passwords in addresses.
+    """
+    text = mask_values(text, known_values)
+    text = _KEY.sub(REMOVED, text)
+    text = _ANNOUNCED.sub(lambda found: f"{found[1] or found[2]}{REMOVED}", text)
+    return _PASSWORD_IN_ADDRESS.sub(rf"\1{REMOVED}", text)
+
+
+def mask_values(text: str, known_values: Iterable[str]) -> str:
+    """`text` with `REMOVED` for each of `known_values`; the longest goes first, all of it."""
+    present = [value for value in known_values if value and value in text]
+    for value in sorted(present, key=len, reverse=True):
+        text = text.replace(value, REMOVED)
+    return text
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of this name usually holds a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def has_key(text: str) -> bool:
+    """Whether something in `text` has the shape of a key or a token, or begins a private key."""
+    shapes = (_KEY, _ANNOUNCED, _PRIVATE_KEY)
+    return any(shape.search(text) for shape in shapes)
+
+
+def has_password_in_address(text: str) -> bool:
+    """Whether `text` holds an address such as ``https://name:password@host``."""
+    return _PASSWORD_IN_ADDRESS.search(text) is not None

@@ -1,0 +1,260 @@
+"""Sessions of Codex CLI (``~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl``)."""
+
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from agent_tui.errors import SessionError
+from agent_tui.messages import (
+    AssistantContent,
+    JsonObject,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    Usage,
+)
+from agent_tui.sessions.entries import CompactionEntry
+from agent_tui.sessions.importers.codex_items import (
+    CodexItem,
+    call_arguments,
+    codex_items,
+    content_of,
+    folder_in,
+    is_notice,
+    is_preamble,
+    output_of,
+)
+from agent_tui.sessions.importers.conversation import Conversation, ForeignSession
+from agent_tui.sessions.importers.fields import (
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    as_timestamp,
+    text_at,
+)
+from agent_tui.sessions.importers.naming import made_up_id
+
+_PROVIDER = "openai"
+_SUMMARY_OPENING = "Another language model started to solve this problem"
+_KEPT_REQUESTS_CHARS = 80_000
+"""Codex keeps the newest 20,000 tokens of what the person said beside a summary."""
+
+_SILENT = frozenset(
+    {"compaction", "compaction_summary", "context_compaction", "ghost_snapshot", "other"}
+)
+
+
+def read_codex(path: Path) -> ForeignSession:
+    """The whole session in `path`; turns that were taken back are a branch of their own.
+
+    Codex writes a reply as single items; those up to the next result or message of the person
+    are one reply here.
+
+    Raises:
+        SessionError: The file cannot be read, or holds no message.
+    """
+    reader = _Reader()
+    for item in codex_items(path, reader.conversation.warnings):
+        reader.take(item)
+    if not reader.conversation.last_id:
+        raise SessionError(f"{path}: holds no message of a Codex session.")
+    return reader.finish(path)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.conversation = Conversation()
+        self._calls: dict[str, ToolCall] = {}
+        self._session_id = ""
+        self._cwd = ""
+        self._provider = _PROVIDER
+        self._title = ""
+        self._reply_count = 0
+        self._is_reply_open = False
+        self._requests: list[str] = []
+        self._turn_parents: list[str] = []
+
+    def take(self, item: CodexItem) -> None:
+        """Take the next line."""
+        self.conversation.at(as_timestamp(item.timestamp))
+        match item.kind:
+            case "session_meta":
+                self._take_head(item.payload)
+            case "turn_context":
+                self._in_folder(text_at(item.payload, "cwd"))
+                if model := text_at(item.payload, "model"):
+                    self._is_reply_open = False
+                    self.conversation.by_model(self._provider, model)
+            case "response_item":
+                self._take_item(item)
+            case "compacted":
+                self._take_compaction(item)
+            case _:
+                self._take_event(item.payload)
+
+    def finish(self, path: Path) -> ForeignSession:
+        """What was read."""
+        if self._title:
+            self.conversation.name(self._title)
+        return self.conversation.finish(self._session_id or made_up_id(path))
+
+    def _take_head(self, head: JsonObject) -> None:
+        """A forked session repeats the head of the one it comes from after its own."""
+        if not self._session_id:
+            self._session_id = text_at(head, "id")
+            self._provider = text_at(head, "model_provider") or _PROVIDER
+            self._in_folder(text_at(head, "cwd"))
+
+    def _in_folder(self, cwd: str) -> None:
+        self._cwd = self._cwd or cwd
+        self.conversation.in_folder(cwd)
+
+    def _take_item(self, item: CodexItem) -> None:
+        payload = item.payload
+        kind = text_at(payload, "type")
+        if kind == "message":
+            self._take_message(payload)
+        elif kind == "reasoning":
+            texts = _texts(payload, "summary") or _texts(payload, "content")
+            if texts:
+                self._reply(ThinkingContent(thinking="\n\n".join(texts)))
+        elif kind == "web_search_call":
+            action = as_object(payload.get("action"))
+            about = text_at(action, "query", "url", "pattern")
+            self._reply(TextContent(text=f"[Looked on the web: {about}]"))
+        elif kind.endswith("_output"):
+            self._take_output(item)
+        elif kind.endswith("_call"):
+            self._take_call(item, kind)
+        elif kind not in _SILENT:
+            self._warn(item, f"an item of unknown kind {kind[:40]!r}; left out")
+
+    def _take_message(self, message: JsonObject) -> None:
+        content = content_of(message.get("content"))
+        text = "\n".join(part.text for part in content if isinstance(part, TextContent))
+        role = text_at(message, "role")
+        if not content:
+            return
+        if role == "assistant":
+            self._reply(*(part for part in content if isinstance(part, TextContent)))
+            return
+        self._is_reply_open = False
+        if role != "user" or is_preamble(text):
+            self._in_folder(folder_in(text))
+            self.conversation.kept_aside("instructions", {"role": role, "text": text})
+        elif is_notice(text):
+            self.conversation.note("notice", content, display=True)
+        elif not text.startswith(_SUMMARY_OPENING):
+            self._turn_parents.append(self.conversation.last_id)
+            self._requests.append(text)
+            self.conversation.user(content)
+
+    def _reply(self, *parts: AssistantContent) -> None:
+        """One more piece of the present reply, or the first of the next."""
+        self._reply_count += not self._is_reply_open
+        self._is_reply_open = True
+        self.conversation.reply(parts, key=self._reply_count)
+
+    def _take_call(self, item: CodexItem, kind: str) -> None:
+        payload = item.payload
+        name = text_at(payload, "name") or kind.removesuffix("_call")
+        written: JsonValue = payload.get("arguments")
+        if kind == "custom_tool_call":
+            written = {"input": as_text(payload.get("input"))}
+        elif kind == "local_shell_call":
+            written = as_object(payload.get("action"))
+        call = ToolCall(
+            id=text_at(payload, "call_id", "id") or f"call_line_{item.number}",
+            name=name,
+            arguments=call_arguments(name, written, self._cwd),
+        )
+        self._calls[call.id] = call
+        self._reply(call)
+
+    def _take_output(self, item: CodexItem) -> None:
+        self._is_reply_open = False
+        call = self._calls.get(text_at(item.payload, "call_id"))
+        if call is None or call.id not in self.conversation.open_calls:
+            self._warn(item, "a result whose call is not there, or was answered; left out")
+            return
+        output = output_of(call.name, call.arguments, item.payload.get("output"))
+        self.conversation.result(
+            call.id, output.content, is_error=output.is_error, details=output.details
+        )
+
+    def _take_event(self, event: JsonObject) -> None:
+        """Most events tell the screen what the items tell the model."""
+        match event.get("type"):
+            case "token_count" if self._reply_count:
+                usage = _usage(as_object(as_object(event.get("info")).get("last_token_usage")))
+                if usage is not None:
+                    self.conversation.reply((), key=self._reply_count, usage=usage)
+            case "turn_aborted":
+                self._is_reply_open = False
+            case "thread_name_updated":
+                self._title = text_at(event, "thread_name") or self._title
+            case "thread_rolled_back":
+                self._go_back(as_count(event.get("num_turns")))
+            case _:
+                pass
+
+    def _go_back(self, turn_count: int) -> None:
+        self._is_reply_open = False
+        count = min(turn_count, len(self._turn_parents))
+        if count:
+            self.conversation.back_to(self._turn_parents[-count])
+            self.conversation.kept_aside("thread_rolled_back", {"turns": count})
+            del self._turn_parents[-count:], self._requests[-count:]
+
+    def _take_compaction(self, item: CodexItem) -> None:
+        self._is_reply_open = False
+        summary = text_at(item.payload, "message").strip()
+        if not summary:
+            self._warn(item, "a compaction whose summary is encrypted; what it left out is kept")
+            return
+        if summary.startswith(_SUMMARY_OPENING):
+            summary = summary.partition("\n")[2].strip() or summary
+        requests = self._kept_requests(item)
+        if requests:
+            said = "\n\n".join(requests)
+            summary = f"{summary}\n\n## What the user said, word for word\n\n{said}"
+        self.conversation.compaction(
+            CompactionEntry(summary=summary, first_kept_entry_id="", reason="threshold")
+        )
+
+    def _kept_requests(self, item: CodexItem) -> list[str]:
+        """What the person said, as the model saw it beside the summary, oldest first."""
+        history = item.payload.get("replacement_history")
+        if isinstance(history, list):
+            users = (as_object(m) for m in history if as_object(m).get("role") == "user")
+            texts = ["\n".join(_texts(message, "content")) for message in users]
+            return [
+                text
+                for text in texts
+                if text and not (is_preamble(text) or text.startswith(_SUMMARY_OPENING))
+            ]
+        kept: list[str] = []
+        room = _KEPT_REQUESTS_CHARS
+        for text in reversed(self._requests):
+            room -= len(text)
+            if room < 0:
+                break
+            kept.append(text)
+        return kept[::-1]
+
+    def _warn(self, item: CodexItem, problem: str) -> None:
+        self.conversation.warnings.add(f"line {item.number}: {problem}")
+
+
+def _texts(payload: JsonObject, key: str) -> list[str]:
+    parts = map(as_object, as_list(payload.get(key)))
+    return [text for part in parts if (text := text_at(part, "text"))]
+
+
+def _usage(counted: JsonObject) -> Usage | None:
+    sent, written = as_count(counted.get("input_tokens")), as_count(counted.get("output_tokens"))
+    if not sent:
+        return None
+    read = min(as_count(counted.get("cached_input_tokens")), sent)
+    return Usage(input=sent - read, output=written, cache_read=read, total_tokens=sent + written)

@@ -1,0 +1,121 @@
+"""What commands see of our environment: nothing secret that was not named, nothing that steers.
+
+Pure functions from one environment to another.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Final
+
+from agent_tui.secret_text import has_key, has_password_in_address, is_secret_name
+
+_STEERING: Final = frozenset(
+    (
+        *("BASH_ENV", "ENV", "CDPATH", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS4"),
+        *("BASH_XTRACEFD", "LESSOPEN", "LESSCLOSE", "MANPAGER", "SYSTEMD_PAGER"),
+        *("GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS"),
+        "GIT_CONFIG_PARAMETERS",
+    )
+)
+"""Variables that make a shell, a pager or git run or mean something the command does not say."""
+
+_QUIET: Final[Mapping[str, str]] = MappingProxyType(
+    {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+)
+"""Nobody is there to page or to answer."""
+
+_GIT_SETTINGS: Final = (("core.fsmonitor", "false"),)
+"""Else ``git status`` runs a program that the repository's own configuration names."""
+
+_GIT_PLACES: Final = frozenset(
+    (
+        *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES"),
+        *("GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG_NOSYSTEM"),
+        *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"),
+    )
+)
+"""Where the person's repository and configuration are: our calls look where their git does."""
+
+_QUIET_GIT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_OPTIONAL_LOCKS": "0",
+    }
+)
+
+
+def model_environ(
+    environ: Mapping[str, str], *, own_keys: Collection[str], passed: Iterable[str]
+) -> dict[str, str]:
+    """The environment of the model's commands: `environ` without what is or looks like a secret.
+
+    Args:
+        environ: Ours.
+        own_keys: Variables with keys of model providers.
+        passed: Names (``GITHUB_TOKEN``) and patterns (``AWS_*``) of variables that stay.
+    """
+    allowed = tuple(passed)
+    return {
+        name: value
+        for name, value in environ.items()
+        if _is_named(name, allowed) or not (name in own_keys or _is_secret(name, value))
+    }
+
+
+def person_environ(
+    environ: Mapping[str, str], *, own_keys: Collection[str], passed: Iterable[str]
+) -> dict[str, str]:
+    """The environment of commands the person types: all of theirs but the providers' keys.
+
+    What such a command prints may go to the model, and a key for the model is none of its own
+    business; a token of the person's is what they expect their own commands to find.
+    """
+    allowed = tuple(passed)
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in own_keys or _is_named(name, allowed)
+    }
+
+
+def shell_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` for a shell command that nobody sits in front of."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name not in _STEERING and not name.startswith("BASH_FUNC_")
+    }
+    count = int(kept.get("GIT_CONFIG_COUNT", "")) if _has_count(kept) else 0
+    for number, (key, value) in enumerate(_GIT_SETTINGS, start=count):
+        kept[f"GIT_CONFIG_KEY_{number}"], kept[f"GIT_CONFIG_VALUE_{number}"] = key, value
+    kept["GIT_CONFIG_COUNT"] = str(count + len(_GIT_SETTINGS))
+    return {**kept, **_QUIET}
+
+
+def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` for the git calls we make ourselves: of git's own variables only places."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name not in _STEERING and (not name.startswith("GIT_") or name in _GIT_PLACES)
+    }
+    return {**kept, **_QUIET_GIT}
+
+
+def _has_count(environ: Mapping[str, str]) -> bool:
+    return re.fullmatch(r"[0-9]{1,4}", environ.get("GIT_CONFIG_COUNT", "")) is not None
+
+
+def _is_named(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    if is_secret_name(name) or has_key(value):
+        return True
+    # An address with a password in it is a secret, but without its proxy a command is offline.
+    return not name.lower().endswith("_proxy") and has_password_in_address(value)

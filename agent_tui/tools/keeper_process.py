@@ -1,0 +1,300 @@
+"""The process that starts commands and ends all they started: ``python -I -S keeper_process.py``.
+
+It keeps a guardian waiting, a fork of itself, for what the program sends through the socket
+that is their stdin: one byte, and with it the handles of a lifeline, of the command's output and,
+where it has any, of its input. The guardian reads an `Order` from the lifeline, starts the command
+as leader of a session of its own and tells on the lifeline how that went. When the program closes
+its end, or the kernel does because the program is no more, the guardian ends what is left of the
+command; its own end closes when all of that is gone, and it waits again.
+
+On Linux a guardian is the reaper of its command's orphans, so that none leaves it by forking
+twice or by a session of its own; this process is that of a guardian that was killed. Elsewhere
+only what stays in the command's process group is found. What runs as another user (``sudo``)
+cannot be ended by either.
+
+Started without site-packages. Guardians are forked ahead and used again, as a fork of Python takes
+longer than the start of a command.
+"""
+
+import ctypes
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypedDict
+
+_TERM_GRACE_S = 0.5
+"""How long processes may take to end after SIGTERM before they get SIGKILL."""
+
+_KILL_PATIENCE_S = 10.0
+"""What the kernel has not ended by then (it waits for a dead disk) is left to it."""
+
+_LOOK_AGAIN_S = 0.01
+"""Until then what was killed may be gone, or there may be room for another process."""
+
+_NO_MORE_ORDERS = 3
+"""The exit code of a guardian that saw the program go while it waited."""
+
+_FAILED = 1
+_WORKS, _WAITS = b"works", b"waits"
+_PR_SET_CHILD_SUBREAPER = 36
+_IS_LINUX = sys.platform == "linux"
+_UNHEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""A command that signals its parent does not rid itself of the guardian so."""
+
+
+class Order(TypedDict):
+    """What to start: program and arguments, in which folder, with which whole environment."""
+
+    argv: list[str]
+    cwd: str
+    environ: dict[str, str]
+    keeps_stderr: bool
+
+
+class Answer(TypedDict, total=False):
+    """What a guardian tells: that the command runs, why it does not, how it ended."""
+
+    pid: int
+    error: str
+    exit_code: int
+
+
+class _Wakeups:
+    """Waits for something to read and for the end of children at once.
+
+    Signals that would end this process only wake it; unlike ignored ones, that is not handed on
+    to commands.
+    """
+
+    def __init__(self) -> None:
+        self._ended, self._noting = socket.socketpair()
+        self._ended.setblocking(False)
+        self._noting.setblocking(False)
+        for number in (signal.SIGCHLD, *_UNHEEDED):
+            signal.signal(number, lambda _number, _frame: None)
+        signal.set_wakeup_fd(self._noting.fileno(), warn_on_full_buffer=False)
+
+    def wait(self, source: socket.socket | None, limit_s: float | None = None) -> bool:
+        """Wait until a child has ended, `source` is readable or the time is up.
+
+        Returns:
+            Whether `source` is readable.
+        """
+        watched = [self._ended] if source is None else [self._ended, source]
+        readable, _, _ = select.select(watched, [], [], limit_s)
+        with suppress(BlockingIOError):
+            while self._ended.recv(512):
+                pass
+        return source in readable
+
+
+class _Guardian:
+    """Ends one command with all it started. Runs in a process of its own."""
+
+    def __init__(self, wakeups: _Wakeups, lifeline: socket.socket, handles: list[int]) -> None:
+        self._wakeups = wakeups
+        self._lifeline = lifeline
+        self._handles = handles
+        self._leader = 0
+
+    def run(self) -> bool:
+        """Start the command, and return when it is over: whether nothing of it is left."""
+        try:
+            with self._lifeline.makefile("rb") as orders:
+                self._leader = _start(json.loads(orders.readline()), self._handles)
+        except (OSError, ValueError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            self._tell({"error": why})
+            return True
+        finally:
+            for handle in self._handles:
+                os.close(handle)
+        self._tell({"pid": self._leader})
+        while self._is_any_left():
+            if self._wakeups.wait(self._lifeline):
+                return self._end_all()
+        return True
+
+    def _end_all(self) -> bool:
+        _signal_all(self._present(), signal.SIGTERM)
+        deadline = time.monotonic() + _TERM_GRACE_S
+        while self._is_any_left() and (left_s := deadline - time.monotonic()) > 0:
+            self._wakeups.wait(None, left_s if _IS_LINUX else _LOOK_AGAIN_S)
+        deadline += _KILL_PATIENCE_S
+        while self._is_any_left() and time.monotonic() < deadline:
+            if not _signal_all(self._present(), signal.SIGKILL):
+                break
+            self._wakeups.wait(None, _LOOK_AGAIN_S)
+        return not self._is_any_left()
+
+    def _is_any_left(self) -> bool:
+        """Whether anything of the command runs; orphans are children of ours on Linux."""
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return True
+                if pid == self._leader:
+                    self._tell({"exit_code": os.waitstatus_to_exitcode(status)})
+        except ChildProcessError:
+            return not _IS_LINUX and _signal_all([-self._leader], 0)
+
+    def _present(self) -> list[int]:
+        return _descendants(spared=()) if _IS_LINUX else [-self._leader]
+
+    def _tell(self, answer: Answer) -> None:
+        with suppress(OSError):  # nobody listens any more
+            self._lifeline.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def main() -> None:
+    """Keep a guardian waiting until the program is gone, and stay until the last of them is."""
+    _become_reaper()
+    control = socket.socket(fileno=0)
+    news, telling = socket.socketpair(type=socket.SOCK_DGRAM)
+    wakeups = _Wakeups()
+    guardians: set[int] = set()
+    waiting: set[int] = set()
+    is_wanted, kills_until = True, 0.0
+    while is_wanted or guardians or kills_until:
+        if is_wanted and not waiting:
+            waiting = _fork_guardian(control, news, telling)
+            guardians |= waiting
+        is_short = is_wanted and not waiting
+        if wakeups.wait(news, _LOOK_AGAIN_S if is_short or kills_until else None):
+            kind, pid = news.recv(32).split()
+            (waiting.add if kind == _WAITS else waiting.discard)(int(pid))
+        ended = _reap()
+        guardians -= ended.keys()
+        waiting &= guardians
+        is_wanted &= _NO_MORE_ORDERS not in ended.values()
+        if not {0, _NO_MORE_ORDERS}.issuperset(ended.values()):
+            kills_until = time.monotonic() + _KILL_PATIENCE_S
+        if kills_until and not _has_killed_strays(guardians, kills_until):
+            kills_until = 0.0
+
+
+def _fork_guardian(control: socket.socket, news: socket.socket, telling: socket.socket) -> set[int]:
+    """The process number of a guardian that waits for an order; none if there is no room."""
+    try:
+        pid = os.fork()
+    except OSError:
+        return set()
+    if pid == 0:
+        exit_code = _FAILED
+        try:
+            news.close()  # else telling would succeed when nobody else is left to hear it
+            exit_code = _guard(control, telling)
+        finally:
+            os._exit(exit_code)
+    return {pid}
+
+
+def _guard(control: socket.socket, telling: socket.socket) -> int:
+    """Be a guardian; its exit code."""
+    _become_reaper()
+    wakeups = _Wakeups()
+    while True:
+        asked, handles, _, _ = socket.recv_fds(control, 1, 3)
+        if not asked:
+            return _NO_MORE_ORDERS
+        _note(telling, _WORKS)
+        for handle in handles:
+            os.set_inheritable(handle, False)
+        with socket.socket(fileno=handles[0]) as lifeline:
+            if not _Guardian(wakeups, lifeline, handles[1:]).run():
+                return _FAILED
+        if not _note(telling, _WAITS):
+            return 0
+
+
+def _note(telling: socket.socket, what: bytes) -> bool:
+    """Tell the process that forked us what this one does; whether that one is still there."""
+    try:
+        telling.send(b"%b %d" % (what, os.getpid()))
+    except OSError:
+        return False
+    return True
+
+
+def _reap() -> dict[int, int]:
+    """The children that have ended, with their exit codes."""
+    ended: dict[int, int] = {}
+    with suppress(ChildProcessError):
+        while (child := os.waitpid(-1, os.WNOHANG))[0]:
+            ended[child[0]] = os.waitstatus_to_exitcode(child[1])
+    return ended
+
+
+def _has_killed_strays(guardians: set[int], until: float) -> bool:
+    """End what a guardian that was killed has left to us; whether there may be more of it."""
+    if not _IS_LINUX or time.monotonic() > until:
+        return False
+    return _signal_all(_descendants(spared=guardians), signal.SIGKILL)
+
+
+def _start(order: Order, handles: list[int]) -> int:
+    """Start the command; its process number.
+
+    Raises:
+        OSError: there is no such program or folder, or no room for a process.
+        ValueError: what no program can be given.
+    """
+    output, *more = handles
+    process = subprocess.Popen(
+        order["argv"],
+        stdin=more[0] if more else subprocess.DEVNULL,
+        stdout=output,
+        stderr=output if order["keeps_stderr"] else subprocess.DEVNULL,
+        cwd=order["cwd"],
+        env=order["environ"],
+        start_new_session=True,
+    )
+    process.returncode = 0  # it is reaped with all the others, not by this object
+    return process.pid
+
+
+def _descendants(spared: Collection[int]) -> list[int]:
+    """Living processes below this one, without `spared` and what is below those."""
+    children: defaultdict[int, list[tuple[int, bytes]]] = defaultdict(list)
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):  # it has ended
+                fields = (folder / "stat").read_bytes().rpartition(b")")[2].split(maxsplit=2)
+                children[int(fields[1])].append((int(folder.name), fields[0]))
+    found: list[int] = []
+    parents = [os.getpid()]
+    for parent in parents:
+        for pid, state in children[parent]:
+            if pid not in spared:
+                parents.append(pid)
+                found += [pid] if state not in b"ZX" else []
+    return found
+
+
+def _signal_all(pids: Iterable[int], number: int) -> bool:
+    """Signal processes (negative: groups); whether any is there and may be signalled."""
+    is_any = False
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+            is_any = True
+    return is_any
+
+
+def _become_reaper() -> None:
+    if _IS_LINUX:
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    main()

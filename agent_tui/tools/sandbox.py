@@ -1,0 +1,228 @@
+"""The optional sandbox of the model's commands: bubblewrap, where it works.
+
+Inside, there is no network and no process but the command's. Files are read-only except below
+the workspace and in a ``/tmp`` of this program's own. Where people keep keys and where this
+program keeps its settings and sessions is empty; so are ``/run`` and the real ``/tmp``, as a
+command could have things run outside through the sockets there (of a bus, a container engine, a
+terminal multiplexer). In the workspace, git's hooks and configuration stay as they are: they
+would be run and obeyed outside, later.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import weakref
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent_tui.config import SandboxMode
+from agent_tui.paths import make_private_dir
+
+_PROBE_S = 3.0
+_KEY_FOLDERS: Final = (
+    *(".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store", ".mozilla"),
+    *(".thunderbird", ".terraform.d", ".oci", ".config/gcloud", ".config/gh", ".config/glab-cli"),
+    *(".config/op", ".config/hub", ".config/rclone", ".config/containers", ".config/chromium"),
+    *(".config/google-chrome", ".config/BraveSoftware", ".local/share/keyrings"),
+)
+_KEY_FILES: Final = (
+    *(".netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".git-credentials"),
+    *(".config/git/credentials", ".cargo/credentials", ".cargo/credentials.toml", ".vault-token"),
+    *(".gem/credentials", ".s3cfg", ".boto", ".bash_history", ".zsh_history"),
+)
+_SOCKET_FOLDERS: Final = (Path("/run"), Path("/var/run"), Path("/var/tmp"))
+_NEEDED_OF_RUN: Final = Path("/run/current-system")
+"""Where NixOS has its programs."""
+
+_REFUSED: Final = re.compile(
+    r"could not resolve|name or service not known|temporary failure in name resolution"
+    r"|network is unreachable|no route to host|ENOTFOUND|EAI_AGAIN|ENETUNREACH|getaddrinfo"
+    r"|failed to lookup address|no address associated",
+    re.IGNORECASE,
+)
+_READ_ONLY: Final = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
+
+NOTE: Final = "runs in the sandbox: no network, writes only below the workspace"
+"""For the person, beside what they are asked to approve."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxPlan:
+    """What a command inside sees. All paths exist, are absolute and have no links in them.
+
+    Args:
+        workspace: May be written, and is where the command starts.
+        scratch: Stands in for ``/tmp``.
+        hidden_folders: Are empty, with what lies in them; not what holds or is the workspace.
+        hidden_files: Are empty.
+        read_only: Files and folders below the workspace that may not be changed.
+    """
+
+    workspace: Path
+    scratch: Path
+    hidden_folders: tuple[Path, ...] = ()
+    hidden_files: tuple[Path, ...] = ()
+    read_only: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxState:
+    """Whether commands run in the sandbox; `problem` says why not although it is wanted."""
+
+    is_on: bool
+    problem: str = ""
+
+
+def bwrap_argv(bwrap: str, plan: SandboxPlan) -> tuple[str, ...]:
+    """The words to put before a command so that it runs as `plan` says.
+
+    The order counts: what comes later is laid over what came before, so a key folder inside the
+    workspace is hidden, and a workspace inside a hidden folder is there.
+    """
+    words = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    words += ["--bind", str(plan.scratch), "/tmp"]
+    around = [folder for folder in plan.hidden_folders if plan.workspace.is_relative_to(folder)]
+    for folder in around:
+        words += ["--tmpfs", str(folder)]
+    words += ["--ro-bind-try", str(_NEEDED_OF_RUN), str(_NEEDED_OF_RUN)]
+    words += ["--bind", str(plan.workspace), str(plan.workspace)]
+    for folder in plan.hidden_folders:
+        words += [] if folder in around else ["--tmpfs", str(folder)]
+    for file in plan.hidden_files:
+        words += ["--ro-bind", "/dev/null", str(file)]
+    for path in plan.read_only:
+        words += ["--ro-bind", str(path), str(path)]
+    return (*words, "--chdir", str(plan.workspace), "--")
+
+
+def refusal_hint(output: str) -> str:
+    """What to tell the model of a failed command if the sandbox is the likely cause."""
+    if _REFUSED.search(output):
+        return "the sandbox gives commands no network; the user can run this one with !"
+    if _READ_ONLY.search(output):
+        return "the sandbox lets commands write only below the workspace and in /tmp"
+    return ""
+
+
+class Sandbox:
+    """Decides for a workspace whether its commands are sandboxed, and how.
+
+    Whether bubblewrap works is tried once for each workspace: many containers and some
+    distributions forbid the namespaces that it needs.
+    """
+
+    def __init__(
+        self,
+        mode: SandboxMode,
+        *,
+        home: Path,
+        own_folders: Iterable[Path],
+        scratch_parent: Path,
+        environ: Mapping[str, str],
+    ) -> None:
+        """Find out nothing yet.
+
+        Args:
+            mode: The setting.
+            home: The person's home folder.
+            own_folders: Where this program keeps settings, sessions and logs; hidden.
+            scratch_parent: Where the folder is made that stands in for ``/tmp``.
+            environ: Where ``PATH`` is looked up.
+        """
+        self._mode: SandboxMode = mode
+        self._home = home
+        self._own_folders = tuple(own_folders)
+        self._scratch_parent = scratch_parent
+        self._environ = environ
+        self._scratch: Path | None = None
+        self._states: dict[Path, SandboxState] = {}
+
+    def state(self, cwd: Path) -> SandboxState:
+        """Whether commands in `cwd` are sandboxed. Blocking when first asked."""
+        if self._mode == "off":
+            return SandboxState(is_on=False)
+        if cwd not in self._states:
+            problem = self._problem(cwd)
+            self._states[cwd] = SandboxState(is_on=not problem, problem=problem)
+        return self._states[cwd]
+
+    def word(self, cwd: Path) -> str:
+        """How commands in `cwd` run, in a word or two; empty where none is wanted. Blocking."""
+        if self._mode == "off":
+            return ""
+        return "sandbox" if self.state(cwd).is_on else "no sandbox"
+
+    def refusal(self, cwd: Path) -> str:
+        """Why no command of the model may run in `cwd`; empty where one may. Blocking."""
+        problem = self.state(cwd).problem
+        if self._mode != "on" or not problem:
+            return ""
+        return f'commands may only run in the sandbox (sandbox = "on"), and {problem}'
+
+    def prefix(self, cwd: Path) -> tuple[str, ...]:
+        """The words to put before a command in `cwd`; none where it is not sandboxed. Blocking."""
+        return self._words(cwd) if self.state(cwd).is_on else ()
+
+    def _problem(self, cwd: Path) -> str:
+        bwrap = shutil.which("bwrap", path=self._environ.get("PATH"))
+        if bwrap is None:
+            return "bubblewrap (bwrap) is not installed"
+        if self._home.resolve().is_relative_to(cwd.resolve()):
+            return f"the workspace {cwd} holds the home folder, so that it would protect nothing"
+        try:
+            tried = subprocess.run(
+                [*self._words(cwd), "true"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_S,
+                env={"PATH": self._environ.get("PATH", os.defpath)},
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"bubblewrap does not work here: {error}"
+        if tried.returncode == 0:
+            return ""
+        said = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return f"bubblewrap does not work here: {said or f'exit code {tried.returncode}'}"
+
+    def _words(self, cwd: Path) -> tuple[str, ...]:
+        bwrap = shutil.which("bwrap", path=self._environ.get("PATH")) or "bwrap"
+        return bwrap_argv(bwrap, plan_for(cwd, self._home, self._own_folders, self._scratch_here()))
+
+    def _scratch_here(self) -> Path:
+        """The stand-in for ``/tmp``; made when first needed, removed with this object."""
+        if self._scratch is None:
+            parent = make_private_dir(self._scratch_parent)
+            self._scratch = Path(tempfile.mkdtemp(prefix="tmp-", dir=parent))
+            weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
+        return self._scratch
+
+
+def plan_for(cwd: Path, home: Path, own_folders: Iterable[Path], scratch: Path) -> SandboxPlan:
+    """The plan for the workspace `cwd` on this machine as it is now.
+
+    What is not there cannot be hidden, so it is to be asked for anew before each command.
+    """
+    workspace = cwd.resolve()
+    folders = {*(home / name for name in _KEY_FOLDERS), *own_folders, *_SOCKET_FOLDERS}
+    git = workspace / ".git"
+    return SandboxPlan(
+        workspace=workspace,
+        scratch=scratch.resolve(),
+        hidden_folders=tuple(
+            folder for folder in _present(folders) if folder.is_dir() and folder != workspace
+        ),
+        hidden_files=tuple(
+            file for file in _present(home / name for name in _KEY_FILES) if file.is_file()
+        ),
+        read_only=tuple(_present((git / "hooks", git / "config"))),
+    )
+
+
+def _present(paths: Iterable[Path]) -> list[Path]:
+    return sorted({path.resolve() for path in paths if path.exists()})

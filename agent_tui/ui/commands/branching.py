@@ -1,0 +1,40 @@
+"""Commands about the tree of a session: going back in it, and forking it."""
+
+from agent_tui.errors import AgentTuiError
+from agent_tui.ui.commands.host import CommandHost
+from agent_tui.ui.commands.registry import command
+
+_BUSY = "Cannot go back while responding. Use /abort first."
+
+
+@command(refusal=_BUSY)
+async def tree(host: CommandHost, _argument: str) -> None:
+    """Go back to an earlier message, fork from it or label it."""
+    from agent_tui.ui.screens.tree import TreeScreen
+
+    runtime = host.runtime
+    if not runtime.log.entries:
+        host.say("There is nothing to go back to yet.")
+        return
+    choice = await host.ask(TreeScreen(runtime.log, runtime.label))
+    if choice is None:
+        return
+    try:
+        match choice.action:
+            case "go back":
+                host.show_events(await runtime.go_back(choice.entry_id))
+            case "fork":
+                host.show_events(await runtime.fork(choice.entry_id))
+            case "summarise":
+                host.start(runtime.go_back_with_summary(choice.entry_id))
+    except AgentTuiError as error:
+        host.say(str(error), "warning")
+
+
+@command(refusal="Cannot fork while responding. Use /abort first.")
+async def fork(host: CommandHost, _argument: str) -> None:
+    """Go on in a copy of this session; this one stays as it is."""
+    try:
+        host.show_events(await host.runtime.fork())
+    except AgentTuiError as error:
+        host.say(str(error), "warning")

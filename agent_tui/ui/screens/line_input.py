@@ -1,0 +1,54 @@
+"""Asks for one line of text, such as a name or a label."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.types import CSSPathType
+from textual.widgets import Input, Static
+
+from agent_tui.ui.sanitise import safe_text
+
+
+class LineInputScreen(ModalScreen[str]):
+    """Returns what was typed, without spaces around it; None where it was left with Esc.
+
+    Args:
+        title: What is asked for.
+        about: What it is for, one line.
+        present: What stands in the field at first.
+        empty_means: What an empty text does.
+    """
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "line_input.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close")]
+
+    def __init__(self, title: str, about: str, present: str, *, empty_means: str) -> None:
+        super().__init__()
+        self._title = title
+        self._about = about
+        self._present = present
+        self._empty_means = empty_means
+
+    def compose(self) -> ComposeResult:
+        """Title, what it is about, a field, the keys."""
+        about = safe_text(self._about, keep_newlines=False)
+        present = safe_text(self._present, keep_newlines=False)
+        with Vertical(id="line"):
+            yield Static(self._title, id="page-title", markup=False)
+            yield Static(about, id="line-about", markup=False)
+            yield Input(present, placeholder="a few words", id="line-text")
+            keys = f"enter keep · empty {self._empty_means} · esc close"
+            yield Static(keys, id="page-keys", markup=False)
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value.strip())
+
+    def action_leave(self) -> None:
+        """Close and leave everything as it is."""
+        self.dismiss(None)

@@ -1,0 +1,245 @@
+"""The tree of what was said: go back to an earlier message, fork from it, label it."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from textual import getters, on
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.types import CSSPathType
+from textual.widgets import Input, Static
+
+from agent_tui.errors import AgentTuiError
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.tree import RowKind, SessionTree, TreeRow, text_of
+from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.tree_list import TreeList
+
+TreeAction: TypeAlias = Literal["go back", "summarise", "fork"]
+
+_PREVIEW_CHARS = 3_000
+_ANSWER_CHARS = 1_500
+_KEYS = "enter go back · s summarise · f fork · l label · t {filter} · / search · esc"
+_SEARCH_KEYS = "↑↓ move · enter go back · esc end the search"
+_KIND_NAMES: dict[RowKind, str] = {
+    "person": "you",
+    "command": "your command",
+    "reply": "the model",
+    "result": "a result",
+    "compaction": "a compaction",
+    "branch summary": "a branch that was left",
+    "note": "a note",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TreeChoice:
+    """What was chosen, and of which entry."""
+
+    entry_id: str
+    action: TreeAction
+
+
+def _any_app() -> type[App[object]]:
+    return App
+
+
+class TreeScreen(ModalScreen[TreeChoice]):
+    """Returns what is to be done, or nothing.
+
+    Args:
+        log: The session.
+        set_label: Puts a label on an entry, or with an empty text takes it off.
+    """
+
+    app = getters.app(_any_app)
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["picker.tcss", "tree.tcss"]
+    AUTO_FOCUS: ClassVar[str | None] = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Close"),
+        Binding("enter", "choose('go back')", "Go back"),
+        Binding("s", "choose('summarise')", "Go back with a summary"),
+        Binding("f", "choose('fork')", "Fork"),
+        Binding("l", "label", "Label"),
+        Binding("t", "toggle_filter", "Everything"),
+        Binding("slash", "search", "Search"),
+        Binding("up", "move(-1)", "Up", priority=True),
+        Binding("down", "move(1)", "Down", priority=True),
+        Binding("pageup", "move(-8)", "Page up", priority=True),
+        Binding("pagedown", "move(8)", "Page down", priority=True),
+        Binding("home", "move(-1000000)", "First", show=False),
+        Binding("end", "move(1000000)", "Last", show=False),
+    ]
+
+    def __init__(self, log: SessionLog, set_label: Callable[[str, str], None]) -> None:
+        super().__init__()
+        self._log = log
+        self._set_label = set_label
+        self._tree: SessionTree | None = None
+        self._shows_everything = False
+
+    def compose(self) -> ComposeResult:
+        """Search field, rows, preview, a line of keys."""
+        with Vertical(id="picker", classes="-with-preview"):
+            yield Static("Go back to an earlier message", id="picker-heading", markup=False)
+            yield Input(placeholder="/ searches what was said", id="picker-search")
+            with Horizontal(id="picker-body"):
+                yield TreeList(id="picker-list")
+                with VerticalScroll(id="picker-preview", can_focus=False):
+                    yield Static(id="picker-preview-text", markup=False)
+            yield Static("Loading…", id="picker-message", markup=False)
+            yield Static(id="picker-keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Load behind the first paint."""
+        self._show_keys()
+        self.run_worker(self._load_tree, group="tree", exclusive=True)
+
+    async def _load_tree(self) -> None:
+        self._tree = await asyncio.to_thread(SessionTree, self._log.entries, self._log.leaf_id)
+        await self._fill()
+
+    async def _fill(self) -> None:
+        """Show the rows that are wanted now; the current one stays if it is among them."""
+        tree = self._tree
+        assert tree is not None
+        wanted = self._search.value
+        before = self._list.current
+        everything = self._shows_everything
+        rows = await asyncio.to_thread(tree.rows, everything=everything, wanted=wanted)
+        self._list.show(rows, _start(rows, before))
+        message = self.query_one("#picker-message", Static)
+        message.display = not rows
+        nothing = f"Nothing matches {wanted!r}." if wanted.strip() else "Nothing was said yet."
+        message.update(nothing)
+        self._show_preview()
+
+    @property
+    def _list(self) -> TreeList:
+        return self.query_one("#picker-list", TreeList)
+
+    @property
+    def _search(self) -> Input:
+        return self.query_one("#picker-search", Input)
+
+    def _refill(self) -> None:
+        if self._tree is None:
+            return  # what loads it fills in the rows
+        self.run_worker(self._fill, group="tree", exclusive=True)
+
+    @on(Input.Changed, "#picker-search")
+    def _search_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._refill()
+
+    @on(Input.Submitted, "#picker-search")
+    def _search_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_choose("go back")
+
+    @on(Input.Blurred, "#picker-search")
+    def _search_left(self) -> None:
+        self._show_keys()
+
+    @on(TreeList.Moved)
+    def _moved(self, event: TreeList.Moved) -> None:
+        event.stop()
+        self._show_preview()
+
+    @on(TreeList.Clicked)
+    def _clicked(self, event: TreeList.Clicked) -> None:
+        event.stop()
+        self.action_choose("go back")
+
+    def action_move(self, step: int) -> None:
+        """Move to another row, also while the search field has the keys."""
+        self._list.move(step)
+
+    def action_choose(self, action: TreeAction) -> None:
+        """Close with the current row."""
+        if (row := self._list.current) is not None:
+            self.dismiss(TreeChoice(row.entry.id, action))
+
+    def action_search(self) -> None:
+        """Type into the search field."""
+        self._search.focus()
+        self._show_keys(is_searching=True)
+
+    def action_leave(self) -> None:
+        """End the search, else close."""
+        if self._search.has_focus:
+            self._search.value = ""
+            self.set_focus(None)
+        else:
+            self.dismiss(None)
+
+    def action_toggle_filter(self) -> None:
+        """Show everything, or only what one goes back to."""
+        self._shows_everything = not self._shows_everything
+        self._show_keys()
+        self._refill()
+
+    def action_label(self) -> None:
+        """Ask for the label of the current row."""
+        if (row := self._list.current) is not None:
+            screen = LineInputScreen(
+                "Label this message", row.title, row.label, empty_means="takes it off"
+            )
+            self.app.push_screen(screen, lambda text: self._label(row, text))
+
+    def _label(self, row: TreeRow, text: str | None) -> None:
+        if text is None or text == row.label:
+            return
+        try:
+            self._set_label(row.entry.id, text)
+        except AgentTuiError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        self.run_worker(self._load_tree, group="tree", exclusive=True)
+
+    def _show_keys(self, *, is_searching: bool = False) -> None:
+        keys = _KEYS.format(filter="less" if self._shows_everything else "all")
+        hint = self.query_one("#picker-keys", Static)
+        hint.update(_SEARCH_KEYS if is_searching else keys)
+
+    def _show_preview(self) -> None:
+        row, tree = self._list.current, self._tree
+        shown = preview(row, tree) if row is not None and tree is not None else Content("")
+        self.query_one("#picker-preview-text", Static).update(shown)
+        self.query_one("#picker-preview").scroll_home(animate=False)
+
+
+def _start(rows: list[TreeRow], before: TreeRow | None) -> int:
+    """The row to begin at: the one that was current, else where the conversation is."""
+    ids = [row.entry.id for row in rows]
+    if before is not None and before.entry.id in ids:
+        return ids.index(before.entry.id)
+    return next((i for i, row in enumerate(rows) if row.is_here), len(rows) - 1)
+
+
+def preview(row: TreeRow, tree: SessionTree) -> Content:
+    """The message whole, and for one of the person's what the model answered."""
+    head = _KIND_NAMES[row.kind]
+    if not row.is_on_path:
+        head += " · on another branch"
+    if row.label:
+        head += f" · {row.label}"
+    parts = [
+        Content.assemble((safe_text(head, keep_newlines=False), "$foreground-muted")),
+        Content(safe_text(_short(text_of(row.entry, _PREVIEW_CHARS + 1), _PREVIEW_CHARS))),
+    ]
+    if row.kind == "person" and (answer := tree.answer_to(row.entry.id)):
+        said = safe_text(_short(answer.strip(), _ANSWER_CHARS))
+        parts.append(Content.assemble((said, "$foreground-muted")))
+    return Content("\n\n").join(parts)
+
+
+def _short(text: str, most_chars: int) -> str:
+    return text if len(text) <= most_chars else text[:most_chars].rstrip() + " …"

@@ -1,0 +1,46 @@
+"""The whole program is ended while a command of the model runs: nothing of that is left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.openai_script import Call, Reply
+from tests.support.openai_server import OpenAiServer
+from tests.support.processes import alive, fugitives, gone
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs subreapers")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_of_the_program_outlives_it(tmp_path: Path, number: signal.Signals):
+    seconds, ready = f"72345.{number.value}", tmp_path / "ready"
+    (tmp_path / "work").mkdir()
+    own = {f"AGENT_TUI_{n}_DIR": str(tmp_path / n.lower()) for n in ("CONFIG", "DATA", "CACHE")}
+    keys = {"TEST_KEY": "sk-canary-0123456789", "GITHUB_TOKEN": "canary"}
+    with OpenAiServer() as server:
+        script = f"env > {tmp_path}/environ; " + fugitives(seconds, str(ready))
+        (tmp_path / "work" / "script.sh").write_text(script)
+        server.play(Reply(tool_calls=(Call("bash", {"command": "bash script.sh"}),)))
+        options = ["-m", "test", "--base-url", server.base_url, "--api-key-env", "TEST_KEY"]
+        argv = [sys.executable, "-m", "agent_tui", *options, "--permission-mode", "full", "-p", "x"]
+        program = subprocess.Popen(
+            argv,
+            cwd=tmp_path / "work",
+            env={**os.environ, **own, **keys},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        while not ready.exists():
+            assert program.poll() is None
+            time.sleep(0.01)
+        assert alive(f"sleep {seconds}")
+        program.send_signal(number)
+        program.wait()
+        if number == signal.SIGTERM:  # it has ended them itself before it left
+            assert alive(f"sleep {seconds}") == []
+        assert gone(f"sleep {seconds}")
+    assert "canary" not in (tmp_path / "environ").read_text()

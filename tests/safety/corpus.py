@@ -1,0 +1,82 @@
+"""The commands of ``commands.yaml`` and the workspace they are judged in. They are never run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias, cast
+
+import yaml
+
+from agent_tui.agent.approval import Approvals, Verdict
+from agent_tui.config import PermissionMode, PermissionSettings
+from agent_tui.tools.base import Intent
+
+MODES: tuple[PermissionMode, ...] = ("plan", "ask", "accept-edits", "full")
+Kind: TypeAlias = Literal["hostile", "harmless"]
+_FILE = Path(__file__).with_name("commands.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One command with the rules in force and what must be decided in each mode."""
+
+    section: str
+    kind: Kind
+    command: str
+    expected: dict[PermissionMode, str]
+    allow: tuple[str, ...]
+    deny: tuple[str, ...]
+
+
+def read_corpus() -> Iterator[Judged]:
+    """Every command of the file."""
+    for section in yaml.safe_load(_FILE.read_text("utf-8")):
+        for item in section["commands"]:
+            given = {"command": item} if isinstance(item, str) else item
+            yield Judged(
+                section=section["section"],
+                kind=cast(Kind, section["kind"]),
+                command=given["command"],
+                expected={mode: str({**section["decisions"], **given}[mode]) for mode in MODES},
+                allow=tuple(section.get("allow", ())),
+                deny=tuple(section.get("deny", ())),
+            )
+
+
+def make_workspace(folder: Path) -> Path:
+    """A project with files that hold keys, links and repositories within it."""
+    workspace = folder / "project"
+    for name in ("src", "sub", ".git", "nested/.git", "private", "dist", "build"):
+        (workspace / name).mkdir(parents=True)
+    (workspace / "bare" / "objects").mkdir(parents=True)
+    (folder / "outside").mkdir()
+    for name in ("README.md", "a.txt", "b.txt", "log.txt", "src/app.py", "bare/HEAD", "app.py"):
+        (workspace / name).write_text("x\n")
+    for name in (".env", "sub/.env", "private/notes.txt"):
+        (workspace / name).write_text("KEY=1\n")
+    (workspace / "link-env").symlink_to(".env")
+    (workspace / "link-dir").symlink_to("sub")
+    (workspace / "link-out").symlink_to(folder / "outside")
+    (workspace / "link-private").symlink_to("private")
+    (workspace / "link-rm").symlink_to("/bin/rm")
+    return workspace
+
+
+def judge(
+    workspace: Path,
+    command: str,
+    mode: PermissionMode,
+    allow: tuple[str, ...] = (),
+    deny: tuple[str, ...] = (),
+) -> Verdict:
+    """What the engine says of `command`."""
+    approvals = Approvals(
+        mode=mode,
+        rules=PermissionSettings(allow=allow, deny=deny),
+        workspace=workspace,
+        project_rules_file=workspace.parent / "permissions.toml",
+        own_folders=(workspace.parent / "own",),
+        scratch_folders=(),
+    )
+    assert not approvals.problems
+    return approvals.judge("bash", Intent(title=command, access="execute", command=command))

@@ -1,0 +1,124 @@
+"""What a session file holds after its writer was killed at any moment."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+import pytest
+
+from agent_tui.sessions.entries import SessionInfoEntry
+from agent_tui.sessions.log import SessionLog
+from tests.support.killed_program import OLD_FILES, Doing, Order, ask, fingerprints
+from tests.support.session_values import entry, user
+
+KINDS: tuple[Doing, ...] = ("talk", "talk", "compact", "migrate", "rename", "delete")
+
+
+class KilledProgram:
+    """Gives orders to the program and kills it; see `tests.support.killed_program`."""
+
+    def __init__(self, orders: IO[bytes], answers: IO[bytes]) -> None:
+        self._orders = orders
+        self._answers = answers
+
+    def run(self, order: Order, kill_after: int) -> list[dict[str, object]]:
+        """What it said is done before it died; killed after `kill_after` facts, or by itself."""
+        self._orders.write(ask(order))
+        self._orders.flush()
+        pid = self._answer()["pid"]
+        assert isinstance(pid, int)
+        facts: list[dict[str, object]] = []
+        while True:
+            if kill_after and len(facts) == kill_after:
+                os.kill(pid, signal.SIGKILL)
+            fact = self._answer()
+            if "dead" in fact:
+                assert fact["dead"], facts[-1:]
+                return facts
+            facts.append(fact)
+
+    def _answer(self) -> dict[str, object]:
+        return json.loads(self._answers.readline())
+
+
+@contextmanager
+def killed_program() -> Iterator[KilledProgram]:
+    command = [sys.executable, "-m", "tests.support.killed_program"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        yield KilledProgram(program.stdin, program.stdout)
+        program.stdin.close()
+
+
+def order_for(folder: Path, seed: int) -> tuple[Order, int]:
+    """A third each: at any moment, at a line of the code, in the middle of a write."""
+    chance = random.Random(seed)
+    doing = KINDS[seed % len(KINDS)]
+    match chance.randrange(3):
+        case 0:
+            return Order(str(folder), doing, seed), chance.randint(1, 16)
+        case 1:
+            return Order(str(folder), doing, seed, line=int(4 ** chance.uniform(0, 6))), 0
+        case _:
+            return Order(str(folder), doing, seed, write=chance.randint(1, 16)), 0
+
+
+def check(folder: Path, facts: list[dict[str, object]]) -> None:
+    files = {path.name: path for path in sorted(folder.rglob("*.jsonl"))}
+    moved = [Path(str(fact["moved"])) for fact in facts if "moved" in fact]
+    assert all(path.is_file() for path in moved)
+    told: dict[str, list[list[object]]] = {}
+    names: dict[str, str] = {}
+    for fact in facts:
+        if "entries" in fact:
+            told.setdefault(str(fact["file"]), []).extend(
+                cast("list[list[object]]", fact["entries"])
+            )
+        if "name" in fact:
+            names[str(fact["file"])] = str(fact["name"])
+    assert set(told) <= set(files)
+    for name, path in files.items():
+        with SessionLog.open(path, "none") as log:  # raises if the lock is not free
+            before = log.entries
+            kept = fingerprints(before)
+            assert all(item in kept for item in told.get(name, [])), name
+            if name in names:
+                given = [item.name for item in before if isinstance(item, SessionInfoEntry)]
+                assert names[name] in given
+            added = log.append(entry(user("after the kill")))
+        again = SessionLog.open(path, read_only=True)
+        assert again.entries == (*before, added)
+        assert again.path_entries()[-2:] == (*log.path_entries()[-2:-1], added)
+        if path.parent.name == OLD_FILES:
+            (original,) = path.parent.glob(f"{name}.v*.bak")
+            assert len(SessionLog.open(original, read_only=True).entries) <= len(before)
+
+
+def kill_all(folder: Path, seeds: range) -> None:
+    with killed_program() as program:
+        for seed in seeds:
+            here = folder / str(seed)
+            order, kill_after = order_for(here, seed)
+            facts = program.run(order, kill_after)
+            check(here, facts)
+            shutil.rmtree(here, ignore_errors=True)
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, half: int) -> None:
+    kill_all(tmp_path, range(half * 100, half * 100 + 100))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_nothing_acknowledged_is_lost_by_a_thousand_kills(tmp_path: Path) -> None:
+    kill_all(tmp_path, range(1_000, 2_000))

@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import pytest
+
+from agent_tui.messages import AssistantMessage, Usage
+from agent_tui.sessions.entries import CompactionEntry, Entry, ModelChangeEntry, SessionInfoEntry
+from agent_tui.sessions.pieces import PIECE_BYTES, checksum, read_pieces
+from agent_tui.sessions.summary import SessionSummary, extend_summary, read_summary
+from tests.support.session_values import chain, entry, header, reply, session_bytes, user
+
+
+def counted(tokens: int, *, is_estimate: bool = False) -> AssistantMessage:
+    usage = Usage(input=tokens - 5, output=5, is_estimate=is_estimate)
+    return reply("ok").model_copy(update={"usage": usage})
+
+
+def compaction(tokens_after: int) -> CompactionEntry:
+    usage = Usage(total_tokens=999)
+    return CompactionEntry(
+        summary="S", first_kept_entry_id="x", tokens_after=tokens_after, usage=usage
+    )
+
+
+def summary_of(path: Path, *entries: Entry) -> SessionSummary:
+    path.write_bytes(session_bytes(chain(*entries), header()))
+    found = read_summary(path)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("entries", "tokens"),
+    [
+        ((entry(user("a")),), 0),
+        ((entry(user("a")), entry(counted(700)), entry(user('"usage"'))), 700),
+        ((entry(user("a")), entry(counted(700)), entry(counted(800))), 800),
+        ((entry(counted(700)), entry(counted(900, is_estimate=True))), 700),
+        ((entry(counted(700)), compaction(90)), 90),
+        ((entry(counted(700)), compaction(90), entry(counted(120))), 120),
+    ],
+)
+def test_the_context_holds_what_was_counted_last(
+    tmp_path: Path, entries: tuple[Entry, ...], tokens: int
+) -> None:
+    assert summary_of(tmp_path / "s.jsonl", *entries).context_tokens == tokens
+
+
+def test_what_was_appended_changes_the_summary_as_reading_it_whole_does(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    first = (entry(user("first")), SessionInfoEntry(name="Old"), entry(counted(700)))
+    before = summary_of(path, *first)
+    later = (entry(user("second")), SessionInfoEntry(name="New"))
+    model = ModelChangeEntry(provider="q", model_id="m2")
+    for more in ((), (entry(user("x")),), later, (model, entry(counted(50)))):
+        whole = summary_of(path, *first, *more)
+        assert extend_summary(before) == whole
+    assert before.name == "Old"
+    assert before.message_count == 2
+
+
+def test_a_name_in_the_middle_of_a_large_file_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    talk = [entry(user("word " * 50_000)) for _ in range(20)]
+    found = summary_of(path, *talk, SessionInfoEntry(name="Here"), *talk)
+    assert path.stat().st_size > 2 * PIECE_BYTES
+    assert found.name == "Here"
+    assert found.message_count == 40
+    assert found.size_bytes == path.stat().st_size
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 2, 3, 5, 100])
+@pytest.mark.parametrize("data", [b"", b"\n", b"a", b"ab\ncdefgh\ni", b"\n\nab\n", b"abcdefghij\n"])
+def test_pieces_are_whole_lines_and_together_the_file(
+    tmp_path: Path, data: bytes, piece_bytes: int
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(data)
+    found = list(read_pieces(path, 0, piece_bytes))
+    assert b"".join(found) == data
+    assert all(piece.endswith(b"\n") for piece in found[:-1])
+    assert b"".join(read_pieces(path, 1, piece_bytes)) == data[1:]
+
+
+def test_a_checksum_tells_growth_from_a_rewrite(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"one\n" * 3_000)
+    size = path.stat().st_size
+    before = checksum(path, size)
+    with path.open("ab") as file:
+        file.write(b"more\n")
+    assert checksum(path, size) == before
+    path.write_bytes(b"two\n" + b"one\n" * 3_000)
+    assert checksum(path, size) != before
+    assert checksum(path, size - 1) == -1, "the middle of a line"
+    assert checksum(path, 0) == -1
+    assert checksum(tmp_path / "none", 4) == -1

@@ -1,0 +1,140 @@
+import base64
+import hashlib
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_tui.secret_text import (
+    REMOVED,
+    has_key,
+    has_password_in_address,
+    is_secret_name,
+    mask_secrets,
+    mask_values,
+)
+
+BODY = base64.b64encode(hashlib.sha512(b"no real key").digest() * 4).decode()
+PEM = (
+    "-----BEGIN RSA PRIVATE KEY-----\n"
+    + "\n".join(BODY[i : i + 64] for i in range(0, len(BODY), 64))
+    + "\n-----END RSA PRIVATE KEY-----"
+)
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-proj-abcDEF0123456789abcDEF",
+        "sk-ant-api03-abcDEF0123456789-xyz_AA",
+        "sk-or-v1-0123456789abcdef0123456789abcdef",
+        "xai-0123456789abcdef0123",
+        "gsk_0123456789abcdefABCDEF",
+        "hf_0123456789abcdefABCDEFxyz",
+        "AIzaSyA0123456789abcdefghijklmnopqrstuv",
+        "ghp_0123456789abcdefABCDEF0123456789abcd",
+        "github_pat_11AAAAAAA0123456789_abcdefghij",
+        "glpat-0123456789abcdefABCD",
+        "xoxb-0123456789-abcdefghij",
+        "xoxp-0123456789-abcdefghij",
+        "AKIAIOSFODNN7EXAMPLE",
+        JWT,
+        PEM,
+        PEM.replace("\n", "\\n"),
+        "\n".join(f"{n:>6}\t{line}" for n, line in enumerate(PEM.split("\n"))).strip(),
+    ],
+)
+@pytest.mark.parametrize("around", ["{}", 'key = "{}"', "(see {}, please)", "a\n{}\nb"])
+def test_what_has_the_shape_of_a_secret_is_taken_out(secret: str, around: str):
+    masked = mask_secrets(around.format(secret))
+    assert secret not in masked
+    assert BODY[:64] not in masked
+    assert REMOVED in masked
+    assert has_key(secret)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Authorization: Bearer abc123def456", f"Authorization: Bearer {REMOVED}"),
+        ("authorization: Basic dXNlcjpwYXNzd29yZDE=", f"authorization: Basic {REMOVED}"),
+        ("{'x-api-key': '0123456789abcdef'}", f"{{'x-api-key': '{REMOVED}'}}"),
+        ("https://ada:sesame@host/x", f"https://ada:{REMOVED}@host/x"),
+        ("postgres://:sesame@host", f"postgres://:{REMOVED}@host"),
+        ("GET /a?b=c&access_token=abcdef123&d=e", f"GET /a?b=c&access_token={REMOVED}&d=e"),
+    ],
+)
+def test_what_is_announced_as_a_secret_is_taken_out(text: str, masked: str):
+    assert mask_secrets(text) == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        hashlib.sha1(b"a commit").hexdigest(),
+        hashlib.sha256(b"a file").hexdigest(),
+        f"sha512-{base64.b64encode(hashlib.sha512(b'a package').digest()).decode()}",
+        str(uuid.UUID(int=2**100)),
+        "sk-learn-contrib-and-friends needs scikit-learn",
+        "The Bearer authentication scheme",
+        "git@github.com:owner/name.git",
+        "https://host:8080/path@version",
+        "http://$USER:$PASSWORD@host and http://u:{password}@host",
+        "ssh -p 22 user@host:/tmp",
+        '"-----BEGIN PRIVATE KEY-----" in text',
+        "task-0123456789 risk-assessment-2026-plan",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB0123456789 me@host",
+        "OPENAI_API_KEY=$OPENAI_API_KEY",
+    ],
+)
+def test_what_only_resembles_a_secret_stays(text: str):
+    assert mask_secrets(text) == text
+    assert not has_key(text) or "PRIVATE KEY" in text
+
+
+@given(st.binary(min_size=300, max_size=3_000))
+def test_an_image_in_base64_stays(data: bytes):
+    text = f"data:image/png;base64,{base64.b64encode(data).decode()}"
+    assert mask_secrets(text) == text
+
+
+@given(before=st.text(), after=st.text(), values=st.lists(st.text(min_size=6), max_size=3))
+def test_a_known_value_is_nowhere_left(before: str, after: str, values: list[str]):
+    masked = mask_values(before + after.join(values), values)
+    if not any(value in REMOVED or REMOVED in value for value in values):
+        assert not any(value in masked.replace(REMOVED, "\0") for value in values)
+
+
+def test_the_longer_of_two_values_goes_whole():
+    assert mask_values("abcdefghij", ("abcdef", "abcdefghij")) == REMOVED
+
+
+def test_large_texts_of_beginnings_take_no_time_to_speak_of():
+    for piece in (
+        "-----BEGIN RSA PRIVATE KEY-----\n",
+        "eyJ" * 5,
+        "://a:",
+        "sk-",
+        "eyJ-",
+        "A",
+        "x-api-key",
+    ):
+        text = piece * (200_000 // len(piece))
+        assert len(mask_secrets(text)) <= len(text) + 100
+
+
+@pytest.mark.parametrize("name", ["GITHUB_TOKEN", "MY_API_KEY", "PGPASSWORD", "AWS_SESSION_TOKEN"])
+def test_names_of_secrets_are_known(name: str):
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize("name", ["PATH", "HOME", "AWS_REGION", "KEYBOARD", "TOKENIZERS"])
+def test_other_names_are_no_secrets(name: str):
+    assert not is_secret_name(name)
+
+
+def test_a_password_in_an_address_is_found():
+    assert has_password_in_address("http://me:hunter2@proxy:3128")
+    assert not has_password_in_address("http://proxy:3128")

@@ -1,0 +1,205 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import aclosing, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agent_tui.errors import ToolError
+from agent_tui.tools.processes import Child, ProcessKeeper
+from tests.support.processes import alive, fugitives, gone
+
+ENVIRON = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs subreapers")
+
+PROGRAM = """
+import asyncio, sys
+from pathlib import Path
+from agent_tui.tools.processes import ProcessKeeper
+
+async def main():
+    argv = ["/bin/bash", "-c", sys.argv[1]]
+    environ = {"PATH": "/usr/bin:/bin"}
+    async with ProcessKeeper().child_group(argv, cwd=Path("/"), environ=environ) as child:
+        async for chunk in child.read_until_exit():
+            pass
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def keeper() -> Iterator[ProcessKeeper]:
+    keeper = ProcessKeeper()
+    yield keeper
+    keeper.close()
+
+
+async def run(
+    keeper: ProcessKeeper, script: str, stdin: bytes | None = None, *, keeps_stderr: bool = True
+) -> tuple[bytes, int | None]:
+    argv, cwd = ["/bin/bash", "-c", script], Path("/")
+    async with keeper.child_group(
+        argv, cwd=cwd, environ=ENVIRON, stdin=stdin, keeps_stderr=keeps_stderr
+    ) as child:
+        return await everything(child), child.exit_code
+
+
+async def everything(child: Child) -> bytes:
+    async with aclosing(child.read_until_exit()) as chunks:
+        return b"".join([chunk async for chunk in chunks])
+
+
+async def until(path: Path) -> None:
+    while not path.exists():
+        await asyncio.sleep(0.01)
+
+
+def keeper_pids() -> list[int]:
+    children = psutil.process_iter(["ppid", "cmdline"])
+    ours = [child for child in children if child.info["ppid"] == os.getpid()]
+    return [child.pid for child in ours if "keeper_process" in str(child.info["cmdline"])]
+
+
+async def test_output_exit_code_and_input_pass_through(keeper: ProcessKeeper):
+    assert await run(keeper, "echo out; echo err >&2; exit 3") == (b"out\nerr\n", 3)
+    assert await run(keeper, "kill -TERM $$") == (b"", -signal.SIGTERM)
+    assert await run(keeper, "echo out; echo err >&2", keeps_stderr=False) == (b"out\n", 0)
+    content = b"\0line\n" * 100_000
+    assert await run(keeper, "cat", stdin=content) == (content, 0)
+    assert await run(keeper, "cat; tty") == (b"not a tty\n", 1)
+
+
+async def test_arguments_and_variables_arrive_byte_by_byte(keeper: ProcessKeeper):
+    odd = "ä\udcff\n'$x"
+    argv, environ = ["/usr/bin/printenv", odd], {odd: odd}
+    async with keeper.child_group(argv, cwd=Path("/"), environ=environ) as child:
+        assert await everything(child) == os.fsencode(odd) + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "cwd", "why"),
+    [
+        (["/no/such"], "/", "No such file"),
+        (["true"], "/no/such", "No such file"),
+        (["/etc/passwd"], "/", "Permission denied"),
+        (["a\0b"], "/", "null byte"),
+    ],
+)
+async def test_what_cannot_be_started_is_said(keeper: ProcessKeeper, argv, cwd, why):
+    with pytest.raises(ToolError, match=why):
+        async with keeper.child_group(argv, cwd=Path(cwd), environ=ENVIRON):
+            pass
+    assert await run(keeper, "echo on") == (b"on\n", 0)
+
+
+async def test_signals_are_not_ignored_by_commands(keeper: ProcessKeeper):
+    output, _ = await run(keeper, "trap; grep Sig[BI] /proc/self/status")
+    assert output.split() == [b"SigBlk:", b"0" * 16, b"SigIgn:", b"0" * 16]
+
+
+async def test_commands_can_run_side_by_side(keeper: ProcessKeeper, tmp_path: Path):
+    first = f"touch {tmp_path}/1; until [ -e {tmp_path}/2 ]; do sleep 0.01; done; echo first"
+    second = f"until [ -e {tmp_path}/1 ]; do sleep 0.01; done; touch {tmp_path}/2; echo second"
+    assert await asyncio.gather(run(keeper, first), run(keeper, second)) == [
+        (b"first\n", 0),
+        (b"second\n", 0),
+    ]
+
+
+@ON_LINUX
+async def test_cancelling_ends_even_what_has_left_the_group(keeper: ProcessKeeper, tmp_path: Path):
+    running = asyncio.create_task(run(keeper, fugitives("71234.1", f"{tmp_path}/ready")))
+    await until(tmp_path / "ready")
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert alive("71234.1") == []
+    assert await run(keeper, "echo on") == (b"on\n", 0)
+
+
+async def test_processes_that_end_by_themselves_may_tidy_up(keeper: ProcessKeeper, tmp_path: Path):
+    trap = f"trap 'touch {tmp_path}/tidy; exit' TERM; touch {tmp_path}/ready"
+    server = f"({trap}; while :; do sleep 0.01; done)"
+    await run(keeper, f"{server} & until [ -e {tmp_path}/ready ]; do sleep 0.01; done")
+    assert (tmp_path / "tidy").exists()
+
+
+@ON_LINUX
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_no_process_outlives_a_program_that_is_killed(tmp_path: Path, number: signal.Signals):
+    seconds = f"71234.2{number.value}"
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, fugitives(seconds, f"{tmp_path}/r")])
+    while not (tmp_path / "r").exists():
+        assert program.poll() is None
+        time.sleep(0.01)
+    program.send_signal(number)
+    program.wait()
+    assert gone(f"sleep {seconds}")
+
+
+@ON_LINUX
+async def test_a_command_that_kills_its_guardian_is_ended(keeper: ProcessKeeper):
+    script = "setsid sleep 71234.3 & setsid sleep 71234.3 & kill -9 $PPID; sleep 71234.3"
+    assert (await run(keeper, script))[1] == -signal.SIGKILL
+    assert await asyncio.to_thread(gone, "sleep 71234.3")
+    assert await run(keeper, "echo on") == (b"on\n", 0)
+
+
+async def test_a_command_cannot_ask_its_guardian_to_leave(keeper: ProcessKeeper):
+    script = "for s in TERM INT HUP QUIT; do kill -$s $PPID; done; echo still here"
+    assert await run(keeper, script) == (b"still here\n", 0)
+
+
+async def test_a_keeper_that_was_killed_is_started_again(keeper: ProcessKeeper):
+    others = keeper_pids()
+    await run(keeper, "true")
+    (first,) = set(keeper_pids()) - set(others)
+    assert await run(keeper, f"kill -9 {first}; echo on") == (b"on\n", 0)
+    while keeper_pids() == others or first in keeper_pids():
+        with suppress(ToolError):  # the last guardian of the first one may be leaving
+            assert await run(keeper, "echo on") == (b"on\n", 0)
+
+
+@ON_LINUX
+async def test_nothing_is_left_when_the_keeper_is_closed(keeper: ProcessKeeper):
+    before = set(psutil.Process().children(recursive=True))
+    await run(keeper, "true")
+    own = set(psutil.Process().children(recursive=True)) - before
+    assert own
+    keeper.close()
+    assert not [process for process in own if process.is_running()]
+
+
+async def test_keys_are_not_in_the_environment_of_the_keeper(
+    keeper: ProcessKeeper, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("CANARY_KEY", "canary")
+    output, _ = await run(keeper, "cat /proc/$PPID/environ; env")
+    assert b"canary" not in output
+
+
+async def test_memory_stays_flat_whatever_is_printed(keeper: ProcessKeeper):
+    """A command that prints faster than it is read is held up by its pipe."""
+    process = psutil.Process()
+    before = process.memory_info().rss
+
+    async def take(bytes_wanted: int) -> None:
+        argv = ["/usr/bin/yes"]
+        async with (
+            keeper.child_group(argv, cwd=Path("/"), environ=ENVIRON) as child,
+            aclosing(child.read_until_exit()) as chunks,
+        ):
+            async for chunk in chunks:
+                bytes_wanted -= len(chunk)
+                if bytes_wanted < 0:
+                    return
+
+    await take(100_000_000)
+    assert process.memory_info().rss - before < 30_000_000

@@ -1,0 +1,234 @@
+"""The session picker: order, search, preview, names, the trash, other agents' sessions."""
+
+import json
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input, OptionList, Static
+
+from agent_tui.messages import AssistantMessage, TextContent, UserMessage
+from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
+from agent_tui.ui.screens.choice import ChoiceScreen
+from agent_tui.ui.screens.confirm import ConfirmScreen
+from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.session_picker import SessionPicker
+from agent_tui.ui.session_rows import AGENT_NAMES, age
+from agent_tui.ui.transcript import UserBlock
+from tests.support.fake_runtime import FakeRuntime
+from tests.ui.app_support import Ui, running_app
+
+
+def put(
+    runtime: FakeRuntime,
+    question: str,
+    *,
+    day: int,
+    name: str = "",
+    answer: str = "Answer.",
+    cwd: Path | None = None,
+    parent: Path | None = None,
+) -> Path:
+    """A session of an earlier day."""
+    header = Header(
+        cwd=str(cwd or runtime.cwd),
+        provider="anthropic",
+        model_id="claude-sonnet",
+        parent_session=str(parent) if parent else None,
+    )
+    with runtime.store.create(header) as log:
+        log.append(MessageEntry(message=UserMessage(content=question)))
+        log.append(MessageEntry(message=AssistantMessage(content=(TextContent(text=answer),))))
+        if name:
+            log.append(SessionInfoEntry(name=name))
+        path = log.path
+    assert path is not None
+    when = datetime(2026, 3, day, tzinfo=UTC).timestamp()
+    os.utime(path, (when, when))
+    return path
+
+
+@asynccontextmanager
+async def picking(runtime: FakeRuntime, root: Path, rows: int) -> AsyncGenerator[Ui, None]:
+    """The app with the picker open and all `rows` in it."""
+    async with running_app(root, runtime=runtime) as ui:
+        await ui.send("/resume")
+        await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
+        await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == rows)
+        yield ui
+
+
+def titles(ui: Ui) -> list[str]:
+    shown = ui.app.screen.query_one(OptionList).options
+    return [str(option.prompt).partition("  ")[0] for option in shown]
+
+
+def message(ui: Ui) -> str:
+    return str(ui.app.screen.query_one("#picker-message", Static).render())
+
+
+def preview(ui: Ui) -> str:
+    return str(ui.app.screen.query_one("#picker-preview-text", Static).render())
+
+
+async def test_this_projects_sessions_come_first_and_chains_hang_together(tmp_path: Path):
+    runtime = FakeRuntime(tmp_path)
+    first = put(runtime, "the long task", day=1)
+    put(runtime, "another thing", day=2)
+    put(runtime, "gone on with", day=3, parent=first)
+    put(runtime, "elsewhere", day=4, cwd=tmp_path / "other")
+    async with picking(runtime, tmp_path, 4) as ui:
+        assert titles(ui) == ["the long task", "└─ gone on with", "another thing", "elsewhere"]
+        assert ui.app.screen.query_one(OptionList).highlighted == 1
+
+
+async def test_what_was_only_said_is_found_and_shown(tmp_path: Path):
+    runtime = FakeRuntime(tmp_path)
+    put(runtime, "the parser", day=1, answer="It was the Quuxification of tokens after all.")
+    put(runtime, "the lexer", day=2)
+    async with picking(runtime, tmp_path, 2) as ui:
+        ui.app.screen.query_one(Input).value = "quuxific"
+        await ui.until(lambda: titles(ui)[:1] and "the parser" in titles(ui)[0])
+        await ui.until(lambda: "Quuxification" in preview(ui))
+        ui.app.screen.query_one(Input).value = "nothing like it at all"
+        await ui.until(lambda: "Nothing matches" in message(ui))
+
+
+async def test_a_session_is_renamed_in_place(tmp_path: Path):
+    runtime = FakeRuntime(tmp_path)
+    path = put(runtime, "the parser", day=1)
+    async with picking(runtime, tmp_path, 1) as ui:
+        await ui.pilot.press("ctrl+r")
+        await ui.until(lambda: isinstance(ui.app.screen, LineInputScreen))
+        await ui.write("parser work")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
+        await ui.until(lambda: "parser work" in titles(ui)[0])
+    (found,) = runtime.store.list()
+    assert (found.path, found.name) == (path, "parser work")
+
+
+@pytest.mark.parametrize("key", ["y", "n"])
+async def test_a_session_goes_to_the_trash_after_a_yes(tmp_path: Path, key: str):
+    runtime = FakeRuntime(tmp_path)
+    put(runtime, "the lexer", day=1)
+    path = put(runtime, "the parser", day=2)
+    async with picking(runtime, tmp_path, 2) as ui:
+        await ui.pilot.press("ctrl+d")
+        await ui.until(lambda: isinstance(ui.app.screen, ConfirmScreen))
+        await ui.pilot.press(key)
+        await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
+        left = 1 if key == "y" else 2
+        await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == left)
+        assert ("trash" in message(ui)) == (key == "y")
+    assert path.exists() == (key == "n")
+    assert len(list((tmp_path / "sessions" / "trash").rglob("*.jsonl"))) == (key == "y")
+
+
+async def test_a_session_that_is_open_elsewhere_is_not_moved(tmp_path: Path):
+    runtime = FakeRuntime(tmp_path)
+    path = put(runtime, "the parser", day=2)
+    with runtime.store.open(str(path), tmp_path):
+        async with picking(runtime, tmp_path, 1) as ui:
+            await ui.pilot.press("ctrl+d")
+            await ui.until(lambda: isinstance(ui.app.screen, ConfirmScreen))
+            await ui.pilot.press("y")
+            await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
+            await ui.until(lambda: "is open in another" in message(ui))
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "mode", "here"),
+    [("r", "read-only", False), ("f", "fork", False), ("escape", "", False)],
+)
+async def test_what_is_open_elsewhere_is_opened_as_the_person_says(
+    tmp_path: Path, key: str, mode: str, here: bool
+):
+    runtime = FakeRuntime(tmp_path)
+    path = put(runtime, "the parser", day=2)
+    runtime.owner_pid = 4321
+    async with picking(runtime, tmp_path, 1) as ui:
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        assert "4321" in str(ui.app.screen.query_one("#confirm-text", Static).render())
+        await ui.pilot.press("enter")  # answers nothing
+        await ui.pilot.press(key)
+        await ui.until(lambda: not isinstance(ui.app.screen, ChoiceScreen))
+        await ui.settle()
+    assert runtime.opened == ([(str(path), mode, False)] if mode else [])
+
+
+@pytest.mark.parametrize(("key", "mode"), [("c", "write"), ("f", "fork")])
+async def test_a_session_whose_folder_is_gone_goes_on_here(tmp_path: Path, key: str, mode: str):
+    runtime = FakeRuntime(tmp_path)
+    path = put(runtime, "the parser", day=2, cwd=tmp_path / "gone")
+    async with picking(runtime, tmp_path, 1) as ui:
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await ui.pilot.press(key)
+        await ui.until(lambda: UserBlock("the parser") in ui.app.ready.chat.blocks)
+    assert runtime.opened == [(str(path), mode, True)]
+
+
+async def test_another_agents_session_is_gone_on_with_in_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    theirs = tmp_path / "claude" / "projects" / "p" / "0f.jsonl"
+    theirs.parent.mkdir(parents=True)
+    said = {
+        "type": "user",
+        "uuid": "u1",
+        "parentUuid": None,
+        "sessionId": "s",
+        "isSidechain": False,
+    }
+    line = said | {
+        "cwd": str(tmp_path),
+        "timestamp": "2026-03-01T10:00:00.000Z",
+        "message": {"role": "user", "content": "asked of another agent"},
+    }
+    theirs.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    before = theirs.read_bytes()
+    for variable in ("PI_CODING_AGENT_DIR", "CODEX_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / "none"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    runtime = FakeRuntime(tmp_path)
+    async with picking(runtime, tmp_path, 0) as ui:
+        await ui.pilot.press("ctrl+o")
+        await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == 1)
+        assert AGENT_NAMES["claude"] in str(ui.app.screen.query_one(OptionList).options[0].prompt)
+        await ui.pilot.press("enter")
+        await ui.until(lambda: UserBlock("asked of another agent") in ui.app.ready.chat.blocks)
+        await ui.until(lambda: any("Taken over from another agent" in text for text in ui.notices))
+    assert theirs.read_bytes() == before
+    assert runtime.log.path is not None
+    assert runtime.log.path.is_relative_to(tmp_path / "sessions")
+
+
+async def test_only_known_agents_can_be_named(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/resume --from elsewhere")
+        await ui.until(lambda: ui.notices)
+        assert "pi, claude, codex" in ui.notices[-1]
+
+
+async def test_a_bad_session_hides_no_other(tmp_path: Path):
+    runtime = FakeRuntime(tmp_path)
+    good = put(runtime, "the parser", day=2)
+    (good.parent / "broken.jsonl").write_bytes(b"\x00\xff{]" * 100)
+    async with picking(runtime, tmp_path, 1) as ui:
+        assert "the parser" in titles(ui)[0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(5, "now"), (400, "6m"), (7_200, "2h"), (200_000, "2d"), (2_000_000, "2026-02-05")],
+)
+def test_ages_are_short(seconds: int, shown: str):
+    now = datetime(2026, 2, 28, 12, tzinfo=UTC)
+    then = datetime.fromtimestamp(now.timestamp() - seconds, UTC)
+    assert age(then, now) == shown

@@ -1,0 +1,363 @@
+"""Going back in the tree: every key of the screen, Esc Esc, and what happens to the draft."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from agent_tui.events import BranchSummaryProgress, Notice, SessionChanged, WentBack
+from agent_tui.messages import AssistantMessage, TextContent, UserMessage
+from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.forking import labels_of
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.tree import SessionTree
+from agent_tui.ui.app import GO_BACK_WITHIN_S
+from agent_tui.ui.screens.tree import TreeScreen, preview
+from agent_tui.ui.screens.tree_list import TreeList, row_content
+from agent_tui.ui.transcript import UserBlock
+from tests.support.fake_runtime import FakeRuntime
+from tests.ui.app_support import Ui, running_app
+from tests.ui.scenes import StillClock
+
+Open = Callable[..., AbstractAsyncContextManager[Ui]]
+
+
+def spoken(root: Path, *texts: str) -> FakeRuntime:
+    """A conversation in which `texts` were said and answered."""
+    runtime = FakeRuntime(root)
+    for text in texts:
+        answer = AssistantMessage(content=(TextContent(text=f"An answer to {text}."),))
+        runtime.write(UserMessage(content=text), answer)
+    return runtime
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    """The app over a conversation with three messages."""
+    return partial(
+        running_app,
+        tmp_path,
+        runtime=spoken(tmp_path, "one", "two", "three"),
+        clock=StillClock(),
+        history_file=tmp_path / "history.jsonl",
+    )
+
+
+async def open_tree(ui: Ui) -> TreeScreen:
+    await ui.send("/tree")
+    return await shown_tree(ui)
+
+
+async def shown_tree(ui: Ui) -> TreeScreen:
+    await ui.until(lambda: isinstance(ui.app.screen, TreeScreen))
+    await ui.until(lambda: ui.app.screen.query_one(TreeList).rows)
+    await ui.settle()
+    assert isinstance(ui.app.screen, TreeScreen)
+    return ui.app.screen
+
+
+def titles(screen: TreeScreen) -> list[str]:
+    return [row.title for row in screen.query_one(TreeList).rows]
+
+
+def current(screen: TreeScreen) -> str:
+    row = screen.query_one(TreeList).current
+    return row.title if row is not None else ""
+
+
+def hint(screen: TreeScreen) -> str:
+    return str(screen.query_one("#picker-keys").render())
+
+
+def ids(runtime: FakeRuntime) -> dict[str, str]:
+    """The entries of what the person said."""
+    return {
+        entry.message.text: entry.id
+        for entry in runtime.log.entries
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
+    }
+
+
+async def test_enter_goes_back_and_the_message_is_in_the_prompt_again(opened: Open):
+    async with opened() as ui:
+        screen = await open_tree(ui)
+        assert titles(screen) == ["one", "two", "three"]
+        assert current(screen) == "three", "it begins where the conversation is"
+        await ui.pilot.press("up", "enter")
+        await ui.until(lambda: ui.text == "two")
+        assert ui.runtime.branchings == [("go back", ids(ui.runtime)["two"])]
+        said = [b.text for b in ui.app.ready.chat.blocks if isinstance(b, UserBlock)]
+        assert said == ["one"], "the chat shows the conversation up to there"
+
+
+async def test_what_stood_in_the_prompt_goes_into_the_history(opened: Open):
+    async with opened() as ui:
+        await ui.write("half a thought")
+        await ui.pilot.press("escape", "escape")
+        await shown_tree(ui)
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.text == "three")
+        await ui.pilot.press("up")
+        await ui.until(lambda: ui.text == "half a thought")
+
+
+async def test_esc_leaves_the_tree_and_the_draft_as_they_were(opened: Open):
+    async with opened() as ui:
+        await ui.write("half a thought")
+        await ui.pilot.press("escape", "escape")
+        await shown_tree(ui)
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert not isinstance(ui.app.screen, TreeScreen)
+        assert ui.text == "half a thought"
+        assert ui.runtime.branchings == []
+
+
+async def test_one_esc_or_two_slow_ones_or_one_before_typing_show_no_tree(opened: Open):
+    clock = StillClock()
+    async with opened(clock=clock) as ui:
+        await ui.pilot.press("escape")
+        clock.now += GO_BACK_WITHIN_S + 0.1
+        await ui.pilot.press("escape")
+        await ui.write("a")
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert not isinstance(ui.app.screen, TreeScreen)
+        assert ui.text == "a"
+        await ui.pilot.press("escape")
+        await shown_tree(ui)
+
+
+async def test_esc_that_closes_the_menu_or_stops_a_turn_is_not_the_first_of_two(opened: Open):
+    async with opened() as ui:
+        await ui.write("/co")
+        await ui.until(lambda: ui.app.prompt.menu.is_open)
+        await ui.pilot.press("escape", "escape")
+        await ui.settle()
+        assert not isinstance(ui.app.screen, TreeScreen)
+        await ui.send("go")
+        await ui.until(lambda: ui.runtime.is_busy)
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not ui.runtime.is_busy)
+        await ui.settle()
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert not isinstance(ui.app.screen, TreeScreen)
+
+
+async def test_in_an_empty_conversation_there_is_nothing_to_go_back_to(tmp_path: Path):
+    async with running_app(tmp_path, clock=StillClock()) as ui:
+        await ui.pilot.press("escape", "escape")
+        await ui.settle()
+        assert not isinstance(ui.app.screen, TreeScreen)
+        await ui.send("/tree")
+        assert ui.notices == ["There is nothing to go back to yet."]
+
+
+async def test_the_tree_waits_for_the_end_of_a_turn(opened: Open):
+    async with opened() as ui:
+        await ui.send("go")
+        await ui.until(lambda: ui.runtime.is_busy)
+        for command, said in (("/tree", "Cannot go back"), ("/fork", "Cannot fork")):
+            await ui.send(command)
+            assert ui.notices[-1].startswith(said)
+        assert not isinstance(ui.app.screen, TreeScreen)
+        ui.runtime.finish()
+
+
+async def test_f_forks_from_a_message(opened: Open):
+    async with opened() as ui:
+        await open_tree(ui)
+        await ui.pilot.press("up", "f")
+        await ui.until(lambda: ui.text == "two")
+        assert ui.runtime.branchings == [("fork", ids(ui.runtime)["two"])]
+
+
+async def test_the_fork_command_forks_from_here(opened: Open):
+    async with opened() as ui:
+        await ui.send("/fork")
+        assert ui.runtime.branchings == [("fork", "")]
+
+
+async def test_s_goes_back_with_a_summary_that_can_be_watched_and_stopped(opened: Open):
+    async with opened() as ui:
+        await open_tree(ui)
+        await ui.pilot.press("s")
+        await ui.until(lambda: ui.runtime.is_busy)
+        three = ids(ui.runtime)["three"]
+        assert ui.runtime.branchings == [("summarise", three)]
+        ui.runtime.feed(BranchSummaryProgress("summarising", 120))
+        await ui.settle()
+        state = ui.app.ready.activity.state
+        assert state is not None
+        assert (state.label, state.output_chars) == ("Leaving the branch: summarising", 120)
+        ui.runtime.on_abort = (Notice("warning", "Cancelled."),)
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not ui.runtime.is_busy)
+        await ui.settle()
+        assert ui.notices == ["Cancelled."]
+        assert ui.text == ""
+
+
+async def test_the_message_comes_into_the_prompt_when_the_summary_is_done(opened: Open):
+    async with opened() as ui:
+        await open_tree(ui)
+        await ui.pilot.press("s")
+        await ui.until(lambda: ui.runtime.is_busy)
+        ui.runtime.finish(WentBack(None, "three", image_count=2))
+        await ui.until(lambda: ui.text == "three")
+        assert ui.notices == ["The message had images (2), which are not in the prompt."]
+
+
+async def test_l_labels_a_message_and_an_empty_label_takes_it_off(opened: Open):
+    async with opened() as ui:
+        screen = await open_tree(ui)
+        await ui.pilot.press("up", "l")
+        await ui.until(lambda: ui.app.screen.query("#line-text"))
+        await ui.write("the turn")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: labels_of(ui.runtime.log.entries))
+        assert labels_of(ui.runtime.log.entries) == {ids(ui.runtime)["two"]: "the turn"}
+        await ui.until(lambda: any(row.label for row in screen.query_one(TreeList).rows))
+        assert current(screen) == "two"
+        await ui.pilot.press("l")
+        await ui.until(lambda: ui.app.screen.query("#line-text"))
+        await ui.pilot.press(*["backspace"] * 8, "enter")
+        await ui.until(lambda: not labels_of(ui.runtime.log.entries))
+
+
+async def test_esc_leaves_a_label_as_it_is(opened: Open):
+    async with opened() as ui:
+        await open_tree(ui)
+        await ui.pilot.press("l")
+        await ui.until(lambda: ui.app.screen.query("#line-text"))
+        await ui.write("unsaid")
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert isinstance(ui.app.screen, TreeScreen)
+        assert labels_of(ui.runtime.log.entries) == {}
+
+
+async def test_a_label_that_cannot_be_written_is_said(opened: Open, monkeypatch):
+    async with opened() as ui:
+        ui.runtime.log.close()
+        await open_tree(ui)
+        await ui.pilot.press("l")
+        await ui.until(lambda: ui.app.screen.query("#line-text"))
+        await ui.write("x")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.toasts)
+        assert "is closed" in ui.toasts[0]
+
+
+async def test_t_shows_everything_and_again_only_what_one_goes_back_to(opened: Open):
+    async with opened() as ui:
+        screen = await open_tree(ui)
+        assert "t all" in hint(screen)
+        await ui.pilot.press("t")
+        await ui.until(lambda: len(titles(screen)) == 6)
+        assert current(screen) == "three", "the current row stays"
+        assert "t less" in hint(screen)
+        await ui.pilot.press("t")
+        await ui.until(lambda: len(titles(screen)) == 3)
+
+
+async def test_a_slash_searches_and_esc_ends_the_search_first(opened: Open):
+    async with opened() as ui:
+        screen = await open_tree(ui)
+        await ui.pilot.press("slash")
+        await ui.write("t")
+        await ui.until(lambda: titles(screen) == ["two", "three"])
+        await ui.write("wo")
+        await ui.until(lambda: titles(screen) == ["two"])
+        assert "esc end the search" in hint(screen)
+        await ui.pilot.press("escape")
+        await ui.until(lambda: len(titles(screen)) == 3)
+        assert isinstance(ui.app.screen, TreeScreen)
+        assert current(screen) == "two", "what was found is the current row"
+        assert "s summarise" in hint(screen)
+        await ui.pilot.press("slash")
+        await ui.write("nothing")
+        await ui.until(lambda: not titles(screen))
+        assert str(screen.query_one("#picker-message").render()) == "Nothing matches 'nothing'."
+        await ui.pilot.press("enter")
+        assert isinstance(ui.app.screen, TreeScreen)
+
+
+async def test_enter_in_the_search_goes_back_to_what_was_found(opened: Open):
+    async with opened() as ui:
+        screen = await open_tree(ui)
+        await ui.pilot.press("slash")
+        await ui.write("one")
+        await ui.until(lambda: titles(screen) == ["one"])
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.text == "one")
+
+
+async def test_arrows_pages_home_and_end_move(tmp_path: Path):
+    runtime = spoken(tmp_path, *(f"message {number}" for number in range(40)))
+    async with running_app(tmp_path, runtime=runtime) as ui:
+        screen = await open_tree(ui)
+        rows = screen.query_one(TreeList)
+        assert rows.scroll_offset.y + rows.size.height >= 40, "the current row is in sight"
+        for key, title in (
+            ("pageup", "message 31"),
+            ("home", "message 0"),
+            ("up", "message 0"),
+            ("pagedown", "message 8"),
+            ("down", "message 9"),
+            ("end", "message 39"),
+        ):
+            await ui.pilot.press(key)
+            assert current(screen) == title
+        await ui.settle()
+        assert rows.scroll_offset.y > 0
+
+
+async def test_a_click_moves_there_and_a_second_one_goes_back(opened: Open):
+    async with opened() as ui:
+        screen = await open_tree(ui)
+        await ui.pilot.click(TreeList, offset=(5, 0))
+        assert current(screen) == "one"
+        await ui.pilot.click(TreeList, offset=(5, 0))
+        await ui.until(lambda: ui.text == "one")
+
+
+async def test_the_preview_shows_the_message_and_its_answer(opened: Open):
+    async with opened(size=(120, 40)) as ui:
+        screen = await open_tree(ui)
+        shown = str(screen.query_one("#picker-preview-text").render())
+        assert "three" in shown
+        assert "An answer to three." in shown
+
+
+def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(tmp_path: Path):
+    runtime = spoken(tmp_path, "\x1b]0;title\x07 bad")
+    runtime.label(ids(runtime)["\x1b]0;title\x07 bad"], "l\x1b[31m")
+    tree = SessionTree(runtime.log.entries, runtime.log.leaf_id)
+    (row,) = tree.rows()
+    assert "\x1b" not in row_content(row, 60).plain
+    assert "\x1b" not in preview(row, tree).plain
+    assert row_content(row, 60).cell_length == 60
+
+
+async def test_a_read_only_session_says_so_and_keeps_what_is_sent(tmp_path: Path):
+    runtime = spoken(tmp_path, "one")
+    log = runtime.log
+    assert log.path is not None
+    async with running_app(tmp_path, runtime=runtime) as ui:
+        ui.runtime.conversation.log = SessionLog.open(log.path, read_only=True)
+        changed = SessionChanged(log.header.id, log.path, "", "resumed")
+        ui.app.ready.host.show_events((changed,))
+        assert ui.status.badge == "read-only"
+        for text in ("hello", "!ls"):
+            await ui.send(text)
+            assert ui.text.startswith(text)
+            assert "/fork goes on in a copy" in ui.notices[-1]
+            ui.app.prompt.clear()
+        await ui.send("/name other")
+        assert "is open read-only" in ui.notices[-1]
+        assert ui.runtime.submitted == []
+        log.close()
