@@ -13,6 +13,7 @@ from agent_tui.agent.named_paths import (
     secret_a_pattern_takes_in,
     secret_below,
 )
+from agent_tui.agent.power_options import goes_beyond
 from agent_tui.agent.protected_paths import PathGuard
 from agent_tui.agent.read_only import is_read_only, prints_names_only
 from agent_tui.agent.rules import Rule, program_names
@@ -142,7 +143,12 @@ class CommandJudge:
         return found == "yes" or (found == "maybe" and rule.decision == "ask")
 
     def _is_allowed(self, part: CommandPart) -> bool:
-        return any(r.decision == "allow" and r.matches_part(part) == "yes" for r in self._rules)
+        return any(
+            rule.decision == "allow"
+            and rule.matches_part(part) == "yes"
+            and not goes_beyond(rule, part)
+            for rule in self._rules
+        )
 
     def _bases(self, parts: Iterable[CommandPart]) -> tuple[Path, ...]:
         """Every folder a part may run in: the workspace and wherever a ``cd`` goes."""

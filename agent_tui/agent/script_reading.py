@@ -30,11 +30,10 @@ def sed_only_prints(arguments: Sequence[str]) -> bool:
     rest = list(arguments)
     while rest:
         word = rest.pop(0)
-        if word in ("-e", "-ne", "-nE", "-Ee", "--expression"):
-            if word != "-nE" and rest:
-                scripts.append(rest.pop(0))
-            elif word != "-nE":
+        if word in ("-e", "-ne", "-Ee", "--expression"):
+            if not rest:
                 return False
+            scripts.append(rest.pop(0))
         elif word.startswith("-") and len(word) > 1:
             if not _SED_OPTIONS.fullmatch(word):
                 return False
@@ -73,15 +72,12 @@ def _after_sed_command(script: str, at: int) -> int:
     while script[at : at + 1] in (" ", "!") and at < len(script):
         at += 1
     if script[at : at + 1] == "{":
-        return at + 1 if script[at + 1 : at + 2] in (" ", ";", "\n") else _after_group(script, at)
+        is_apart = script[at + 1 : at + 2] in (" ", ";", "\n")
+        return at + 1 if is_apart else _after_sed_command(script, at + 1)
     if script[at : at + 1] in ("s", "y"):
         return _after_substitution(script, at)
     found_command = _SED_COMMANDS.match(script, at)
     return found_command.end() if found_command else -1
-
-
-def _after_group(script: str, at: int) -> int:
-    return _after_sed_command(script, at + 1)
 
 
 def _after_sed_address(script: str, at: int) -> int:

@@ -30,8 +30,10 @@ def export_session(log: SessionLog, kind: str | None, output: Path | None) -> No
     suffix = output.suffix.lstrip(".") if output else ""
     kind = kind or (suffix if suffix in EXPORT_KINDS else "md")
     text = exported(log, kind, secret_values(os.environ))
+    if kind == "jsonl":
+        text = safe_json(text)  # the same values; the other formats are harmless already
     if output is None:
-        write_text(safe_json(text) if kind == "jsonl" else text)
+        write_text(text)
         return
     try:
         with output.open("x", encoding="utf-8", errors="replace") as file:

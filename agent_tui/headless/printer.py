@@ -23,6 +23,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ImageContent, JsonObject
 from agent_tui.safe_text import safe_json, strip_control_characters
+from agent_tui.secret_text import mask_values
 from agent_tui.sessions.summary import one_line
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
@@ -120,7 +121,7 @@ class _TextWatcher(_Watcher):
 
     def close(self) -> ExitCode:
         if self.text:
-            print(strip_control_characters(self.text), file=self.out, flush=True)
+            print(self.harmless(self.text), file=self.out, flush=True)
         if self.finished.outcome == "length":
             self._tell("The reply was cut off by the model's output limit.")
         elif self.finished.error:
@@ -128,7 +129,11 @@ class _TextWatcher(_Watcher):
         return super().close()
 
     def _tell(self, text: str) -> None:
-        print(strip_control_characters(text), file=self.err)
+        print(self.harmless(text), file=self.err)
+
+    def harmless(self, text: str) -> str:
+        """`text` without what steers a terminal and without keys: others may read this output."""
+        return mask_values(strip_control_characters(text), self.runtime.conversation.secrets)
 
 
 class _JsonWatcher(_Watcher):
@@ -138,8 +143,9 @@ class _JsonWatcher(_Watcher):
         return code
 
     def print_json(self, value: JsonObject) -> None:
-        """Print `value` on one line that cannot steer a terminal."""
-        print(safe_json(json.dumps(value, ensure_ascii=False)), file=self.out, flush=True)
+        """Print `value` on one line without keys that cannot steer a terminal."""
+        line = safe_json(json.dumps(value, ensure_ascii=False))
+        print(mask_values(line, self.runtime.conversation.secrets), file=self.out, flush=True)
 
     def result(self, code: ExitCode) -> JsonObject:
         """The one object of ``json``, and the last of ``stream-json``."""

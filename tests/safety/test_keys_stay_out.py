@@ -64,7 +64,7 @@ def test_a_key_that_everyone_repeats_is_in_no_file_and_files_are_private(
     )
     asked = run(*run.model, "--permission-mode", "full", "-p", "look at @notes")
     assert asked.returncode == 1
-    assert KEY.encode() not in asked.stderr
+    assert KEY.encode() not in asked.stderr + asked.stdout
     assert b"Incorrect API key provided: [key removed]" in asked.stderr
     assert len(server.chats) == 3
     assert all(KEY not in str(chat.body) for chat in server.chats)

@@ -86,6 +86,8 @@ def test_a_row_to_pick_and_what_is_told_beside_it(text: str):
         model=text,
         parent_session=None,
         size_bytes=1,
+        launch_cwd=None,
+        context_tokens=0,
     )
     (row,) = session_rows([summary], Path("/elsewhere"), NOW)
     shown = picker_line(row, column_widths([row.columns]), 70, 16)
@@ -111,7 +113,7 @@ def test_the_title_the_plan_the_queue_and_the_clipboard(text: str):
 async def test_a_notification_shows_attacks_as_marks_and_markup_as_text(tmp_path: Path):
     runtime = FakeRuntime(tmp_path)
     app = AgentApp(lambda: UiOptions(runtime.real, FakeModels()))
-    async with app.run_test() as pilot:
+    async with app.run_test(notifications=True) as pilot:
         app.notify("".join(ATTACKS.values()) + "[red]x[/red]", title="\x1b]0;t\x07")
         while not (toasts := app.screen.query(Toast)):
             await pilot.pause()

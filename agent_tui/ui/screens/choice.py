@@ -40,6 +40,7 @@ class ChoiceScreen(ModalScreen[AnswerT], Generic[AnswerT]):
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "confirm.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+    KEYS_HINT: ClassVar[str] = "esc cancel"
 
     def __init__(self, question: str, facts: str, choices: Sequence[Choice[AnswerT]]) -> None:
         super().__init__()
@@ -57,7 +58,7 @@ class ChoiceScreen(ModalScreen[AnswerT], Generic[AnswerT]):
             yield Static(safe_text(self._question), id="page-title", markup=False)
             yield Static(safe_text(self._facts), id="confirm-text", markup=False)
             yield Static(Content("\n").join(lines), id="confirm-choices", markup=False)
-            yield Static("esc cancel", id="page-keys", markup=False)
+            yield Static(self.KEYS_HINT, id="page-keys", markup=False)
 
     def on_key(self, event: Key) -> None:
         """A key of an answer gives it."""

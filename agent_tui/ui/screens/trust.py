@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 from textual.events import Key
 
@@ -40,6 +41,8 @@ class TrustScreen(ChoiceScreen[Answer]):
         quiet_s: Seconds without a letter before one answers.
         clock: Monotonic seconds.
     """
+
+    KEYS_HINT: ClassVar[str] = "esc go on without; it is asked again"
 
     def __init__(
         self,
