@@ -17,6 +17,7 @@ import pytest
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.ui.screens.choice import ChoiceScreen
 from tests.support.screen import Screen, screen
 from tests.support.trajectories import trajectory
 
@@ -126,6 +127,8 @@ async def test_a_recorded_session_is_compacted_and_gone_on_with(tmp_path, monkey
     # From a question of the person's on, about 2,700 tokens.
     session = part_of(source, tmp_path / "recorded.jsonl", first=91, count=12)
     async with screen("--local", "-r", str(session)) as here:
+        await here.until(lambda: isinstance(here.app.screen, ChoiceScreen))
+        await here.pilot.press("c")  # the folder it was recorded in is not on this machine
         await here.until(lambda: here.app.runtime.log.path == session)
         before = here.app.runtime.log
         await here.until(lambda: here.app.runtime.model_info.window == 4_096)

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from agent_tui.agent.command_judge import CommandFacts, CommandJudge
 from agent_tui.agent.decision_log import Decided, DecidedBy, DecisionLog
+from agent_tui.agent.git_settings import git_doubt
 from agent_tui.agent.protected_paths import PathGuard
 from agent_tui.agent.rules import Decision, Rule, parse_rule, rule_for_command
 from agent_tui.agent.rules_file import change_rules_file, stored_rules
@@ -71,6 +72,7 @@ class Approvals:
         own_folders: tuple[Path, ...] = (),
         is_interactive: bool = True,
         scratch_folders: tuple[Path, ...] = _SCRATCH_FOLDERS,
+        git_doubt: Callable[[Path], str] = git_doubt,
     ) -> None:
         self.mode: PermissionMode = mode
         self.log = DecisionLog()
@@ -82,6 +84,7 @@ class Approvals:
             own_folders=tuple(folder.resolve() for folder in own_folders),
             scratch_folders=tuple(folder.resolve() for folder in scratch_folders),
             home=_home(),
+            git_doubt=git_doubt,
         )
         self._rules = [
             *self._read_settings(rules),

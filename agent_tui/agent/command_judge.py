@@ -7,16 +7,12 @@ from typing import Literal
 
 from agent_tui.agent.dangers import danger_of, device_danger, hidden_commands
 from agent_tui.agent.git_reading import git_folders
-from agent_tui.agent.named_paths import (
-    PathWords,
-    searches_hidden_files,
-    secret_a_pattern_takes_in,
-    secret_below,
-)
+from agent_tui.agent.named_paths import PathWords, secret_a_pattern_takes_in, secret_below
 from agent_tui.agent.power_options import goes_beyond
 from agent_tui.agent.protected_paths import PathGuard
-from agent_tui.agent.read_only import is_read_only, prints_names_only
+from agent_tui.agent.read_only import STEERED_BY, is_read_only, prints_names_only
 from agent_tui.agent.rules import Rule, program_names
+from agent_tui.agent.search_options import searches_hidden_files
 from agent_tui.agent.shell_parts import Redirection, ShellParts
 from agent_tui.agent.shell_words import CommandPart, Word
 
@@ -89,6 +85,8 @@ class CommandJudge:
             danger, paths = self._redirected(redirection, bases)
             dangers += [danger] if danger else []
             written += paths
+        if self._words.is_exhausted:
+            dangers.append("its file patterns take in more files than can be followed")
         return CommandFacts(
             denied=denied,
             asked=self._ruled(commands, "ask"),
@@ -172,6 +170,11 @@ class CommandJudge:
 
     def _doubt(self, part: CommandPart, bases: Sequence[Path]) -> str:
         """Why a part that only reads needs a rule all the same; empty if it does not."""
+        for base in bases:
+            for place in (base, *base.parents):
+                for name in STEERED_BY.get(part.name, ()):
+                    if (place / name).exists():
+                        return f"{_named(part)} (which {part.name} runs is up to {place / name})"
         hidden = searches_hidden_files(part)
         if hidden is None:
             return ""

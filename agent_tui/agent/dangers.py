@@ -2,11 +2,13 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 
 from agent_tui.agent.protected_paths import PathGuard
+from agent_tui.agent.script_reading import find_roots_start
 from agent_tui.agent.shell_parts import split_command
 from agent_tui.agent.shell_words import CommandPart, Word
 
@@ -29,6 +31,17 @@ _CHANGES_TARGETS = frozenset(_TARGET_CHANGER_NAMES.split())
 
 _WRITES_LAST = frozenset({"cp", "mv", "ln", "install", "rsync", "scp"})
 _CALLS_ITSELF = re.compile(r"([\w:]+)\s*\(\)\s*\{.*(?<!\w)\1\s*[|&]", re.DOTALL)
+_OUTPUT_OPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "curl": ("o", r"--output(?:-dir)?"),
+        "wget": ("OP", r"--(?:output-document|directory-prefix)"),
+        "tar": ("C", r"--(?:directory|cd)"),
+        "unzip": ("d", r"--directory"),
+        **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "go", "rustc"), ("o", r"--output")),
+    }
+)
+"""Options whose value is a file or folder to write to: letters, and a pattern of long ones."""
+
 _MOVERS = frozenset({"mv", "rsync", "ln"})
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 _WHOLE_HOST = re.compile(
@@ -148,6 +161,7 @@ def _system_change(name: str, part: CommandPart, bases: Sequence[Path], guard: P
             for w in part.arguments
             if (w.value or "").startswith("of=")
         ]
+    targets += _named_outputs(name, part)
     for word in targets:
         for base in bases:
             path = _resolved(base, word) if word.value is not None else None
@@ -158,6 +172,19 @@ def _system_change(name: str, part: CommandPart, bases: Sequence[Path], guard: P
             if name in ("rm", "unlink", "srm") and not guard.may_write_freely(path):
                 return f"{name}: {path} is outside the workspace"
     return ""
+
+
+def _named_outputs(name: str, part: CommandPart) -> list[Word]:
+    """Where an option tells a program to write: ``curl -o FILE``, ``tar -C FOLDER``."""
+    letter, long = _OUTPUT_OPTIONS.get(name, ("", ""))
+    found: list[Word] = []
+    for word, after in pairwise((*part.arguments, Word("", ""))):
+        value = word.value or ""
+        if letter and re.fullmatch(rf"-\w*[{letter}]|{long}", value):
+            found.append(after)
+        elif letter and (joined := re.fullmatch(rf"(?:-[{letter}]|{long}=)(.+)", value, re.DOTALL)):
+            found.append(Word(word.source, joined[1]))
+    return found
 
 
 def device_danger(target: Path) -> str:
@@ -223,11 +250,13 @@ def _targets(part: CommandPart) -> list[Word]:
 def _find_roots(part: CommandPart) -> list[Word]:
     """Where find starts; if its tests narrow it down, matches inside the roots are meant."""
     roots: list[Word] = []
-    for word in part.arguments:
+    values = [word.value or "" for word in part.arguments]
+    for word in part.arguments[find_roots_start(values) :]:
         if word.value is not None and word.value.startswith(("-", "(", "!")):
             break
         roots.append(word)
-    values = [word.value or "" for word in part.arguments]
+    if "-files0-from" in values:
+        roots.append(Word("-files0-from", None))
     is_narrow = "-empty" in values or any(
         test in ("-name", "-iname", "-path", "-ipath") and re.search(r"\w", pattern)
         for test, pattern in pairwise(values)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from agent_tui.agent.option_forms import OptionForm
 
 _HARMLESS_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
-_ASKS_GPG = re.compile(r"%G|%\(signature|%\(if|%\(describe")
+_ASKS_GPG = re.compile(r"%[-+ ]?(?:G|\(\*?(?:signature|if|describe))")
 """Placeholders for which git starts other programs."""
 
 
@@ -17,6 +17,8 @@ def git_only_reads(arguments: Sequence[str]) -> bool:
     if not rest or any(_ASKS_GPG.search(argument) for argument in rest):
         return False
     verb, others = rest[0], rest[1:]
+    if verb == "tag" and "-l" in others:
+        return _LISTING.admits([other for other in others if other != "-l"])
     if verb in ("branch", "tag") and _lists_refs(others):
         return _LISTING.admits(others)
     if verb == "config":

@@ -4,46 +4,116 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 
 from agent_tui.agent.protected_paths import PathGuard
-from agent_tui.agent.shell_words import CommandPart, Word
+from agent_tui.agent.shell_words import Word
 from agent_tui.tools.protected import SECRET_GLOBS, is_secret_name
 
 _STREAM = re.compile(r"/dev/(stdin|stdout|stderr|tty|fd/\d+)")
+_PATTERN = re.compile(r"[*?\[]")
 _MAX_EXPANDED = 1_000
+_MAX_PATTERNS = 300
+_MAX_ENTRIES = 20_000
 _MAX_SEARCHED = 3_000
 _UNSEARCHED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target"})
 
 
 class PathWords:
-    """Resolves words against folders; each word once."""
+    """Resolves words against folders; each word once.
+
+    `is_exhausted`: there were more file patterns, or more files to compare with them, than are
+    looked at; which files they name is not known.
+    """
 
     def __init__(self) -> None:
+        self.is_exhausted = False
         self._known: dict[tuple[Path, str, bool], list[Path]] = {}
+        self._patterns_left = _MAX_PATTERNS
+        self._entries_left = _MAX_ENTRIES
 
     def named(self, base: Path, word: Word) -> list[Path]:
         """The files a word may name, resolved; also in ``of=FILE``, ``-oFILE``, ``HEAD:FILE``."""
         if word.value is None:
             return []
-        key = (base, word.value, word.is_pattern)
+        key = (base, word.source, word.is_pattern)
         if key not in self._known:
+            value = _as_glob(word) if word.is_pattern else word.value
             self._known[key] = [
-                path for text in _texts(word.value) for path in _paths(base, text, word.is_pattern)
+                path for text in _texts(value) for path in self._paths(base, text, word.is_pattern)
             ]
         return self._known[key]
+
+    def _paths(self, base: Path, text: str, is_pattern: bool) -> Iterator[Path]:
+        if _STREAM.fullmatch(text):
+            yield Path(text)
+            return
+        try:
+            written = str(Path(text).expanduser()) if text.startswith("~") else text
+            lexical = written if written.startswith("/") else f"{base}/{written}"
+            resolved = os.path.realpath(lexical)
+            yield Path(resolved)
+            if resolved != lexical:
+                yield Path(lexical)
+            if is_pattern:
+                for match in islice(self._matches(lexical), _MAX_EXPANDED):
+                    yield Path(os.path.realpath(match))
+        except (OSError, RuntimeError, ValueError):
+            return
+
+    def _matches(self, pattern: str) -> Iterator[str]:
+        """The files a shell would put in place of an absolute pattern (``**`` is ``*`` to it)."""
+        self._patterns_left -= 1
+        found = [""]
+        for piece in pattern.strip("/").split("/"):
+            if not _PATTERN.search(piece):
+                found = [f"{folder}/{piece}" for folder in found]
+                continue
+            matches = re.compile(fnmatch.translate(piece)).match
+            found = [
+                f"{folder}/{name}"
+                for folder in found
+                for name in self._names(folder)
+                if matches(name) and (name[0] != "." or piece[0] in ".[")
+            ]
+        yield from (path for path in found if os.path.lexists(path))
+
+    def _names(self, folder: str) -> list[str]:
+        if self._patterns_left < 0 or self._entries_left < 0:
+            self.is_exhausted = True
+            return []
+        try:
+            names = os.listdir(folder or "/")
+        except OSError:
+            return []
+        self._entries_left -= len(names) + 1
+        return names
+
+
+def _as_glob(word: Word) -> str:
+    """A file pattern in Python's form, or one that matches more where they may differ."""
+    value = word.value or ""
+    is_odd = re.search(r"[\\'\"]", word.source) is not None
+    return "/".join(_piece_as_glob(piece, is_odd) for piece in value.split("/"))
+
+
+def _piece_as_glob(piece: str, is_odd: bool) -> str:
+    if "[" in piece and (is_odd or re.search(r"\[[:=.]", piece)):
+        return re.sub(r"\[.*\]", "*", piece)
+    return piece.replace("[^", "[!")
 
 
 def secret_a_pattern_takes_in(word: Word, guard: PathGuard) -> str:
     """A protected name that a file pattern would match if it were there; empty if none."""
     if not word.is_pattern or word.value is None:
         return ""
-    for piece in word.value.split("/"):
+    for piece in _as_glob(word).split("/"):
         if re.fullmatch(r"[*?]*|[^*?\[]*", piece):
             continue
+        matches = re.compile(fnmatch.translate(piece.casefold())).match
         for sample in (*_SAMPLES, *guard.secret_folder_names):
-            if fnmatch.fnmatchcase(sample, piece.casefold()):
+            if matches(sample):
                 return sample
     return ""
 
@@ -68,52 +138,6 @@ def secret_below(folder: Path, *, hidden: bool) -> Path | None:
     return None
 
 
-def searches_hidden_files(part: CommandPart) -> bool | None:
-    """Whether `part` prints lines of whole folders, hidden files too; None if it prints none."""
-    options = [w.value for w in part.arguments if w.value is not None and w.value[:1] == "-"]
-    longs = {option.partition("=")[0] for option in options if option.startswith("--")}
-    match part.name:
-        case "grep" | "egrep" | "fgrep":
-            letters = _letters(options, "efmABC")
-            is_recursive = letters & set("rRd") or any(o.startswith(("--r", "--d")) for o in longs)
-            names_only = letters & set("lLcq") or _are_narrow(part, ("--include",))
-            return True if is_recursive and not names_only else None
-        case "rg":
-            letters = _letters(options, "efmABCgtTrEdjM")
-            names_only = letters & set("lcq") or "--files" in longs
-            narrow = letters & set("t") or "--type" in longs or _are_narrow(part, ("-g", "--glob"))
-            return None if names_only or narrow else "--hidden" in longs or "u" in letters
-        case "diff":
-            is_recursive = "r" in _letters(options, "UCIxW") or "--recursive" in longs
-            return True if is_recursive and not _letters(options, "UCIxW") & set("q") else None
-        case _:
-            return None
-
-
-def _letters(options: Sequence[str], with_value: str) -> set[str]:
-    """The letters of joined short options, up to one that takes the rest as its value."""
-    found: set[str] = set()
-    for option in options:
-        if not option.startswith("--"):
-            for letter in option[1:]:
-                found.add(letter)
-                if letter in with_value:
-                    break
-    return found
-
-
-def _are_narrow(part: CommandPart, names: tuple[str, ...]) -> bool:
-    """Whether every file pattern given as option is like ``*.py``, and there is one."""
-    values = [word.value or "" for word in part.arguments]
-    patterns = [after for option, after in pairwise(values) if option in names]
-    patterns += [v.partition("=")[2] for v in values if v.partition("=")[0] in names and "=" in v]
-    patterns += [v[2:] for v in values if v[:2] in names and len(v) > 2]
-    return bool(patterns) and all(
-        re.fullmatch(r"[\w./*-]*\*\.\w+", text) and not is_secret_name(text.replace("*", "x"))
-        for text in patterns
-    )
-
-
 _SAMPLES = tuple(
     sorted({glob.replace("*", "\N{BULLET}") for glob in SECRET_GLOBS} - {"credentials.json"})
 )
@@ -129,29 +153,3 @@ def _texts(value: str) -> Sequence[str]:
     if value.startswith("-") and len(value) > 2:
         texts.append(value[2:])
     return texts
-
-
-def _paths(base: Path, text: str, is_pattern: bool) -> Iterator[Path]:
-    if _STREAM.fullmatch(text):
-        yield Path(text)
-        return
-    try:
-        written = str(Path(text).expanduser()) if text.startswith("~") else text
-        lexical = written if written.startswith("/") else f"{base}/{written}"
-        resolved = os.path.realpath(lexical)
-        yield Path(resolved)
-        if resolved != lexical:
-            yield Path(lexical)
-        if is_pattern:
-            for match in islice(_matches(Path(lexical)), _MAX_EXPANDED):
-                yield Path(os.path.realpath(match))
-    except (OSError, RuntimeError, ValueError):
-        return
-
-
-def _matches(pattern: Path) -> Iterator[Path]:
-    """The files a shell would put in place of an absolute pattern (``**`` is ``*`` to it)."""
-    text = str(pattern.relative_to(pattern.anchor)).replace("**", "*")
-    for match in Path(pattern.anchor).glob(text):
-        if not match.name.startswith(".") or pattern.name.startswith((".", "[")):
-            yield match

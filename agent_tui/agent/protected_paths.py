@@ -1,11 +1,12 @@
 """Which files always ask, and what lies inside the workspace."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from agent_tui.agent.git_settings import git_doubt
 from agent_tui.tools.protected import folded, is_secret_name
 
 _SECRET_FOLDERS = frozenset(
@@ -61,13 +62,15 @@ class PathGuard:
     """Judges resolved paths. Names are compared without case, width and invisible characters.
 
     `scratch_folders` count as inside the workspace for writing. `own_folders` hold our
-    configuration, rules and sessions.
+    configuration, rules and sessions. `git_doubt` says what git could obey in a folder, empty
+    where that is plain or trusted.
     """
 
     workspace: Path
     own_folders: tuple[Path, ...] = ()
     scratch_folders: tuple[Path, ...] = ()
     home: Path | None = None
+    git_doubt: Callable[[Path], str] = git_doubt
 
     @property
     def secret_folder_names(self) -> tuple[str, ...]:
@@ -134,7 +137,8 @@ class PathGuard:
                 break
             if (place / "HEAD").is_file() or (place / ".git").exists():
                 return f"{place} is a repository of its own"
-        return ""
+        doubt = self.git_doubt(folder)
+        return f"the folder is not trusted, and {doubt}" if doubt else ""
 
     def is_own(self, path: Path) -> bool:
         """Whether `path` is one of our own files."""

@@ -15,12 +15,13 @@ from agent_tui.agent.script_reading import (
     jq_only_prints,
     sed_only_prints,
 )
+from agent_tui.agent.search_options import prints_names_of_matches
 from agent_tui.agent.shell_words import SAFE_VARIABLE, CommandPart, Word
 
 _PRINTF_SETS = re.compile(r"%[^a-zA-Z%]*[hlLjzt]*n")
 """``%n`` puts a number into the variable its argument names."""
 
-
+_XXD_NUMBER = re.compile(r"[+-]?(?:0x)?[0-9a-fA-F]+")
 _DATE_FORMATS = re.compile(r"\+.*|-u|-R|-I\w*|--iso-8601.*|--rfc-.*|--utc|--date=.*", re.DOTALL)
 
 
@@ -102,9 +103,9 @@ def _takes_unknown(part: CommandPart) -> bool:
 
 def _without_unknown_files(part: CommandPart) -> CommandPart:
     """What xargs runs, without the arguments it adds, where any names do no harm."""
-    options = "".join((word.value or "")[1:] for word in part.words[1:2])
-    names_only = part.name == "grep" and options.isalpha() and set(options) & set("lLcq")
-    if (names_only or part.name in _SAFE_WITH_ANY_FILE) and part.words[-1].value is None:
+    if (prints_names_of_matches(part) or part.name in _SAFE_WITH_ANY_FILE) and part.words[
+        -1
+    ].value is None:
         return replace(part, words=part.words[:-1])
     return part
 
@@ -126,9 +127,7 @@ def _date(arguments: Sequence[str]) -> bool:
         word = rest.pop(0)
         if word in ("-d", "--date", "-r") and rest and not rest[0].startswith("-"):
             rest.pop(0)
-        elif not re.fullmatch(
-            r"\+.*|-u|-R|-I\w*|--iso-8601.*|--rfc-.*|--utc|--date=.*", word, re.S
-        ):
+        elif not _DATE_FORMATS.fullmatch(word):
             return False
     return True
 
@@ -136,6 +135,23 @@ def _date(arguments: Sequence[str]) -> bool:
 def _printf(arguments: Sequence[str]) -> bool:
     is_format = bool(arguments) and not arguments[0].startswith("-")
     return is_format and _PRINTF_SETS.search(arguments[0]) is None
+
+
+def _xxd(arguments: Sequence[str]) -> bool:
+    """One file at most: it writes to a second. Its options are words: ``-ps`` takes no value."""
+    rest = list(arguments)
+    files = 0
+    while rest:
+        word = rest.pop(0)
+        if word in ("-c", "-l", "-g", "-s", "-o"):
+            if not rest or not _XXD_NUMBER.fullmatch(rest.pop(0)):
+                return False
+        elif word.startswith("-") and len(word) > 1:
+            if not re.fullmatch(r"-(?:[abeiEpuC]|ps|[clgso]\d+)", word):
+                return False
+        else:
+            files += 1
+    return files <= 1
 
 
 def _jq(arguments: Sequence[str]) -> bool:
@@ -203,6 +219,7 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
         "gawk": awk_only_prints,
         "mawk": awk_only_prints,
         "jq": _jq,
+        "xxd": _xxd,
         "date": _date,
         "printf": _printf,
         "command": _command,
@@ -298,7 +315,6 @@ _FORMS: Mapping[str, OptionForm] = MappingProxyType(
         "uniq": OptionForm("cdiuDz", "fsw", "count repeated unique ignore-case all-repeated", 1),
         "shuf": OptionForm("erz", "in", "echo head-count input-range repeat zero-terminated"),
         "iconv": OptionForm("lcs", "ft", "list from-code to-code"),
-        "xxd": OptionForm("abeiEpuC", "clgso", most=1),
         "base64": OptionForm("diD", "w", "decode wrap ignore-garbage"),
         "base32": OptionForm("di", "w", "decode wrap ignore-garbage"),
         "which": OptionForm("as", "", "all"),
@@ -314,19 +330,27 @@ _FORMS: Mapping[str, OptionForm] = MappingProxyType(
 _VERSIONED_NAMES = """
     python python3 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 node npm npx
     pip pip3 pipx uv cargo rustc rustup go gcc g++ clang clang++ cc c++ make cmake ninja meson
-    ruby gem java javac kotlinc scala docker podman kubectl helm terraform git bash zsh sh rg fd
-    jq tsc deno bun perl php composer ruff mypy pyright black isort flake8 pylint pytest tox nox
-    poetry pdm hatch pre-commit lua julia R ghc swift dotnet sed awk grep find tar curl wget rsync
+    ruby gem java javac kotlinc scala docker podman kubectl helm git bash zsh sh rg fd
+    jq tsc deno bun perl php ruff mypy pyright black isort pylint nox
+    hatch pre-commit lua julia R ghc swift sed awk grep find tar curl wget rsync
     tmux vim nvim emacs nano gh psql sqlite3 mysql redis-cli openssl gpg lldb gdb eslint prettier
 """
 _VERSIONED = frozenset(_VERSIONED_NAMES.split())
-"""Programs that print their version without looking at files of the folder they are in."""
+"""Programs that print their version without running files of the folder they are in.
+
+pytest, tox, flake8, poetry and their like load plugins of the project first.
+"""
+
+STEERED_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    dict.fromkeys(("cargo", "rustc", "rustup"), ("rust-toolchain.toml", "rust-toolchain"))
+)
+"""Files of a folder that decide which program runs under a name."""
 
 _VERSION_QUESTIONS = frozenset(
     """
     python -V|python3 -V|node -v|npm -v|npx -v|cargo -V|rustc -V|rustc -vV|go version|gcc -v
     perl -v|php -v|java -version|javac -version|ssh -V|curl -V|rg -V|jq -V|uv version|npm version
-    pip -V|pip3 -V|deno -V|psql -V|docker -v|tmux -V|tsc -v|helm version|terraform version
+    pip -V|pip3 -V|deno -V|psql -V|docker -v|tmux -V|tsc -v|helm version
     """.replace("\n", "|")
     .replace("    ", "")
     .split("|")
@@ -335,8 +359,7 @@ _PIP_LISTS = OptionForm("", "", "format user local not-required")
 _QUERIES: Mapping[str, OptionForm] = MappingProxyType(
     {
         **{
-            f"{npm} {verb}": OptionForm("agl", "", "depth all json long global parseable")
-            for npm in ("npm", "pnpm")
+            f"npm {verb}": OptionForm("agl", "", "depth all json long global parseable")
             for verb in ("ls", "list")
         },
         **{f"{pip} list": _PIP_LISTS for pip in ("pip", "pip3")},

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 _SED_COMMANDS = re.compile(r"[pPdDgGhHxnN=]|[qQl]\d*")
+_SED_TEXT = re.compile(r"[aic][ \t]*[^\s\\][^\n\\]*")
 _SED_FLAGS = re.compile(r"[gpiI0-9]*")
 _SED_OPTIONS = re.compile(r"-[nErsuz]+|--(?:quiet|silent|regexp-extended|separate|null-data)")
 _BRACKET = re.compile(r"\[\^?\]?[^\]]*\]")
@@ -16,9 +17,18 @@ _AWK_SAFE_CALLS = frozenset(_AWK_FUNCTIONS.split())
 _AWK_FORBIDDEN = re.compile(
     r"@|\b(?:getline|system|close|fflush|ARGV|ARGC|ARGIND|ENVIRON|PROCINFO|function|func)\b"
 )
+_AWK_BEFORE_OPERAND = frozenset(
+    {"print", "printf", "return", "in", "exit", "else", "do", "case", "delete", "length"}
+)
+"""Words after which a slash begins a regular expression, or may."""
+
+_AWK_OPERAND_END = re.compile(r"(?:[\w\]]|\"\")\s*\Z")
+_AWK_LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*\Z")
 _AWK_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _AWK_PIPE = re.compile(r"(?<!\|)\|(?!\|)|\|&")
-_JQ_REACHES_OUT = re.compile(r"\$ENV|\$__prog|\b(?:env|input_filename|include|import|modulemeta)\b")
+_JQ_REACHES_OUT = re.compile(
+    r"\$(?:\s|#[^\n]*\n)*(?:ENV|__prog)|\b(?:env|input_filename|include|import|modulemeta)\b"
+)
 _UNARY = re.compile(r"-[bcdefghknoprstuwxzGLNOS]")
 _BINARY = re.compile(r"=|==|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
 
@@ -76,7 +86,7 @@ def _after_sed_command(script: str, at: int) -> int:
         return at + 1 if is_apart else _after_sed_command(script, at + 1)
     if script[at : at + 1] in ("s", "y"):
         return _after_substitution(script, at)
-    found_command = _SED_COMMANDS.match(script, at)
+    found_command = _SED_COMMANDS.match(script, at) or _SED_TEXT.match(script, at)
     return found_command.end() if found_command else -1
 
 
@@ -126,7 +136,8 @@ def awk_only_prints(arguments: Sequence[str]) -> bool:
             rest.pop(0)
         elif not option.startswith(("-F", "-v")):
             return False
-    if not rest or any(word.startswith("-") for word in rest[1:]):
+    # gawk takes /inet/tcp/0/HOST/PORT among its files for a connection.
+    if not rest or any(word.startswith("-") or "/inet" in word for word in rest[1:]):
         return False
     code = _awk_code(rest[0])
     return code is not None and _is_harmless_awk(code)
@@ -147,13 +158,24 @@ def _awk_code(script: str) -> str | None:
             kept.append(" 0 " if is_regex else ' "" ')
             before = "0"
             at = end + 1
-        elif character in "#\\":
+        elif character in "#\\" or (
+            character == "/" and _may_begin_regex("".join(kept), script[at + 1 :])
+        ):
             return None
         else:
             kept.append(character)
             before = before if character in " \t" else character
             at += 1
     return "".join(kept)
+
+
+def _may_begin_regex(code: str, rest: str) -> bool:
+    """Whether a slash after `code` may be more than a division: something on its line ends it."""
+    word = _AWK_LAST_WORD.search(code)
+    is_operand = word is None or word[1] not in _AWK_BEFORE_OPERAND
+    if is_operand and _AWK_OPERAND_END.search(code):
+        return False
+    return "/" in rest.partition("\n")[0]
 
 
 def _closing(script: str, start: int) -> int:
@@ -188,9 +210,9 @@ def jq_only_prints(arguments: Sequence[str]) -> bool:
 
 def find_only_lists(arguments: Sequence[str]) -> bool:
     """Tests and ways to print; nothing that runs, deletes or writes."""
-    index = 0
-    while index < len(arguments) and arguments[index] in ("-L", "-P", "-H"):
-        index += 1
+    index = find_roots_start(arguments)
+    if any(option not in ("-L", "-P", "-H") for option in arguments[:index]):
+        return False
     while index < len(arguments) and not arguments[index].startswith(("-", "(", "!")):
         index += 1
     while index < len(arguments):
@@ -209,6 +231,14 @@ def find_only_lists(arguments: Sequence[str]) -> bool:
         else:
             return False
     return True
+
+
+def find_roots_start(arguments: Sequence[str]) -> int:
+    """How many words before the folders are options of find itself (``-L``, ``-D tree``)."""
+    index = 0
+    while index < len(arguments) and re.fullmatch(r"-[LPHEXdsx]+|-O\d*|--|-D", arguments[index]):
+        index += 2 if arguments[index] == "-D" else 1
+    return min(index, len(arguments))
 
 
 FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 
+from agent_tui.agent.script_reading import find_roots_start
 from agent_tui.agent.shell_words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
@@ -69,7 +70,7 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
             if name == "env" and not re.fullmatch("-[i0]|-[uC].*|--(?:unset|chdir).*", value):
                 return Unwrapped(_opaque(part, f"what env {value} does is not in the command"))
             words.pop(0)
-            if value in options_with_value.split() and words:
+            if _takes_next(value, options_with_value) and words:
                 words.pop(0)
         elif name in ("env", "sudo", "doas") and _ASSIGNMENT.match(value):
             assignments.append(words.pop(0).source)
@@ -93,26 +94,27 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
     return Unwrapped(outer, (inner,))
 
 
+def _takes_next(option: str, options_with_value: str) -> bool:
+    """Whether the value of an option is the next word: ``-n``, ``-rn``, not ``-n1``."""
+    options = options_with_value.split()
+    if option.startswith("--") or option in options:
+        return option in options
+    first = next((i for i, c in enumerate(option[1:], 1) if f"-{c}" in options), 0)
+    return first == len(option) - 1 > 0
+
+
 def _xargs_words(part: CommandPart, words: list[Word]) -> list[Word]:
     """The command xargs runs, with what it reads put where it goes."""
-    values = [word.value or "" for word in part.arguments]
+    values = [word.value or "" for word in part.arguments[: -len(words)]]
     read = _listed_by(part.feeder) if part.feeder is not None else Word("...", None)
-    for index, option in enumerate(values):
-        if option.startswith(("-I", "-J", "-i", "--replace")):
-            mark = option.removeprefix("-I").removeprefix("-J") or values[index + 1]
-            if option.startswith("--replace"):
-                mark = option.partition("=")[2] or "{}"
-            elif option.startswith("-i"):
-                mark = option[2:] or "{}"
-            whole = replace(read, source=mark)
-            return [
-                whole
-                if word.value == mark
-                else Word(word.source, None)
-                if mark in word.source
-                else word
-                for word in words
-            ]
+    for option, after in pairwise((*values, "")):
+        if option.startswith("--replace"):
+            mark = option.partition("=")[2] or "{}"
+        elif found := re.fullmatch(r"-[0rtpxo]*([IJi])(.*)", option, re.DOTALL):
+            mark = found[2] or ("{}" if found[1] == "i" else after)
+        else:
+            continue
+        return [_put(read, mark, word) for word in words] if mark else [*words, read]
     return [*words, read]
 
 
@@ -141,13 +143,18 @@ def _found_by(arguments: tuple[Word, ...]) -> Word | None:
     if None in values or any(word.is_pattern for word in arguments):
         return None
     texts = [value for value in values if value is not None]
-    first_test = next((i for i, t in enumerate(texts) if t.startswith(("-", "(", "!"))), len(texts))
-    roots, tests = texts[:first_test], texts[first_test:]
+    start = find_roots_start(texts)
+    first_test = next(
+        (i for i, t in enumerate(texts) if i >= start and t.startswith(("-", "(", "!"))), len(texts)
+    )
+    roots, tests = texts[start:first_test], texts[first_test:]
+    if "-files0-from" in tests or any("\\" in test for test in tests):
+        return None
     if len(roots) > 1 or any(test in ("-o", "-or", "-not", "!", ",") for test in tests):
         return None
     for test, pattern in pairwise(tests):
         if test in ("-name", "-iname") and re.search(r"\w", pattern):
-            root = arguments[0] if roots else Word(".", ".")
+            root = arguments[start] if roots else Word(".", ".")
             text = f"{root.value}/{pattern}"
             return Word(text, text, is_pattern=True, has_tilde=root.has_tilde)
     return None
@@ -244,7 +251,8 @@ _WRAPPERS: Mapping[str, str] = MappingProxyType(
         "stdbuf": "-i -o -e",
         "sudo": "-u -g -C -h -p -r -t -U -D",
         "doas": "-u -C",
-        "xargs": "-n -P -I -i -L -d -E -s -a --max-args --max-procs --replace --delimiter",
+        "xargs": "-n -P -I -J -R -S -L -d -E -s -a --max-args --max-procs --max-chars --delimiter"
+        " --arg-file --process-slot-var",
         "strace": "-e -o -p",
         "ltrace": "-e -o",
         "flock": "-w -E",

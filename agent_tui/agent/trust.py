@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from agent_tui.agent.git_settings import git_doubt
 from agent_tui.agent.project_files import (
     project_files,
     project_folders,
@@ -31,12 +32,14 @@ class TrustQuestion:
     Args:
         folder: What would be trusted, with all that is below it.
         files: What would be obeyed.
+        git_doubt: What of the repository git would obey; empty where it is plain.
         has_repository: Whether git would be asked there.
         state: What holds now.
     """
 
     folder: Path
     files: tuple[Path, ...]
+    git_doubt: str
     has_repository: bool
     state: TrustState
 
@@ -104,11 +107,18 @@ class FolderTrust:
         return ""
 
     def may_run_git(self, cwd: Path) -> bool:
-        """Whether git may be called in `cwd`: it obeys the settings at the repository's root."""
-        root = repository_root(cwd)
-        return self.state_of(cwd) == "trusted" and (
-            root is None or self.state_of(root) == "trusted"
-        )
+        """Whether git may be called in `cwd`.
+
+        Where nothing could be obeyed, nothing is asked, and so nothing is held against it.
+        """
+        if self._trusts_repository(cwd):
+            return True
+        is_asked = self.state_of(self.subject(cwd)) != "not asked" or project_files(cwd)
+        return not is_asked and not git_doubt(cwd)
+
+    def git_doubt(self, cwd: Path) -> str:
+        """What of the repository around `cwd` git could obey; empty where that is trusted."""
+        return "" if self._trusts_repository(cwd) else git_doubt(cwd)
 
     def withheld(self, cwd: Path) -> tuple[WithheldFile, ...]:
         """The files that would be obeyed in `cwd` and are not."""
@@ -124,9 +134,9 @@ class FolderTrust:
     def question(self, cwd: Path) -> TrustQuestion | None:
         """What to ask before working in `cwd`; None where it is decided or there is nothing to."""
         asked = self.question_about(cwd)
-        if asked is None or asked.state != "not asked" or not asked.files:
+        if asked is None or asked.state != "not asked":
             return None
-        return asked
+        return asked if asked.files or asked.git_doubt else None
 
     def question_about(self, cwd: Path) -> TrustQuestion | None:
         """The question about `cwd`, decided or not; None where it cannot be trusted."""
@@ -135,7 +145,7 @@ class FolderTrust:
             return None
         files = tuple(file for file in project_files(cwd.resolve()) if file.is_relative_to(folder))
         has_repository = repository_root(cwd) is not None
-        return TrustQuestion(folder, files, has_repository, self.state_of(folder))
+        return TrustQuestion(folder, files, git_doubt(cwd), has_repository, self.state_of(folder))
 
     def answer(self, question: TrustQuestion, answer: Answer | None) -> None:
         """Carry out an answer; None (no answer) is a no until the program ends.
@@ -199,6 +209,13 @@ class FolderTrust:
         except OSError:
             return False
         return bool(mode & stat.S_IWOTH and mode & stat.S_ISVTX)
+
+    def _trusts_repository(self, cwd: Path) -> bool:
+        """Git obeys what is at the root of the repository."""
+        root = repository_root(cwd)
+        return self.state_of(cwd) == "trusted" and (
+            root is None or self.state_of(root) == "trusted"
+        )
 
     def _decided_above(self, folder: Path) -> tuple[Path, Decision] | None:
         """The nearest decision from `folder` upward, and where it was made."""

@@ -178,6 +178,7 @@ def _services(
             project_rules_file=paths.project_dir(workspace) / "permissions.toml",
             own_folders=(paths.user_config_dir(), paths.user_data_dir(), store.root),
             is_interactive=is_interactive,
+            git_doubt=trust.git_doubt,
         )
 
     return RuntimeServices(

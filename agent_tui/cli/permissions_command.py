@@ -12,8 +12,10 @@ from pydantic import JsonValue
 
 from agent_tui import paths
 from agent_tui.agent.approval import Approvals, Verdict
+from agent_tui.agent.project_files import config_files
 from agent_tui.agent.rules import parse_rule
 from agent_tui.cli.complaints import complain
+from agent_tui.cli.folder_trust import kept_trust
 from agent_tui.cli.folders import existing_folder, present_folder
 from agent_tui.cli.output import write_json, write_text
 from agent_tui.cli.session_root import read_settings, session_root
@@ -140,7 +142,8 @@ def _workspace(arguments: argparse.Namespace) -> Path:
 
 def _approvals(arguments: argparse.Namespace, workspace: Path) -> Approvals:
     """The engine as the program would build it here, with the rules of the command line added."""
-    settings = read_settings(None)
+    trust = kept_trust()
+    settings = read_settings(None, tuple(filter(trust.may_obey, config_files(workspace))))
     given = {
         kind: tuple(cast("list[str]", getattr(arguments, kind, [])))
         for kind in ("allow", "ask", "deny")
@@ -160,6 +163,7 @@ def _approvals(arguments: argparse.Namespace, workspace: Path) -> Approvals:
         workspace=workspace,
         project_rules_file=paths.project_dir(workspace) / "permissions.toml",
         own_folders=(paths.user_config_dir(), paths.user_data_dir(), session_root(settings)),
+        git_doubt=trust.git_doubt,
     )
     for problem in approvals.problems:
         complain(problem)

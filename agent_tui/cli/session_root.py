@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from agent_tui import paths
@@ -15,10 +16,10 @@ def add_session_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--session-dir", metavar="DIR", help="folder of the session files")
 
 
-def read_settings(session_dir: str | None) -> Settings:
-    """The settings of file and environment, with `session_dir` from the command line."""
-    flags = {"session_dir": session_dir}
-    return load_settings(paths.user_config_dir() / "config.toml", os.environ, flags).settings
+def read_settings(session_dir: str | None, project_files: Sequence[Path] = ()) -> Settings:
+    """The settings of files and environment, with `session_dir` from the command line."""
+    user_file, flags = paths.user_config_dir() / "config.toml", {"session_dir": session_dir}
+    return load_settings(user_file, os.environ, flags, project_files).settings
 
 
 def session_root(settings: Settings) -> Path:

@@ -3,7 +3,7 @@
 import difflib
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 
@@ -102,6 +102,8 @@ class SessionStore:
         if file is not None:
             return file
         if os.sep in ref or ref.endswith(".jsonl"):
+            if _is_folder(ref, cwd):
+                raise SessionError(f"{cwd / ref} is a folder, not a session file.")
             raise SessionError(f"The file {cwd / ref} does not exist.")
         sessions = self.list()
         for matches in (
@@ -195,12 +197,17 @@ class SessionStore:
     def rename(self, path: Path, name: str) -> None:
         """Give the session at `path`, which no process may have open, another name.
 
+        Its age stays that of what was said last: a new name makes no session the newest.
+
         Raises:
             SessionInUseError: It is open; rename it there.
             SessionError: It cannot be written.
         """
         with SessionLog.open(path, self._durability) as log:
+            before = path.stat()
             log.append(SessionInfoEntry(name=name))
+            with suppress(OSError):
+                os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     def delete(self, path: Path) -> Path:
         """Move the session at `path` to the trash folder and return where it is now.
@@ -246,6 +253,13 @@ def _existing_file(ref: str, cwd: Path) -> Path | None:
         return file if file.is_file() else None
     except (OSError, RuntimeError, ValueError):  # name too long, ~ of nobody known, NUL
         return None
+
+
+def _is_folder(ref: str, cwd: Path) -> bool:
+    try:
+        return (cwd / Path(ref).expanduser()).is_dir()
+    except (OSError, RuntimeError, ValueError):
+        return False
 
 
 def _near(ref: str, sessions: Sequence[SessionSummary]) -> list[SessionSummary]:

@@ -78,7 +78,7 @@ def foreign_title(file: ForeignFile) -> str:
 def foreign_facts(file: ForeignFile, now: datetime) -> Content:
     """What is known of another agent's session without reading it whole."""
     where = short_path(file.cwd, Path.home()) if file.cwd != Path() else "folder unknown"
-    size = f"{AGENT_NAMES[file.agent]} · {file.size_bytes / 1_000:,.0f} kB"
+    size = f"{AGENT_NAMES[file.agent]} · {_kilobytes(file)}"
     return _titled(foreign_title(file), [where, size, age(file.modified, now)])
 
 
@@ -130,10 +130,14 @@ def _foreign_row(file: ForeignFile, now: datetime, *, is_here: bool) -> PickerRo
     return PickerRow(
         value=PickedSession(file.path, file.agent),
         title=title if is_here or not file.cwd.name else f"{title}  ({file.cwd.name})",
-        columns=(AGENT_NAMES[file.agent], "", "", age(file.modified, now)),
+        columns=(AGENT_NAMES[file.agent], _kilobytes(file), age(file.modified, now)),
         search=f"{file.path.stem}\n{file.cwd}",
         is_dim=not is_here,
     )
+
+
+def _kilobytes(file: ForeignFile) -> str:
+    return f"{file.size_bytes / 1_000:,.0f} kB"
 
 
 def _titled(title: str, facts: Iterable[str]) -> Content:

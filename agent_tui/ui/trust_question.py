@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 async def ask_at_start(app: "AgentApp", trust: "FolderTrust", cwd: Path) -> None:
     """Ask about `cwd` before anything of it is read; what is typed meanwhile is kept."""
-    from agent_tui.ui.screens.trust import TrustScreen
-
     question = await asyncio.to_thread(trust.question, cwd)
     if question is None:
         return
+    from agent_tui.ui.screens.trust import TrustScreen
+
     screen = TrustScreen(question, app.prompt.area.insert)
     answer = await app.push_screen_wait(screen)
     try:
@@ -54,3 +54,5 @@ async def ask_about_workspace(host: "CommandHost", *, is_wanted: bool = False) -
     host.show_events(await runtime.apply_trust())
     if is_wanted:
         host.say(f"{question.folder}: {trust.state_of(question.folder)}")
+    if answer in ("trust", "this run") and any(f.suffix == ".toml" for f in question.files):
+        host.say("Its rules hold now, its other settings when agent-tui is started there.")

@@ -282,3 +282,25 @@ def test_what_is_withheld_is_named_with_the_reason(store, proj):
     withheld = trust_of(store).withheld(proj)
     assert [file.path.name for file in withheld] == ["AGENTS.md", "config.toml"]
     assert {file.why for file in withheld} == {NOT_TRUSTED}
+
+
+def test_a_repository_where_nothing_could_be_obeyed_needs_no_trust_for_git(store, tmp_path):
+    plain = tmp_path / "plain"
+    (plain / ".git").mkdir(parents=True)
+    assert trust_of(store).may_run_git(plain)
+    trust_of(store).decide(plain, "not trusted")
+    assert not trust_of(store).may_run_git(plain)
+
+
+def test_a_repository_that_could_make_git_run_something_is_asked_about(store, tmp_path):
+    odd = tmp_path / "odd"
+    (odd / ".git").mkdir(parents=True)
+    (odd / ".git" / "config").write_text("[core]\n\tfsmonitor = touch x\n")
+    trust = trust_of(store)
+    question = trust.question(odd)
+    assert question is not None
+    assert "config:2: core.fsmonitor could run" in question.git_doubt
+    assert not trust.may_run_git(odd)
+    trust.decide(odd, "trusted")
+    assert trust.may_run_git(odd)
+    assert trust.git_doubt(odd) == ""

@@ -315,7 +315,7 @@ async def test_a_key_in_a_servers_answer_does_not_reach_the_person_or_the_log(
     _, error = await failing(host, request_to(server))
     assert "key removed" in str(error)
     assert SECRET not in str(error)
-    assert SECRET not in worker_log.read_text(encoding="utf-8")
+    assert not worker_log.exists() or SECRET not in worker_log.read_text(encoding="utf-8")
 
 
 async def test_a_server_of_ones_own_never_gets_a_key_that_was_not_named_for_it(

@@ -59,6 +59,11 @@ def composed(*argv: str) -> Program:
     return compose(parse_arguments(argv), is_interactive=False)
 
 
+@pytest.fixture
+def quick_tour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_tui.providers.demo.DELAY_S_PER_CHUNK", 0.0)
+
+
 async def take_the_tour(program: Program) -> None:
     """A turn that reads, edits and runs a test twice, with the model that is in the program."""
     program.runtime.set_model(DEMO_MODEL)
@@ -68,11 +73,13 @@ async def take_the_tour(program: Program) -> None:
     await program.provider.aclose()
 
 
+@pytest.mark.usefixtures("quick_tour")
 async def test_a_turn_in_a_folder_that_is_not_trusted_calls_no_git_and_is_told_nothing(canary):
     program = composed("--permission-mode", "full", "--cwd", str(canary.path))
     assert TOLD not in program.runtime.conversation.system_prompt
     assert program.loaded.settings.base_url == ""
     assert program.loaded.problems == ()
+    assert program.runtime.approvals.rules == ()
     await take_the_tour(program)
     assert "or 'world'" in (canary.path / "greet.py").read_text()
     assert canary.git_calls == []
@@ -86,6 +93,7 @@ def test_the_traps_are_real(tmp_path, elsewhere):
     assert {"fsmonitor", "json"} <= set(made.fired)
 
 
+@pytest.mark.usefixtures("quick_tour")
 @pytest.mark.parametrize("has_commondir", [False, True])
 async def test_in_a_folder_that_is_trusted_git_is_called_and_still_runs_nothing_of_it(
     canary, has_commondir
@@ -104,16 +112,23 @@ async def test_in_a_folder_that_is_trusted_git_is_called_and_still_runs_nothing_
         "session_dir",
         "permissions.allow",
     }
+    assert [str(rule) for rule in program.runtime.approvals.rules] == ["bash(make deploy)"]
     await take_the_tour(program)
     assert canary.git_calls
 
 
-async def test_a_folder_that_was_refused_stays_silent(canary):
+def test_a_folder_that_was_refused_stays_silent(canary):
     kept_trust().decide(canary.path, "not trusted")
-    program = composed("--permission-mode", "full", "--cwd", str(canary.path))
-    assert TOLD not in program.runtime.conversation.system_prompt
-    await take_the_tour(program)
-    assert canary.git_calls == []
+    runtime = composed().runtime
+    assert TOLD not in runtime.conversation.system_prompt
+    assert len(runtime.withheld_files) == 3
+
+
+def test_a_flag_trusts_for_one_run(canary):
+    runtime = composed("--trust").runtime
+    assert TOLD in runtime.conversation.system_prompt
+    assert runtime.withheld_files == ()
+    assert kept_trust().kept() == {}
 
 
 def printed(canary: CanaryFolder, server: OpenAiServer, *argv: str) -> tuple[str, str]:
@@ -141,6 +156,7 @@ def test_without_a_terminal_the_folder_is_not_obeyed_and_one_line_says_so(canary
     assert canary.git_calls == []
 
 
+@pytest.mark.slow
 def test_without_a_terminal_a_flag_trusts_for_one_run(canary):
     canary.use_real_git()
     with OpenAiServer() as server:
@@ -226,12 +242,16 @@ async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary
         runtime = app.runtime
         assert TOLD not in runtime.conversation.system_prompt
         before = runtime.usage.used
+        runtime.approvals.add_session_rule("bash(make all)")
         app.dispatch("/trust")
         await asked(app, pilot)
         await pilot.press("y")
         await until(pilot, lambda: TOLD in runtime.conversation.system_prompt)
         await until(pilot, lambda: runtime.usage.used > before)
+        await until(pilot, lambda: "when agent-tui is started there" in notices(app))
         assert [file.path.name for file in runtime.context_files] == ["AGENTS.md", "AGENTS.md"]
+        rules = [str(rule) for rule in runtime.approvals.rules]
+        assert rules == ["bash(make deploy)", "bash(make all)"]
         app.dispatch("/trust")
         await asked(app, pilot)
         await pilot.press("n")

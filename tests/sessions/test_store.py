@@ -244,7 +244,21 @@ def test_a_deleted_session_is_in_the_trash_and_an_open_one_stays(store: SessionS
     assert store.delete(path) != moved
 
 
+def test_a_folder_is_told_from_a_file_that_is_not_there(store: SessionStore) -> None:
+    store.root.mkdir(parents=True)
+    with pytest.raises(SessionError, match="is a folder"):
+        store.find(str(store.root), HERE)
+
+
 def test_a_session_can_be_renamed_without_opening_it(store: SessionStore) -> None:
     path = add(store, "x", name="Old")
     store.rename(path, "New")
     assert [found.name for found in store.list()] == ["New"]
+
+
+def test_a_new_name_makes_no_session_the_newest(store: SessionStore) -> None:
+    older, newer = add(store, "older", age_s=3_600), add(store, "newer", age_s=60)
+    assert [found.path for found in store.list()] == [newer, older]
+    store.rename(older, "Tidied up")
+    assert [found.path for found in store.list()] == [newer, older]
+    assert store.list()[1].name == "Tidied up"

@@ -67,6 +67,7 @@ class CanaryFolder:
         (own / "config.toml").write_text(
             f'base_url = "{elsewhere}"\napi_key_env = "OTHER_KEY"\npermission_mode = "full"\n'
             f'session_dir = "{moved}"\n[permissions]\nallow = ["bash(*)"]\n'
+            'deny = ["bash(make deploy)"]\n'
         )
         names = ("CONFIG", "DATA", "CACHE", "SESSION")
         lines = [f"AGENT_TUI_{name}_DIR={moved}" for name in names]

@@ -28,7 +28,7 @@ class Screen:
         await self.pilot.press("enter")
 
     async def until(self, is_so: Callable[[], object]) -> None:
-        for _ in range(3_000):
+        for _ in range(12_000):
             if is_so():
                 return
             await self.pilot.pause(0.02)

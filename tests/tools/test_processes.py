@@ -147,7 +147,8 @@ def test_no_process_outlives_a_program_that_is_killed(tmp_path: Path, number: si
 @ON_LINUX
 async def test_a_command_that_kills_its_guardian_is_ended(keeper: ProcessKeeper):
     script = "setsid sleep 71234.3 & setsid sleep 71234.3 & kill -9 $PPID; sleep 71234.3"
-    assert (await run(keeper, script))[1] == -signal.SIGKILL
+    with suppress(ToolError):  # it was gone before it could say that the command runs
+        assert (await run(keeper, script))[1] == -signal.SIGKILL
     assert await asyncio.to_thread(gone, "sleep 71234.3")
     assert await run(keeper, "echo on") == (b"on\n", 0)
 

@@ -66,6 +66,10 @@ def titles(ui: Ui) -> list[str]:
     return [str(option.prompt).partition("  ")[0] for option in shown]
 
 
+def heading(ui: Ui) -> str:
+    return str(ui.app.screen.query_one("#picker-heading", Static).render())
+
+
 def message(ui: Ui) -> str:
     return str(ui.app.screen.query_one("#picker-message", Static).render())
 
@@ -201,12 +205,22 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(
         await ui.pilot.press("ctrl+o")
         await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == 1)
         assert AGENT_NAMES["claude"] in str(ui.app.screen.query_one(OptionList).options[0].prompt)
+        columns = str(ui.app.screen.query_one("#picker-columns", Static).render())
+        assert columns.split() == ["agent", "size", "age"]
         await ui.pilot.press("enter")
         await ui.until(lambda: UserBlock("asked of another agent") in ui.app.ready.chat.blocks)
         await ui.until(lambda: any("Taken over from another agent" in text for text in ui.notices))
     assert theirs.read_bytes() == before
     assert runtime.log.path is not None
     assert runtime.log.path.is_relative_to(tmp_path / "sessions")
+
+
+async def test_an_agent_that_is_named_is_in_the_heading(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/resume --from codex")
+        await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
+        await ui.until(lambda: "another agent" in heading(ui))
+        assert "copy" in str(ui.app.screen.query_one("#picker-keys", Static).render())
 
 
 async def test_only_known_agents_can_be_named(tmp_path: Path):

@@ -1,5 +1,6 @@
 """The base of all pickers: type to search, arrows to move, a preview at the side."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
@@ -21,6 +22,9 @@ ValueT = TypeVar("ValueT")
 
 MAX_SHOWN = 500
 """Rows drawn at once; searching looks at all of them."""
+_QUICK_ROWS = 100
+"""So many are drawn anew between two keys; with more, only when the typing pauses."""
+TYPING_PAUSE_S = 0.04
 _GAP = "  "
 
 
@@ -57,6 +61,10 @@ class PickerList(OptionList, can_focus=False):
         """Tell the screen."""
         self.post_message(self.Resized())
 
+    def watch_show_vertical_scrollbar(self) -> None:
+        """Tell the screen: the bar takes a cell of the rows, or gives it back."""
+        self.post_message(self.Resized())
+
 
 class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
     """Returns the value of the picked row, or None."""
@@ -82,6 +90,7 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
         self._rows: list[PickerRow[ValueT]] = []
         self._shown: list[PickerRow[ValueT]] = []
         self._shown_for = ""
+        self._match_count = 0
         self._is_loading = True
         self._note = ""
 
@@ -138,6 +147,11 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
     @property
     def present_row(self) -> PickerRow[ValueT] | None:
         """The row with the highlight."""
+        self._catch_up()
+        return self._highlighted_row
+
+    @property
+    def _highlighted_row(self) -> PickerRow[ValueT] | None:
         index = self._list.highlighted
         return self._shown[index] if index is not None and index < len(self._shown) else None
 
@@ -154,12 +168,27 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
     def _search_changed(self, event: Input.Changed) -> None:
         event.stop()
         self._note = ""
-        if not self._is_loading:
+        if self._is_loading:
+            return
+        if len(self._rows) <= _QUICK_ROWS:
+            self.refill()
+        else:
+            self.run_worker(self._refill_in_a_pause, group="refill", exclusive=True)
+
+    async def _refill_in_a_pause(self) -> None:
+        """The next key begins the wait anew."""
+        await asyncio.sleep(TYPING_PAUSE_S)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Show the rows for what stands in the search field, if they are not there yet."""
+        if not self._is_loading and self.wanted != self._shown_for:
             self.refill()
 
     @on(Input.Submitted, "#picker-search")
     def _search_submitted(self, event: Input.Submitted) -> None:
         event.stop()
+        self._catch_up()
         self._pick(self._list.highlighted)
 
     @on(OptionList.OptionSelected)
@@ -193,6 +222,7 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
 
     def action_move(self, step: int) -> None:
         """Move the highlight without leaving the search field."""
+        self._catch_up()
         if self._shown:
             present = self._list.highlighted or 0
             self._list.highlighted = min(max(present + step, 0), len(self._shown) - 1)
@@ -207,8 +237,10 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
 
     def refill(self) -> None:
         """Search again; a new search begins at its first row."""
-        wanted, before = self.wanted, self.present_row
-        found = list(self.matching(wanted)[:MAX_SHOWN])
+        wanted, before = self.wanted, self._highlighted_row
+        matching = self.matching(wanted)
+        found = list(matching[:MAX_SHOWN])
+        self._match_count = len(matching)
         stays = before is not None and wanted == self._shown_for
         values = [row.value for row in found] if stays else []
         begin = 0 if wanted or not found else self.first_row(found)
@@ -230,7 +262,10 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
     def _show_message(self) -> None:
         wanted = self._shown_for
         nothing = f"Nothing matches {wanted!r}." if wanted else self.nothing
-        text = self._note or ("" if self._shown or self._is_loading else nothing)
+        further = self._match_count - len(self._shown)
+        if self._shown or self._is_loading:
+            nothing = f"{further:,} more: type to find them." if further else ""
+        text = self._note or nothing
         message = self.query_one("#picker-message", Static)
         message.display = bool(text)
         message.update(safe_text(text, keep_newlines=False))

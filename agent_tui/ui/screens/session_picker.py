@@ -33,7 +33,12 @@ from agent_tui.sessions.tail import newest_entries
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.confirm import ConfirmScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
-from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
+from agent_tui.ui.screens.picker import (
+    TYPING_PAUSE_S,
+    PickerRow,
+    PickerScreen,
+    search_rows,
+)
 from agent_tui.ui.session_rows import (
     PickedSession,
     end_of,
@@ -46,6 +51,9 @@ from agent_tui.ui.session_rows import (
 
 _END_ENTRIES = 60
 """Enough to hold the last messages with text, between which tools were at work."""
+
+_NOTHING_OF_OTHERS = "No sessions of pi, Claude Code or Codex were found."
+_COLUMNS_OF_OTHERS = ("agent", "size", "age")
 
 
 AnswerT = TypeVar("AnswerT")
@@ -116,6 +124,7 @@ class SessionPicker(PickerScreen[PickedSession]):
 
     def on_mount(self) -> None:
         """Bring the search up to date beside the list, which the base loads."""
+        self._name_what_is_shown()
         self.run_worker(self._update_search, group="search-index", exit_on_error=False)
 
     def on_unmount(self) -> None:
@@ -188,6 +197,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         wanted = self.wanted
         if not wanted.strip() or self._agents:
             return
+        await asyncio.sleep(TYPING_PAUSE_S)  # the next key ends this search before it begins
         hits = await asyncio.to_thread(self._store.search, wanted)
         if wanted == self.wanted and not self._is_left.is_set():
             self._hits_for, self._hits = wanted, {hit.path: hit for hit in hits}
@@ -253,14 +263,20 @@ class SessionPicker(PickerScreen[PickedSession]):
     def action_other_agents(self) -> None:
         """Show the sessions of other agents, or ours again."""
         self._agents = () if self._agents else FOREIGN_AGENTS
-        title = "Go on with a session of another agent" if self._agents else self.heading
-        theirs = "No sessions of pi, Claude Code or Codex were found."
-        self.nothing = theirs if self._agents else type(self).nothing
-        self.query_one("#picker-heading", Static).update(title)
-        self.query_one("#picker-keys", Static).update(self.keys_hint)
+        self._name_what_is_shown()
         self.say("Loading…")
         self.show_rows(())
         self.run_worker(self._load, exclusive=True)
+
+    def _name_what_is_shown(self) -> None:
+        own = type(self)
+        self.nothing = _NOTHING_OF_OTHERS if self._agents else own.nothing
+        self.column_titles = _COLUMNS_OF_OTHERS if self._agents else own.column_titles
+        heading = "Go on with a session of another agent" if self._agents else own.heading
+        search = "Type to search what they begin with" if self._agents else own.placeholder
+        self.query_one("#picker-heading", Static).update(heading)
+        self.query_one("#picker-search", Input).placeholder = search
+        self.query_one("#picker-keys", Static).update(self.keys_hint)
 
     def _present_summary(self) -> SessionSummary | None:
         row = self.present_row

@@ -8,13 +8,16 @@ from typing import ClassVar
 from textual.events import Key
 
 from agent_tui.agent.trust import Answer, TrustQuestion, TrustState
+from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.choice import Choice, ChoiceScreen
 
 QUIET_S = 1.0
 """No letter answers this soon after the screen came up or another was typed: what was meant for
 the prompt must not trust a folder."""
 
-MAX_FILES_SHOWN = 8
+MAX_FILES_SHOWN = 3
+MAX_PATH_CHARS = 100
+MAX_NAME_CHARS = 46
 
 _CHOICES: tuple[Choice[Answer], ...] = (
     Choice("y", "trust it, and what is below it, from now on", "trust"),
@@ -24,7 +27,7 @@ _CHOICES: tuple[Choice[Answer], ...] = (
 _STATES: dict[TrustState, str] = {
     "trusted": "It is trusted now.",
     "not trusted": "It is not trusted now.",
-    "not asked": "Trust it only if you know who wrote them.",
+    "not asked": "Trust it only if you know who made it.",
 }
 
 
@@ -72,19 +75,30 @@ class TrustScreen(ChoiceScreen[Answer]):
 
 
 def trust_facts(question: TrustQuestion) -> str:
-    """What there is to know before answering."""
-    lines = [str(question.folder), ""]
+    """What there is to know before answering; short enough for the answers to stay in sight."""
+    lines = [_short(str(question.folder), MAX_PATH_CHARS), ""]
     if question.files:
         lines.append("What would be obeyed:")
         lines += [f"  {_shown(file, question)}" for file in question.files[:MAX_FILES_SHOWN]]
-        if more := len(question.files) - MAX_FILES_SHOWN:
-            lines += [f"  … and {more} more"] if more > 0 else []
+        more = len(question.files) - MAX_FILES_SHOWN
+        lines += [f"  … and {more} more"] if more > 0 else []
     else:
-        lines.append("It holds no AGENTS.md and no settings now.")
-    if question.has_repository:
-        lines.append("Git would be asked here which files a command changed.")
-    return "\n".join([*lines, "", _STATES[question.state]])
+        lines.append("It holds no AGENTS.md and no settings of ours now.")
+    if question.git_doubt:
+        doubt = question.git_doubt.replace(f"{question.folder}/", "")
+        lines.append(_short(f"What git would obey: {doubt}", MAX_PATH_CHARS))
+    elif question.has_repository:
+        lines.append("Git would be asked which files a command changed.")
+    return "\n".join([*lines, _STATES[question.state]])
 
 
 def _shown(file: Path, question: TrustQuestion) -> str:
-    return str(file.relative_to(question.folder))
+    return _short(str(file.relative_to(question.folder)), MAX_NAME_CHARS)
+
+
+def _short(text: str, limit: int) -> str:
+    """`text` in one line; of a long one the beginning and the end."""
+    line = safe_text(text, keep_newlines=False)
+    if len(line) <= limit:
+        return line
+    return f"{line[: limit // 2]}…{line[-(limit // 2) :]}"

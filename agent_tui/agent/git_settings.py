@@ -1,0 +1,88 @@
+"""Whether a repository could make git run programs, told without running git.
+
+Git runs what ``core.fsmonitor``, filters, aliases, hooks and many more settings name. So this
+goes the other way round: a repository is plain where its settings hold only what is known to
+name no program and no other file, and anything else is a doubt.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from agent_tui.agent.project_files import repository_root
+
+_MAX_CONFIG_BYTES = 64_000
+_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
+_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
+_CORE = (
+    "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks "
+    "autocrlf eol"
+)
+_PLAIN: dict[str, frozenset[str]] = {
+    "core": frozenset(_CORE.split()),
+    "remote": frozenset({"url", "pushurl", "fetch", "prune", "tagopt"}),
+    "branch": frozenset({"remote", "merge", "rebase", "description", "vscode-merge-base"}),
+    "submodule": frozenset({"url", "active"}),
+    "extensions": frozenset({"objectformat"}),
+    "user": frozenset({"name", "email"}),
+    "init": frozenset({"defaultbranch"}),
+    "pull": frozenset({"rebase", "ff"}),
+    "push": frozenset({"default", "autosetupremote"}),
+    "fetch": frozenset({"prune"}),
+    "color": frozenset({"ui"}),
+    "gc": frozenset({"auto"}),
+}
+
+
+def git_doubt(cwd: Path) -> str:
+    """What git could obey in the repository around `cwd`; empty where it is plain, or none."""
+    root = repository_root(cwd)
+    for folder in (cwd, *cwd.parents):
+        if (folder / "HEAD").exists() and (folder / "objects").is_dir():
+            return f"{folder} is itself the inside of a repository"
+        if folder == root:
+            return _doubt_about(folder / ".git")
+    return ""
+
+
+def _doubt_about(inside: Path) -> str:
+    if inside.is_symlink() or not inside.is_dir():
+        return f"{inside} names another place"
+    for name in ("commondir", "config.worktree"):
+        if (inside / name).exists():
+            return f"{inside / name} takes settings from elsewhere"
+    try:
+        for hook in sorted((inside / "hooks").iterdir()):
+            if hook.suffix != ".sample":
+                return f"{hook} is a hook"
+    except OSError:
+        pass  # there are none
+    try:
+        return next(_odd_settings(inside / "config"), "")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError):
+        return f"{inside / 'config'} cannot be read"
+
+
+def _odd_settings(config: Path) -> Iterator[str]:
+    """Every line that is not plain; git's own grammar allows far more than is known here."""
+    with config.open("rb") as file:
+        content = file.read(_MAX_CONFIG_BYTES + 1)
+    if len(content) > _MAX_CONFIG_BYTES:
+        yield f"{config} is very long"
+    section = ""
+    for number, whole in enumerate(content.decode("utf-8").split("\n"), start=1):
+        line = whole.strip()
+        if not line or line.startswith(("#", ";")):
+            continue
+        header = _SECTION.fullmatch(line)
+        if header is not None and (section := header[1].lower()) in _PLAIN:
+            continue
+        setting = _SETTING.fullmatch(line)
+        key = setting[1].lower() if setting else ""
+        if key not in _PLAIN.get(section, ()) or line.endswith("\\"):
+            name = (
+                f"{section}.{key}" if key else f"the section {section}" if header else "this line"
+            )
+            yield f"{config}:{number}: {name} could run a program"

@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import pytest
+
+from agent_tui.agent.trust import TrustQuestion
+from agent_tui.ui.screens.trust import TrustScreen, trust_facts
+from agent_tui.ui.transcript import WelcomeBlock
+from tests.support.fake_runtime import FakeRuntime
+from tests.ui.app_support import running_app
+
+FOLDER = Path("/home/person/proj")
+MANY = tuple(FOLDER / ("d" * 70) / f"part{number}" / "AGENTS.md" for number in range(9))
+
+
+def question(*files: Path, doubt: str = "", folder: Path = FOLDER) -> TrustQuestion:
+    return TrustQuestion(folder, files, doubt, has_repository=True, state="not asked")
+
+
+def test_the_question_names_the_folder_and_what_would_be_obeyed():
+    facts = trust_facts(question(FOLDER / "AGENTS.md", FOLDER / "src" / "CLAUDE.md"))
+    assert facts.startswith("/home/person/proj\n")
+    assert "  AGENTS.md\n  src/CLAUDE.md\n" in facts
+    assert "Git would be asked" in facts
+
+
+def test_what_git_would_obey_is_said_without_repeating_the_folder():
+    facts = trust_facts(
+        question(doubt=f"{FOLDER}/.git/config:2: core.fsmonitor could run a program")
+    )
+    assert "What git would obey: .git/config:2: core.fsmonitor could run a program" in facts
+
+
+def test_names_cannot_add_lines_or_steer_the_terminal():
+    folder = Path("/x\n\n y  trust it\x1b[2J\u202e")
+    first, *_ = trust_facts(question(folder / "AGENTS.md", folder=folder)).split("\n")
+    assert "trust it" in first
+    assert not {"\x1b", "\u202e"} & set(first)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30)])
+async def test_the_answers_are_in_sight_however_much_there_is_to_say(tmp_path: Path, size):
+    asked = question(*MANY, doubt="/a" * 300, folder=FOLDER)
+    async with running_app(tmp_path, size=size) as ui:
+        ui.app.push_screen(TrustScreen(asked))
+        await ui.settle()
+        for part in ("#confirm-choices", "#page-keys"):
+            region = ui.app.screen.query_one(part).region
+            assert region.height > 0
+            assert region.bottom <= size[1]
+
+
+async def test_a_turn_that_runs_keeps_trust_as_it_is(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("go")
+        await ui.send("/trust")
+        assert "while responding" in ui.notices[-1]
+        ui.runtime.finish()
+
+
+async def test_a_folder_that_is_too_broad_is_said_to_be(tmp_path: Path):
+    runtime = FakeRuntime(tmp_path, cwd=Path("/"))
+    async with running_app(tmp_path, runtime=runtime) as ui:
+        await ui.send("/trust")
+        await ui.until(lambda: ui.notices)
+        assert "too broad" in ui.notices[-1]
+
+
+async def test_what_is_not_in_force_is_said_in_an_empty_chat(tmp_path: Path):
+    (tmp_path / "AGENTS.md").write_text("Use tabs.")
+    async with running_app(tmp_path) as ui:
+        welcome = ui.app.ready.chat.blocks[0]
+        assert isinstance(welcome, WelcomeBlock)
+        assert ("not in force", "AGENTS.md (/memory says why)") in welcome.facts
