@@ -111,7 +111,9 @@ def test_a_cut_stream_keeps_what_came_and_fails(program, server):
     assert (kept.text, kept.stop_reason) == ("this much came", "error")
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "ending", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
+)
 def test_an_interrupt_closes_the_request_and_keeps_the_partial_reply(program, server, ending):
     server.play(Reply(text="this much came", ending="hang"))
     process = program.start("-p", "hi", "--output-format", "stream-json")

@@ -12,7 +12,7 @@ from agent_tui.agent.power_options import goes_beyond
 from agent_tui.agent.protected_paths import PathGuard
 from agent_tui.agent.read_only import STEERED_BY, is_read_only, prints_names_only
 from agent_tui.agent.rules import Rule, program_names
-from agent_tui.agent.search_options import searches_hidden_files
+from agent_tui.agent.search_options import searches_hidden_files, searches_where_it_is
 from agent_tui.agent.shell_parts import Redirection, ShellParts
 from agent_tui.agent.shell_words import CommandPart, Word
 
@@ -180,7 +180,9 @@ class CommandJudge:
             return ""
         for base in bases:
             named = [path for word in part.arguments for path in self._words.named(base, word)]
-            folders = [path for path in named if path.is_dir()] or [base]
+            folders = [path for path in named if path.is_dir()]
+            if not folders or searches_where_it_is(part):
+                folders.append(base)
             for folder in dict.fromkeys(folders):
                 if found := secret_below(folder, hidden=hidden):
                     return f"{_named(part)} ({found} may hold keys or passwords)"

@@ -84,7 +84,8 @@ class PathWords:
             self.is_exhausted = True
             return []
         try:
-            names = os.listdir(folder or "/")
+            with os.scandir(folder or "/") as entries:
+                names = [entry.name for entry in entries]
         except OSError:
             return []
         self._entries_left -= len(names) + 1

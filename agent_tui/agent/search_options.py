@@ -1,55 +1,79 @@
 """What the options of grep, rg and diff say of the files they print lines of."""
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from agent_tui.agent.shell_words import CommandPart
 from agent_tui.tools.protected import is_secret_name
 
-_GREP_VALUES = "efmABCdD"
-_RG_VALUES = "efmABCgtTrEdjM"
-_DIFF_VALUES = "UCIxWFLSXD"
-_LONG_VALUE_NAMES = """
+_GREP_LONGS = """
     regexp file max-count after-context before-context context include exclude exclude-from
-    exclude-dir binary-files devices directories label glob iglob type type-not sort sortr color
-    colors max-depth max-columns max-filesize replace engine threads encoding width
-    ignore-matching-lines
+    exclude-dir binary-files devices directories label
 """
-_LONG_VALUES = frozenset(_LONG_VALUE_NAMES.split())
+_RG_LONGS = """
+    regexp max-count after-context before-context context glob iglob type type-not sort sortr
+    color colors max-depth max-columns max-filesize replace engine threads
+"""
+_DIFF_LONGS = "exclude width ignore-matching-lines label"
 _NAMES_ONLY = frozenset(
     {"L", "l", "c", "q", "files-with-matches", "files-without-match", "count", "quiet", "files"}
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The options of a program that have a value: letters, and long ones."""
+
+    letters: str
+    longs: tuple[str, ...]
+
+
+_GREP = _Values("efmABCdD", tuple(_GREP_LONGS.split()))
+_VALUES: Mapping[str, _Values] = MappingProxyType(
+    {
+        **dict.fromkeys(("grep", "egrep", "fgrep"), _GREP),
+        "rg": _Values("efmABCgtTrEdjM", tuple(_RG_LONGS.split())),
+        "diff": _Values("UCIxWFLSXD", tuple(_DIFF_LONGS.split())),
+    }
+)
+
+
 def searches_hidden_files(part: CommandPart) -> bool | None:
     """Whether `part` prints lines of whole folders, hidden files too; None if it prints none."""
+    if part.name not in _VALUES:
+        return None
+    options, _ = _read(part)
     anywhere = {name for word in part.arguments for name in _names_in(word.value or "")}
-    match part.name:
-        case "grep" | "egrep" | "fgrep":
-            options = _options(part, _GREP_VALUES)
-            is_recursive = anywhere & set("rRd") or any(
-                name[:1] in ("r", "d") and len(name) > 1 for name in anywhere
-            )
-            narrow = [value for name, value in options if _may_mean(name, "include")]
-            return (
-                True
-                if is_recursive and not (_prints_names(options) or _are_narrow(narrow))
-                else None
-            )
-        case "rg":
-            return _rg_searches_hidden(_options(part, _RG_VALUES), anywhere)
-        case "diff":
-            options = _options(part, _DIFF_VALUES)
-            is_quiet = any(name in ("q", "brief") for name, _ in options)
-            return True if anywhere & {"r", "recursive"} and not is_quiet else None
-        case _:
-            return None
+    if part.name == "rg":
+        return _rg_searches_hidden(options, anywhere)
+    if part.name == "diff":
+        is_quiet = any(name in ("q", "brief") for name, _ in options)
+        return True if anywhere & {"r", "recursive"} and not is_quiet else None
+    is_recursive = anywhere & set("rRd") or any(
+        _may_mean(name, long)
+        for name in anywhere
+        for long in ("recursive", "dereference-recursive", "directories")
+    )
+    included = [value for name, value in options if _may_mean(name, "include")]
+    is_harmless = not is_recursive or _prints_names(options) or _are_narrow(included)
+    return None if is_harmless else True
+
+
+def searches_where_it_is(part: CommandPart) -> bool:
+    """Whether grep or rg is given no file or folder to search."""
+    options, others = _read(part)
+    has_pattern = any(
+        name in ("e", "f") or _may_mean(name, "regexp") or _may_mean(name, "file")
+        for name, _ in options
+    )
+    return len(others) <= (0 if has_pattern else 1)
 
 
 def prints_names_of_matches(part: CommandPart) -> bool:
     """Whether grep is told to print names or counts, whatever files it is given."""
-    return part.name == "grep" and _prints_names(_options(part, _GREP_VALUES))
+    return part.name == "grep" and _prints_names(_read(part)[0])
 
 
 def _rg_searches_hidden(options: Sequence[tuple[str, str]], anywhere: set[str]) -> bool | None:
@@ -59,7 +83,7 @@ def _rg_searches_hidden(options: Sequence[tuple[str, str]], anywhere: set[str]) 
         return None
     # A glob that files must match takes in hidden ones, and so does the type "all".
     chosen = types or any(not glob.startswith("!") for glob in globs)
-    return bool(chosen or anywhere & {"hidden", "unrestricted", "u", "."})
+    return bool(chosen or anywhere & {"hidden", "unrestricted", "u"})
 
 
 def _prints_names(options: Sequence[tuple[str, str]]) -> bool:
@@ -67,39 +91,38 @@ def _prints_names(options: Sequence[tuple[str, str]]) -> bool:
 
 
 def _names_in(value: str) -> set[str]:
-    """The options a word may hold, if it is not the value of another."""
+    """The options a word may hold, were it not the value of another."""
     if value.startswith("--"):
         return {value[2:].partition("=")[0]}
-    if not value.startswith("-"):
-        return set()
-    return {value[1:2], *re.sub(r"(?<=[efm]).*", "", value[1:])}
+    return set(value[1:].partition("e")[0]) if value.startswith("-") else set()
 
 
-def _options(part: CommandPart, letters_with_value: str) -> list[tuple[str, str]]:
-    """The options of `part` as the program reads them, each with its value or an empty text."""
-    return list(_read_options([w.value or "" for w in part.arguments], letters_with_value))
-
-
-def _read_options(values: Sequence[str], with_value: str) -> Iterator[tuple[str, str]]:
-    is_value = False
-    for word, after in pairwise((*values, "")):
-        if is_value:
-            is_value = False
-            continue
+def _read(part: CommandPart) -> tuple[list[tuple[str, str]], list[str]]:
+    """The options of `part` as the program reads them, with their values, and its other words."""
+    known = _VALUES[part.name]
+    options: list[tuple[str, str]] = []
+    others: list[str] = []
+    rest = [word.value or "" for word in part.arguments]
+    while rest:
+        word = rest.pop(0)
         if word == "--":
-            return
+            return options, [*others, *rest]
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
-            is_value = not equals and any(_may_mean(name, known) for known in _LONG_VALUES)
-            yield name, after if is_value else value
-        elif word.startswith("-"):
-            for index, letter in enumerate(word[1:], 2):
-                rest = word[index:]
-                if letter in with_value:
-                    is_value = not rest
-                    yield letter, rest or after
-                    break
-                yield letter, ""
+            takes_next = (
+                not equals and name != "binary" and any(_may_mean(name, o) for o in known.longs)
+            )
+            options.append((name, rest.pop(0) if takes_next and rest else value))
+        elif word.startswith("-") and len(word) > 1:
+            letters = list(word[1:])
+            while letters and letters[0] not in known.letters:
+                options.append((letters.pop(0), ""))
+            if letters:
+                attached = "".join(letters[1:])
+                options.append((letters[0], attached or (rest.pop(0) if rest else "")))
+        else:
+            others.append(word)
+    return options, others
 
 
 def _may_mean(name: str, option: str) -> bool:

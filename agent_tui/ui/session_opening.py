@@ -1,6 +1,9 @@
 """Opening another session: what stands in the way is asked before anything is changed."""
 
 import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from agent_tui.errors import AgentTuiError
@@ -11,6 +14,8 @@ if TYPE_CHECKING:
     from agent_tui.sessions.first_look import SessionLook
 
 Way = Literal["write", "read-only", "fork", "here"]
+
+_LONG_S = 0.3
 
 
 async def open_session(host: CommandHost, ref: str, *, keep_model: bool = False) -> bool:
@@ -28,14 +33,27 @@ async def open_session(host: CommandHost, ref: str, *, keep_model: bool = False)
             return False
         mode = "write" if way == "here" else way
         is_here = way == "here" or (way == "fork" and not look.has_folder)
-        events = await host.runtime.open_session(
-            str(look.path), keep_model=keep_model, mode=mode, here=is_here
-        )
+        with _shows_that_it_lives(host, look.path):
+            events = await host.runtime.open_session(
+                str(look.path), keep_model=keep_model, mode=mode, here=is_here
+            )
     except AgentTuiError as error:
         host.say(str(error), "error")
         return False
     host.show_events(events)
     return True
+
+
+@contextmanager
+def _shows_that_it_lives(host: CommandHost, path: Path) -> Generator[None]:
+    """A line in the chat where it takes long; the session that is opened takes its place."""
+    megabytes = path.stat().st_size / 1_000_000
+    note = f"Reading the session, {megabytes:,.0f} MB…"
+    waiting = asyncio.get_running_loop().call_later(_LONG_S, host.say, note)
+    try:
+        yield
+    finally:
+        waiting.cancel()
 
 
 async def open_picked(host: CommandHost, picked: PickedSession) -> bool:

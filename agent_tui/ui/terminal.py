@@ -60,7 +60,9 @@ def farewell(options: "UiOptions") -> str:
         return ""
     name = f" ({safe_text(log.name, keep_newlines=False)})" if log.name else ""
     short_id = log.header.id[:8]
-    return f"Session {short_id}{name} is kept. Go on with: agent-tui -r {short_id}\n"
+    is_found_by_id = log.path.is_relative_to(options.runtime.store.root)
+    ref = short_id if is_found_by_id else safe_text(shlex.quote(str(log.path)))
+    return f"Session {short_id}{name} is kept. Go on with: agent-tui -r {ref}\n"
 
 
 def crash_report(error: BaseException | None) -> "Text":

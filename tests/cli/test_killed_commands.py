@@ -15,7 +15,9 @@ from tests.support.processes import alive, fugitives, gone
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs subreapers")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL]
+)
 def test_no_process_of_the_program_outlives_it(tmp_path: Path, number: signal.Signals):
     seconds, ready = f"72345.{number.value}", tmp_path / "ready"
     (tmp_path / "work").mkdir()

@@ -73,7 +73,7 @@ def test_a_tour_without_room_for_its_folder_says_which(tmp_path, environ):
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", [pytest.param("<&-", marks=pytest.mark.slow), "<&- >&- 2>&-"])
 def test_closed_standard_streams_neither_stop_it_nor_reach_the_session(tmp_path, environ, closed):
     command = [*PROGRAM, *TOUR, "hello"]
     done = subprocess.run(
@@ -100,7 +100,9 @@ def test_a_folder_whose_name_is_not_utf8_has_sessions_like_any_other(tmp_path, e
     assert json.loads(first.stdout)["session_id"][:8] in listed.stdout.decode()
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "utf-8:strict"])
+@pytest.mark.parametrize(
+    "encoding", ["ascii", pytest.param("utf-8:strict", marks=pytest.mark.slow)]
+)
 def test_output_is_utf8_whatever_the_locale_says(tmp_path, environ, encoding):
     odd = {**environ, "PYTHONIOENCODING": encoding}
     prompt = "naïve 漢字 \udcff"

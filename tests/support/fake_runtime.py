@@ -39,8 +39,8 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.first_look import SessionLook, look_at
+from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
 
