@@ -39,7 +39,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-    """Leave the marked kinds out unless ``-m`` names them: they download, take long or need other programs.
+    """Leave the marked kinds out unless ``-m`` names them: they download, take long or need more.
 
     What shares a provider process runs in one worker: each other one would start its own, which
     takes five seconds of a core.

@@ -47,7 +47,7 @@ for line in sys.stdin:
         sys.argv += ["-p", "go", "--output-format", "stream-json"]
         os._exit(main())
 """
-"""Starts the tour in each folder it is told, by a fork: so many starts would load all of it anew."""
+"""Starts the tour in each folder it is told, by a fork: each start would load all of it anew."""
 
 
 @pytest.fixture

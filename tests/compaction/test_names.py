@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.compaction.names import MAX_NAMES, NameTracker, index_lines, names_in, names_of
