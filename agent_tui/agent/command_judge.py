@@ -184,7 +184,7 @@ class CommandJudge:
             if not folders or searches_where_it_is(part):
                 folders.append(base)
             for folder in dict.fromkeys(folders):
-                if found := secret_below(folder, hidden=hidden):
+                if found := secret_below(folder, self._guard, hidden=hidden):
                     return f"{_named(part)} ({found} may hold keys or passwords)"
         return ""
 
@@ -196,8 +196,13 @@ class CommandJudge:
             return ""
         reads_only = reads_only or is_wrapper  # what it runs is a part of its own
         names_only = reads_only and prints_names_only(part)
-        for word in dict.fromkeys(part.arguments):
-            if not names_only and (secret := secret_a_pattern_takes_in(word, guard)):
+        words = part.arguments
+        if part.kind == "assignment":  # a later command may read it: f=.env; cat $f
+            value = part.source.partition("=")[2]
+            words = (Word(value, value.strip("'\"")),)
+        for word in dict.fromkeys(words):
+            is_unread = names_only or self._words.is_exhausted
+            if not is_unread and (secret := secret_a_pattern_takes_in(word, guard)):
                 return f"{word.value} may take in {secret}, where keys or passwords are kept"
             is_found = word.is_pattern and part.wrapper in ("find", "xargs")
             for base in bases:
@@ -207,7 +212,7 @@ class CommandJudge:
                         return reason
                     if names_only and guard.is_inside(path) and not guard.is_own(path):
                         continue
-                    searches = part.name in ("grep", "rg") and path.is_dir()
+                    searches = part.name in ("grep", "egrep", "fgrep", "rg") and path.is_dir()
                     asks = guard.why_searching_asks if searches else guard.why_reading_asks
                     if reason := asks(path) if reads_only else guard.why_writing_asks(path):
                         return reason

@@ -182,7 +182,9 @@ def _named_outputs(name: str, part: CommandPart) -> list[Word]:
         value = word.value or ""
         if letter and re.fullmatch(rf"-\w*[{letter}]|{long}", value):
             found.append(after)
-        elif letter and (joined := re.fullmatch(rf"(?:-[{letter}]|{long}=)(.+)", value, re.DOTALL)):
+        elif letter and (
+            joined := re.fullmatch(rf"(?:-\w*?[{letter}]|{long}=)([/~.].*)", value, re.S)
+        ):
             found.append(Word(word.source, joined[1]))
     return found
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent_tui.agent.protected_paths import PathGuard
 from agent_tui.agent.shell_words import Word
-from agent_tui.tools.protected import SECRET_GLOBS, is_secret_name
+from agent_tui.tools.protected import SECRET_GLOBS
 
 _STREAM = re.compile(r"/dev/(stdin|stdout|stderr|tty|fd/\d+)")
 _PATTERN = re.compile(r"[*?\[]")
@@ -65,6 +65,9 @@ class PathWords:
     def _matches(self, pattern: str) -> Iterator[str]:
         """The files a shell would put in place of an absolute pattern (``**`` is ``*`` to it)."""
         self._patterns_left -= 1
+        self.is_exhausted = self.is_exhausted or self._patterns_left < 0
+        if self.is_exhausted:
+            return
         found = [""]
         for piece in pattern.strip("/").split("/"):
             if not _PATTERN.search(piece):
@@ -80,7 +83,7 @@ class PathWords:
         yield from (path for path in found if os.path.lexists(path))
 
     def _names(self, folder: str) -> list[str]:
-        if self._patterns_left < 0 or self._entries_left < 0:
+        if self._entries_left < 0:
             self.is_exhausted = True
             return []
         try:
@@ -119,7 +122,7 @@ def secret_a_pattern_takes_in(word: Word, guard: PathGuard) -> str:
     return ""
 
 
-def secret_below(folder: Path, *, hidden: bool) -> Path | None:
+def secret_below(folder: Path, guard: PathGuard, *, hidden: bool) -> Path | None:
     """A file below `folder` that is likely to hold keys; looks at a few thousand names at most."""
     looked_at = 0
     pending = [folder]
@@ -132,10 +135,10 @@ def secret_below(folder: Path, *, hidden: bool) -> Path | None:
             looked_at += 1
             if entry.name.startswith(".") and not hidden:
                 continue
-            if is_secret_name(entry.name):
-                return Path(entry.path)
+            if guard.why_reading_asks(path := Path(entry.path)):
+                return path
             if entry.name not in _UNSEARCHED and entry.is_dir(follow_symlinks=False):
-                pending.append(Path(entry.path))
+                pending.append(path)
     return None
 
 

@@ -119,6 +119,12 @@ class PathGuard:
         for own in self.own_folders:
             if own.is_relative_to(folder) and not self.workspace.is_relative_to(folder):
                 return f"{folder} holds files of agent-tui itself"
+        names = [folded(part) for part in folder.parts]
+        if names[1:2] == ["proc"]:
+            return f"{folder} shows the inside of running programs"
+        for first, second in sorted(_SECRET_PAIRS):
+            if names[-1:] == [first] and (folder / second).exists():
+                return f"{folder / second} is where keys are kept"
         return self.why_reading_asks(folder)
 
     def why_system(self, path: Path) -> str:

@@ -103,9 +103,8 @@ def _takes_unknown(part: CommandPart) -> bool:
 
 def _without_unknown_files(part: CommandPart) -> CommandPart:
     """What xargs runs, without the arguments it adds, where any names do no harm."""
-    if (prints_names_of_matches(part) or part.name in _SAFE_WITH_ANY_FILE) and part.words[
-        -1
-    ].value is None:
+    does_no_harm = part.name in _SAFE_WITH_ANY_FILE or prints_names_of_matches(part)
+    if does_no_harm and part.words[-1].value is None:
         return replace(part, words=part.words[:-1])
     return part
 

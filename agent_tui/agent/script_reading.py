@@ -158,9 +158,7 @@ def _awk_code(script: str) -> str | None:
             kept.append(" 0 " if is_regex else ' "" ')
             before = "0"
             at = end + 1
-        elif character in "#\\" or (
-            character == "/" and _may_begin_regex("".join(kept), script[at + 1 :])
-        ):
+        elif character in "#\\/" and _is_unsure("".join(kept[-40:]), script, at):
             return None
         else:
             kept.append(character)
@@ -169,13 +167,19 @@ def _awk_code(script: str) -> str | None:
     return "".join(kept)
 
 
-def _may_begin_regex(code: str, rest: str) -> bool:
-    """Whether a slash after `code` may be more than a division: something on its line ends it."""
+def _is_unsure(code: str, script: str, at: int) -> bool:
+    """Whether the character at `at`, after `code`, may be more than a division.
+
+    A regular expression would end with another slash on the same line.
+    """
+    if script[at] != "/":
+        return True
     word = _AWK_LAST_WORD.search(code)
     is_operand = word is None or word[1] not in _AWK_BEFORE_OPERAND
     if is_operand and _AWK_OPERAND_END.search(code):
         return False
-    return "/" in rest.partition("\n")[0]
+    end, line_end = script.find("/", at + 1), script.find("\n", at + 1)
+    return end > 0 and (line_end < 0 or end < line_end)
 
 
 def _closing(script: str, start: int) -> int:

@@ -126,8 +126,8 @@ def _read(part: CommandPart) -> tuple[list[tuple[str, str]], list[str]]:
 
 
 def _may_mean(name: str, option: str) -> bool:
-    """Whether a long option, perhaps shortened, is `option`."""
-    return bool(name) and option.startswith(name)
+    """Whether a long option, perhaps shortened, is `option`; no letter is."""
+    return len(name) > 1 and option.startswith(name)
 
 
 def _are_narrow(patterns: Sequence[str]) -> bool:

@@ -107,3 +107,36 @@ def test_a_loop_in_many_folders_cannot_hide_where_it_writes(workspace: Path):
     steps = "; ".join(f"cd d{number}" for number in range(60))
     for command in (f"{steps}; cd .git; echo x > config", f"{steps}; echo x > out"):
         assert judge(workspace, command, "accept-edits").decision == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ls " + " ".join(f"a{index}*" for index in range(2_800)), "ls " + "/*" * 9 + "/nowhere"],
+)
+def test_more_file_patterns_than_can_be_followed_ask_in_every_mode(command: str, workspace: Path):
+    assert judge(workspace, command, "plan").decision == "deny"
+    for mode in MODES[1:]:
+        verdict = judge(workspace, command, mode)
+        assert verdict.decision == "ask"
+        assert "more files than can be followed" in verdict.why
+
+
+@pytest.mark.parametrize("program", ["cargo --version", "rustc -V", "rustup show"])
+def test_a_version_is_not_asked_of_a_program_the_folder_chooses(program: str, tmp_path: Path):
+    project = make_workspace(tmp_path)
+    assert judge(project, program, "ask").decision == "allow"
+    (project / "rust-toolchain.toml").write_text("[toolchain]\npath = 'evil'\n")
+    assert judge(project, program, "ask").decision == "ask"
+    assert judge(project, f"cd src && {program}", "ask").decision == "ask"
+
+
+@pytest.mark.parametrize("search", ["grep -r token", "egrep -R token", "rg token"])
+def test_searching_a_folder_with_keys_below_it_asks(search: str, tmp_path: Path):
+    project = make_workspace(tmp_path)
+    settings_folder = tmp_path / "elsewhere" / ".config"
+    (settings_folder / "gh").mkdir(parents=True)
+    (settings_folder / "gh" / "hosts.yml").write_text("oauth_token: x\n")
+    assert judge(project, f"{search} {settings_folder}", "ask").decision == "ask"
+    assert judge(project, f"{search} {settings_folder.parent}", "ask").decision == (
+        "allow" if search.startswith("rg") else "ask"  # rg leaves hidden folders out
+    )
