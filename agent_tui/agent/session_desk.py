@@ -101,6 +101,9 @@ class SessionDesk:
     ) -> tuple[AgentEvent, ...]:
         """Open another session; see `AgentRuntime.open_session`.
 
+        Its context is not counted yet: for a long one that takes longer than all the rest, and
+        what the person sees must not be another session than the one they are in.
+
         Raises:
             SessionError: No such session, another process has it open, or work began meanwhile.
         """
@@ -123,7 +126,7 @@ class SessionDesk:
             log.append_many(unnamed_changes(log, model, self.conversation.thinking))
         noted = [note for note in (model_note, *log.warnings) if note]
         notices = (*opened.notices, *(Notice("warning", note) for note in noted))
-        return (*events, *await self.conversation.refresh_usage(), *notices)
+        return (*events, *notices)
 
     async def look_at(self, ref: str) -> SessionLook:
         """What is to be known of a session before it is opened.

@@ -23,7 +23,7 @@ from agent_tui.sessions.index import SessionFile, SessionIndex, session_files
 from agent_tui.sessions.lock import SessionLock
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.search import SearchHit, SessionSearch
-from agent_tui.sessions.summary import SessionSummary
+from agent_tui.sessions.summary import SessionSummary, one_line
 from agent_tui.text import repair_text
 
 PAGE_SIZE = 100
@@ -197,7 +197,8 @@ class SessionStore:
     def rename(self, path: Path, name: str) -> None:
         """Give the session at `path`, which no process may have open, another name.
 
-        Its age stays that of what was said last: a new name makes no session the newest.
+        Of the name one line without control characters is taken. The session's age stays that
+        of what was said last: a new name makes none the newest.
 
         Raises:
             SessionInUseError: It is open; rename it there.
@@ -205,7 +206,7 @@ class SessionStore:
         """
         with SessionLog.open(path, self._durability) as log:
             before = path.stat()
-            log.append(SessionInfoEntry(name=name))
+            log.append(SessionInfoEntry(name=one_line(name)))
             with suppress(OSError):
                 os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from agent_tui.errors import AgentTuiError
@@ -33,7 +32,7 @@ async def open_session(host: CommandHost, ref: str, *, keep_model: bool = False)
             return False
         mode = "write" if way == "here" else way
         is_here = way == "here" or (way == "fork" and not look.has_folder)
-        with _shows_that_it_lives(host, look.path):
+        with _shows_that_it_lives(host):
             events = await host.runtime.open_session(
                 str(look.path), keep_model=keep_model, mode=mode, here=is_here
             )
@@ -41,15 +40,14 @@ async def open_session(host: CommandHost, ref: str, *, keep_model: bool = False)
         host.say(str(error), "error")
         return False
     host.show_events(events)
+    host.show_events(await host.runtime.refresh_usage())
     return True
 
 
 @contextmanager
-def _shows_that_it_lives(host: CommandHost, path: Path) -> Generator[None]:
+def _shows_that_it_lives(host: CommandHost) -> Generator[None]:
     """A line in the chat where it takes long; the session that is opened takes its place."""
-    megabytes = path.stat().st_size / 1_000_000
-    note = f"Reading the session, {megabytes:,.0f} MB…"
-    waiting = asyncio.get_running_loop().call_later(_LONG_S, host.say, note)
+    waiting = asyncio.get_running_loop().call_later(_LONG_S, host.say, "Reading the session…")
     try:
         yield
     finally:

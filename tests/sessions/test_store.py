@@ -256,6 +256,15 @@ def test_a_session_can_be_renamed_without_opening_it(store: SessionStore) -> Non
     assert [found.name for found in store.list()] == ["New"]
 
 
+def test_a_name_is_one_line_of_bearable_length(store: SessionStore) -> None:
+    path = add(store, "x")
+    store.rename(path, "a\x1b[31mb\n\x07c " + "n" * 5_000)
+    with SessionLog.open(path, read_only=True) as log:
+        assert log.name.startswith("a")
+        assert log.name.isprintable()
+        assert len(log.name) < 1_000
+
+
 def test_a_new_name_makes_no_session_the_newest(store: SessionStore) -> None:
     older, newer = add(store, "older", age_s=3_600), add(store, "newer", age_s=60)
     assert [found.path for found in store.list()] == [newer, older]

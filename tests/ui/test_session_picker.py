@@ -1,17 +1,22 @@
 """The session picker: order, search, preview, names, the trash, other agents' sessions."""
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.widgets import Input, OptionList, Static
 
+from agent_tui.agent.conversation import Conversation
+from agent_tui.events import AgentEvent
 from agent_tui.messages import AssistantMessage, TextContent, UserMessage
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
+from agent_tui.ui import session_opening
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.confirm import ConfirmScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
@@ -221,6 +226,45 @@ async def test_an_agent_that_is_named_is_in_the_heading(tmp_path: Path):
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
         await ui.until(lambda: "another agent" in heading(ui))
         assert "copy" in str(ui.app.screen.query_one("#picker-keys", Static).render())
+
+
+async def test_a_session_that_takes_long_to_read_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    runtime, is_read = FakeRuntime(tmp_path), asyncio.Event()
+    path = put(runtime, "a long one", day=1)
+    really_open = runtime.real.open_session
+
+    async def slow(*arguments: Any, **more: Any) -> tuple[AgentEvent, ...]:
+        await is_read.wait()
+        return await really_open(*arguments, **more)
+
+    monkeypatch.setattr(runtime.real, "open_session", slow)
+    monkeypatch.setattr(session_opening, "_LONG_S", 0)
+    async with running_app(tmp_path, runtime=runtime) as ui:
+        await ui.send(f"/resume {path}")
+        await ui.until(lambda: any("Reading the session" in text for text in ui.notices))
+        is_read.set()
+        await ui.until(lambda: UserBlock("a long one") in ui.app.ready.chat.blocks)
+        assert not any("Reading the session" in text for text in ui.notices)
+
+
+async def test_a_session_is_shown_before_its_context_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    runtime, may_count = FakeRuntime(tmp_path), asyncio.Event()
+    path = put(runtime, "a long one", day=1)
+    really_count = runtime.real.conversation.refresh_usage
+    async with running_app(tmp_path, runtime=runtime) as ui:
+
+        async def slow() -> tuple[AgentEvent, ...]:
+            await may_count.wait()
+            return await really_count()
+
+        monkeypatch.setattr(Conversation, "refresh_usage", lambda _self: slow())
+        await ui.send(f"/resume {path}")
+        await ui.until(lambda: UserBlock("a long one") in ui.app.ready.chat.blocks)
+        may_count.set()
 
 
 async def test_only_known_agents_can_be_named(tmp_path: Path):

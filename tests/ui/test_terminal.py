@@ -43,6 +43,16 @@ def test_the_way_back_is_told_when_something_was_said(tmp_path: Path):
     )
 
 
+def test_the_way_back_to_a_session_outside_the_folder_of_sessions_is_its_file(tmp_path: Path):
+    runtime = FakeRuntime(tmp_path)
+    options = UiOptions(runtime.real, FakeModels())
+    runtime.write(UserMessage(content="hi"))
+    path = runtime.log.path
+    assert path is not None
+    runtime.store.root = tmp_path / "my sessions"
+    assert farewell(options).endswith(f"agent-tui -r {path}\n")
+
+
 def read_until(master: int, wanted: bytes, seen: bytes, timeout_s: float) -> bytes:
     deadline = time.monotonic() + timeout_s
     while wanted not in seen and time.monotonic() < deadline:

@@ -58,13 +58,16 @@ async def resume(host: CommandHost, argument: str) -> None:
 @command("<name>")
 async def name(host: CommandHost, argument: str) -> None:
     """Name this session."""
+    from agent_tui.sessions.summary import one_line
+
     if not argument:
         present = host.runtime.log.name
         text = f"This session is called {present}." if present else "This session has no name."
         host.say(f"{text} Use /name and a name.")
         return
-    host.show_events(host.runtime.rename(argument))
-    host.say(f"Session named: {argument}")
+    wanted = one_line(argument)
+    host.show_events(host.runtime.rename(wanted))
+    host.say(f"Session named: {wanted}")
 
 
 @command("[md|html|jsonl] [path]", choices=lambda _host: EXPORT_SUFFIXES)

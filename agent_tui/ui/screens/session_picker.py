@@ -28,7 +28,7 @@ from agent_tui.sessions.foreign import (
 from agent_tui.sessions.importers.foreign import read_foreign
 from agent_tui.sessions.search import SearchHit
 from agent_tui.sessions.store import SessionStore
-from agent_tui.sessions.summary import SessionSummary
+from agent_tui.sessions.summary import SessionSummary, one_line
 from agent_tui.sessions.tail import newest_entries
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.confirm import ConfirmScreen
@@ -291,6 +291,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         )
         if name is None or name == summary.name:
             return
+        name = one_line(name)
         if await self._done(lambda: self._store.rename(summary.path, name)):
             self._sessions[summary.path] = replace(summary, name=name)
             await self._show_sessions()
