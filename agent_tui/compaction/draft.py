@@ -199,7 +199,7 @@ def _index(
 ) -> str:
     """The index of names, as large as what is left of the window and of the target allows."""
     window = request.sizing_window
-    spare = min(window, 2 * (window - _NO_INDEX_BELOW))
+    spare = min(window, 2 * (request.window - _NO_INDEX_BELOW))
     if spare <= 0:
         return ""
     unused = max(settings.keep_recent(window) - plan.kept_tokens, 0)
