@@ -19,7 +19,7 @@ Talk to a model of your choice; it reads, edits and runs things in this folder."
 _EPILOG = """\
 subcommands:
   models list|pull|add|remove|path   models at hand, and those on this machine
-  sessions list|show|export          earlier conversations
+  sessions list|show|export|import   earlier conversations; also rename and delete
   context FILE                       what the model would see of a session file
   compact FILE                       a session file made smaller, as a session of its own
   permissions check|list|remove      what may run without a question, and the rules
