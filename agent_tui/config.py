@@ -11,15 +11,39 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from types import MappingProxyType
+from typing import Literal, TypeAlias, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 
 from agent_tui.messages import JsonObject, ThinkingLevel
 
 PermissionMode: TypeAlias = Literal["ask", "accept-edits", "plan", "full"]
 Durability: TypeAlias = Literal["entry", "turn", "none"]
 SandboxMode: TypeAlias = Literal["off", "auto", "on"]
+CompactionStrategy: TypeAlias = Literal["tiered", "hybrid", "agent"]
+
+STRATEGY_NAMES: tuple[CompactionStrategy, ...] = get_args(CompactionStrategy)
+"""``tiered`` is what the others fall back on."""
+
+
+def strategy_named(text: str) -> CompactionStrategy | None:
+    """The strategy called `text`; None for no such name."""
+    for name in STRATEGY_NAMES:
+        if text == name:
+            return name
+    return None
+
+
+_HYBRID_THRESHOLDS: Mapping[str, float] = MappingProxyType({"warn_at": 0.60, "trigger_at": 0.70})
+"""It needs more room to work in than the tiers: what it leaves it leaves message by message."""
 
 
 class _Section(BaseModel):
@@ -30,9 +54,11 @@ class CompactionSettings(_Section):
     """``[compaction]``. Fractions are of the window less the output reserve.
 
     `min_gain` is a fraction of the whole window: a compaction that frees less is not worth the
-    prompt cache that it breaks.
+    prompt cache that it breaks. `strategy` is how room is made when the window fills; ``hybrid``
+    warns at 0.60 and fires at 0.70 unless told otherwise.
     """
 
+    strategy: CompactionStrategy = "tiered"
     model: str = ""
     auto: bool = True
     warn_at: float = Field(default=0.70, gt=0, lt=1)
@@ -46,6 +72,14 @@ class CompactionSettings(_Section):
     template: Literal["structured", "seven-section"] = "structured"
     summary_role: Literal["user", "system"] = "user"
     background: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _thresholds_of_strategy(cls, values: object) -> object:
+        if not isinstance(values, dict):
+            return values
+        given = cast("dict[str, object]", values)
+        return {**_HYBRID_THRESHOLDS, **given} if given.get("strategy") == "hybrid" else given
 
     def keep_recent(self, window: int) -> int:
         """Tokens of recent messages to keep: the setting, or 20 % of `window` up to 20,000."""

@@ -229,7 +229,8 @@ class CompactionFinished:
     """The compaction is in the file (a new one after ``/compact``).
 
     `summary` is empty where messages were only made shorter; then `freed` and `messages` say by
-    tier how many tokens that freed and how many messages it changed.
+    tier how many tokens that freed and how many messages it changed. `strategy` names another way
+    than the tiers, `statistics` says what that did to how many messages.
     """
 
     entry_id: str
@@ -242,6 +243,8 @@ class CompactionFinished:
     note: str = ""
     freed: Mapping[int, int] = field(default_factory=dict[int, int])
     messages: Mapping[int, int] = field(default_factory=dict[int, int])
+    strategy: str = ""
+    statistics: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +283,45 @@ class WentBack:
     leaf_id: str | None
     text: str
     image_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LoopAdvanced:
+    """Round `number` of `count` of a loop begins; one `TurnFinished` ends the whole loop."""
+
+    number: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeEntered:
+    """A scope begins."""
+
+    entry_id: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeProgress:
+    """A scope has ended and is being summed up; what was said stays until that is done."""
+
+    phase: str
+    summary_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeLeft:
+    """A scope has been left.
+
+    `summary` stands for what was in it, or is empty where all of that stays. Sizes in tokens of
+    the whole request; 0 without a summary.
+    """
+
+    entry_id: str
+    label: str
+    summary: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +378,10 @@ AgentEvent: TypeAlias = (
     | SessionChanged
     | BranchSummaryProgress
     | WentBack
+    | LoopAdvanced
+    | ScopeEntered
+    | ScopeProgress
+    | ScopeLeft
     | ModelChanged
     | Notice
     | TurnFinished

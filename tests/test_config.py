@@ -148,3 +148,14 @@ def test_every_variable_that_is_named_sets_its_setting(tmp_path: Path):
     for variable, setting in names.items():
         (problem,) = load(tmp_path, **{variable: "\0"}).problems or (None,)
         assert problem is None or problem.key == setting
+
+
+def test_a_strategy_brings_its_own_thresholds_unless_others_are_given(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[compaction]\nstrategy = "hybrid"\n')
+    hybrid = load_settings(file, {}).settings.compaction
+    assert (hybrid.warn_at, hybrid.trigger_at, hybrid.target) == (0.60, 0.70, 0.40)
+    given = load_settings(file, {"AGENT_TUI_COMPACTION__TRIGGER_AT": "0.9"}).settings.compaction
+    assert given.trigger_at == 0.9
+    (problem,) = load_settings(file, {"AGENT_TUI_COMPACTION__STRATEGY": "hybird"}).problems
+    assert "'tiered', 'hybrid' or 'agent'" in problem.problem

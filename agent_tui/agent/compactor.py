@@ -2,20 +2,28 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.ahead import AheadSummary
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.strategy_attempt import (
+    StrategyAttempt,
+    attempt_strategy,
+    finished_event,
+    progress_to,
+    report_on,
+)
 from agent_tui.compaction.filling import what_fills
 from agent_tui.compaction.policy import should_compact
 from agent_tui.compaction.preview import CompactionPreview, make_preview
 from agent_tui.compaction.service import CompactionRequest, CompactionResult, child_entries
+from agent_tui.compaction.strategies.base import StrategyPlan, target_when_asked
 from agent_tui.compaction.summariser import OnUsage, WrittenSummary
 from agent_tui.compaction.tiers.model import TierPlan
 from agent_tui.compaction.tiers.pipeline import plan_tiers
+from agent_tui.config import CompactionStrategy
 from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
 from agent_tui.events import (
     CompactionFailed,
@@ -63,26 +71,74 @@ class Compactor:
             conversation.left_by_compaction,
         )
 
-    async def make_room(self, reason: CompactionReason, emit: Emit, focus: str = "") -> bool:
+    async def make_room(
+        self,
+        reason: CompactionReason,
+        emit: Emit,
+        focus: str = "",
+        strategy: CompactionStrategy | None = None,
+    ) -> bool:
         """Compact in place, in the middle of the work; false when that was not possible.
 
-        First messages are made shorter. Where that does not come down to the target, a summary
-        takes the place of the older ones; where there can be none, shorter is better than
-        nothing. Failures are said through `emit`.
+        The strategy that the settings name comes first, or `strategy`. Where it fails, or does
+        not come down to the target, the tiers take over: messages are made shorter; where that
+        is not enough, a summary takes the place of the older ones; where there can be none,
+        shorter is better than nothing. Failures are said through `emit`.
         """
         conversation = self._conversation
         for event in await conversation.refresh_usage():
             emit(event)
         full = conversation.context()
-        if not await self._compact_in_place(reason, focus, emit):
+        chosen = strategy or conversation.settings.strategy
+        attempt = await self._by_strategy(chosen, reason, focus, emit)
+        if attempt is not None and attempt.plan is not None and not attempt.problem:
+            self._follow(attempt, attempt.plan, reason, emit)
+        elif not await self._compact_in_place(reason, focus, emit, attempt):
             return False
         if reason == "threshold" and conversation.refill.is_in_vain:
             filling = await asyncio.to_thread(what_fills, full, conversation.counter)
             emit(Notice("warning", conversation.refill.message(filling)))
         return True
 
-    async def _compact_in_place(self, reason: CompactionReason, focus: str, emit: Emit) -> bool:
+    async def compact_here(self, strategy: CompactionStrategy, focus: str, emit: Emit) -> None:
+        """Compact in place by `strategy` because the person asks for it."""
+        await self.make_room("manual", emit, focus, strategy)
+
+    async def _by_strategy(
+        self, name: CompactionStrategy, reason: CompactionReason, focus: str, emit: Emit
+    ) -> StrategyAttempt | None:
+        """What comes of asking the strategy `name`; None for the tiers."""
+        strategy = self._services.strategies.get(name)
+        if strategy is None:
+            return None
         conversation = self._conversation
+        request, used = await self._request(focus), conversation.usage.used
+        target = self._estimated(conversation.target_tokens)
+        wanted = target
+        if reason == "manual":
+            wanted = target_when_asked(name, self._estimated(used), conversation.settings, target)
+        emit(CompactionStarted(reason, focus, used))
+        return await attempt_strategy(
+            name,
+            strategy,
+            replace(request, target_tokens=wanted),
+            enough_tokens=target,
+            least_gain_tokens=self._least_gain(reason),
+            emit=emit,
+            on_usage=self._spending(emit),
+        )
+
+    async def _compact_in_place(
+        self,
+        reason: CompactionReason,
+        focus: str,
+        emit: Emit,
+        attempt: StrategyAttempt | None,
+    ) -> bool:
+        """By the tiers; `attempt` is the strategy that came before them and was not enough."""
+        conversation = self._conversation
+        if attempt is not None:
+            emit(Notice("info", f"{attempt.strategy}: {attempt.problem} The tiers take over."))
         tiers = await asyncio.to_thread(self._plan_tiers)
         is_worthwhile = sum(tiers.freed.values()) >= self._least_gain(reason)
         if is_worthwhile and tiers.tokens_after <= self._estimated(conversation.target_tokens):
@@ -99,11 +155,25 @@ class Compactor:
         if is_worthwhile:
             self._shorten(tiers, reason, emit, problem)
             return True
+        if attempt is not None and attempt.plan is not None:
+            self._follow(attempt, attempt.plan, reason, emit)
+            return True
         conversation.left_by_compaction = conversation.usage.used
         if problem:
             emit(CompactionFailed(problem))
             self._count_failure(emit)
+        elif attempt is not None or reason == "manual":
+            emit(CompactionFailed("Nothing to compact: there is nothing to gain now."))
         return False
+
+    def _follow(
+        self, attempt: StrategyAttempt, plan: StrategyPlan, reason: CompactionReason, emit: Emit
+    ) -> None:
+        """Write the edits of `plan` in one go."""
+        conversation = self._conversation
+        report = report_on(attempt, plan, reason, conversation.usage.used)
+        placed = conversation.log.append_many((*plan.edits, report_entry(report)))
+        self._made_room(finished_event(placed[-1].id, report, reason), emit)
 
     async def answer_call(self, focus: str, emit: Emit) -> ToolOutput:
         """Compact because the model asks for it, and tell it what came of that."""
@@ -137,7 +207,7 @@ class Compactor:
         try:
             request = await self._request(focus)
             result = await self._services.compaction.compact(
-                request, _progress(emit), self._spending(emit)
+                request, progress_to(emit), self._spending(emit)
             )
             log = self._services.store.create_child(
                 conversation.log, child_entries(result), result.carryover, cwd=conversation.cwd
@@ -176,6 +246,7 @@ class Compactor:
         grown = usage.used - ahead.begun_at_tokens
         if (
             settings.background
+            and settings.strategy == "tiered"
             and settings.auto
             and conversation.level != "normal"
             and not conversation.breaker.is_open
@@ -267,7 +338,7 @@ class Compactor:
                 emit(CompactionProgress("finishing the summary begun earlier", 0))
                 written = await self._ahead.written()
             result = await service.finish(
-                request, draft, _progress(emit), self._spending(emit), written
+                request, draft, progress_to(emit), self._spending(emit), written
             )
         except asyncio.CancelledError:
             emit(CompactionFailed("Compaction cancelled; nothing was changed."))
@@ -303,10 +374,6 @@ class Compactor:
         conversation.breaker = conversation.breaker.after_failure()
         if conversation.breaker.is_open and not was_open:
             emit(Notice("warning", conversation.breaker.message))
-
-
-def _progress(emit: Emit) -> Callable[[str, int], None]:
-    return lambda phase, summary_chars: emit(CompactionProgress(phase, summary_chars))
 
 
 def _finished(

@@ -14,7 +14,7 @@ LEAST_WINDOW = 1_500
 """Tokens. Below, the shortest prompt, one tool result and a reply leave no room to work."""
 
 _PROMPT_SHARE = 5
-"""Prompt and tools take at most a fifth of the window: the full texts from about 4,300 on."""
+"""Prompt and tools take at most a fifth of the window: the full texts from about 6,100 on."""
 
 _FILES_SHARE = 8
 _TAKEN_TOKENS = 1_024

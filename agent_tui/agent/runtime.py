@@ -11,15 +11,16 @@ from agent_tui.agent.compactor import Compactor
 from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.agent.loop_plan import LoopPlan
+from agent_tui.agent.loops import LoopRunner
 from agent_tui.agent.model_choice import choose_model, choose_thinking, learn_model
 from agent_tui.agent.person_bash import run_person_command
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session_desk import OpenMode, SessionDesk
 from agent_tui.agent.trust import FolderTrust, WithheldFile
-from agent_tui.agent.turn import Turn
 from agent_tui.agent.workers import Workers
 from agent_tui.compaction.preview import CompactionPreview
-from agent_tui.config import PermissionMode, Settings
+from agent_tui.config import CompactionStrategy, PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, QueueChanged, TotalsChanged, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel, Todo
@@ -158,15 +159,25 @@ class AgentRuntime:
         self, text: str, images: tuple[ImageContent, ...] = ()
     ) -> AsyncGenerator[AgentEvent, None]:
         """Send a message and run the turn to its end."""
-        return self._write(lambda emit: self._turn(emit).run(text, images))
+        return self._write(lambda emit: self._submit(text, images, emit))
 
     def continue_turn(self) -> AsyncGenerator[AgentEvent, None]:
         """Go on after an error, an interruption or a reply cut off by its length."""
-        return self._write(lambda emit: self._turn(emit).run(None))
+        return self._write(lambda emit: self._loops().go_on(emit))
+
+    def loop(self, plan: LoopPlan) -> AsyncGenerator[AgentEvent, None]:
+        """Run a prompt again and again; one `TurnFinished` ends all of it."""
+        return self._write(lambda emit: self._loops().run(plan, emit))
 
     def compact(self, focus: str = "") -> AsyncGenerator[AgentEvent, None]:
         """Summarise into a new session file; on failure or abort nothing is written."""
         return self._write(lambda emit: self._compact(focus, emit))
+
+    def compact_here(
+        self, strategy: CompactionStrategy, focus: str = ""
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Compact in place, in this session file; on failure or abort nothing is written."""
+        return self._write(lambda emit: self._compactor().compact_here(strategy, focus, emit))
 
     async def preview_compaction(self) -> CompactionPreview:
         """What a compaction would do now; writes nothing and asks no model."""
@@ -230,8 +241,13 @@ class AgentRuntime:
             if self._activity is activity:
                 self._activity = None
 
-    def _turn(self, emit: Emit) -> Turn:
-        return self._workers.turn(self.conversation, self._desk.approvals, emit)
+    async def _submit(self, text: str, images: tuple[ImageContent, ...], emit: Emit) -> None:
+        self._workers.scopes(self.conversation).give_up_unfinished(emit)
+        turn = self._workers.turn(self.conversation, self._desk.approvals, emit)
+        await turn.run(text, images)
+
+    def _loops(self) -> LoopRunner:
+        return self._workers.loops(self.conversation, self._desk.approvals)
 
     def _compactor(self) -> Compactor:
         return self._workers.compactor(self.conversation)
@@ -309,7 +325,8 @@ class AgentRuntime:
         Raises:
             SessionError: no such session, or another process has it open.
         """
-        return await self._desk.open(ref, keep_model=keep_model, mode=mode, here=here)
+        events = await self._desk.open(ref, keep_model=keep_model, mode=mode, here=here)
+        return (*events, *self._workers.scopes(self.conversation).notices())
 
     async def look_at(self, ref: str) -> SessionLook:
         """What is to be known of a session before it is opened: its folder, who has it open.

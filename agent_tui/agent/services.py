@@ -1,14 +1,15 @@
 """What a runtime is built from; made once by the composition root."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.approval import Approvals
 from agent_tui.agent.trust import FolderTrust
 from agent_tui.compaction.service import CompactionService
-from agent_tui.config import PermissionMode, Settings
+from agent_tui.compaction.strategies.base import Strategy
+from agent_tui.config import CompactionStrategy, PermissionMode, Settings
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
 from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.store import SessionStore
@@ -30,6 +31,7 @@ class RuntimeServices:
         output_dir: Where whole tool outputs are kept.
         environ: Environment of the model's commands, without secrets.
         person_environ: That of the person's own commands, without the providers' keys.
+        strategies: Other ways to compact than the tiers, by name.
         secrets: The providers' keys, which no message may hold.
         keeps_sessions: False for ``--no-session``.
         launch_cwd: Where the program was started, if it works elsewhere.
@@ -52,6 +54,9 @@ class RuntimeServices:
     output_dir: Path
     environ: dict[str, str]
     person_environ: dict[str, str]
+    strategies: Mapping[CompactionStrategy, Strategy] = field(
+        default_factory=dict[CompactionStrategy, Strategy]
+    )
     secrets: tuple[str, ...] = ()
     keeps_sessions: bool = True
     launch_cwd: Path | None = None

@@ -24,7 +24,15 @@ from agent_tui.events import (
     ToolStarted,
 )
 from agent_tui.messages import TextContent, ToolCall, ToolResultMessage
-from agent_tui.tools.base import History, Intent, PreparedCall, Toolbox, ToolContext, ToolOutput
+from agent_tui.tools.base import (
+    History,
+    Intent,
+    PreparedCall,
+    ScopeAction,
+    Toolbox,
+    ToolContext,
+    ToolOutput,
+)
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.shorten import keep_head
 
@@ -47,7 +55,8 @@ class ToolServices:
     """What running a call needs beside the conversation.
 
     `environ` is for commands of the model, `person_environ` for those the person types.
-    `compact` makes room for the `compact` tool, `history` gives what `recall` looks in.
+    `compact` makes room for the `compact` tool, `scope` enters and leaves scopes for the `scope`
+    tool, `history` gives what `recall` looks in.
     """
 
     toolbox: Toolbox
@@ -58,6 +67,7 @@ class ToolServices:
     person_environ: dict[str, str]
     bash_timeout_s: float
     compact: Callable[[str, Emit], Awaitable[ToolOutput]]
+    scope: Callable[[ScopeAction, str, str, Emit], Awaitable[ToolOutput]]
     history: Callable[[], History]
 
 
@@ -231,11 +241,17 @@ class ToolRunner:
             limits=conversation.output_limits(calls_in_reply),
             history=self._services.history(),
             compact=self._compact,
+            scope=self._scope,
             secrets=conversation.secrets,
         )
 
     async def _compact(self, focus: str) -> ToolOutput:
         output = await self._services.compact(focus, self._emit)
+        self.made_room()
+        return output
+
+    async def _scope(self, action: ScopeAction, label: str, focus: str) -> ToolOutput:
+        output = await self._services.scope(action, label, focus, self._emit)
         self.made_room()
         return output
 

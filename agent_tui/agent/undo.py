@@ -18,6 +18,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.importing import import_session
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.scope_entries import ScopePending, mark_of
 from agent_tui.sessions.store import SessionStore
 
 
@@ -115,7 +116,8 @@ def _was_gone_on_with(written: Sequence[Entry], child: SessionLog) -> bool:
 def _goes_back(entry: Entry) -> bool:
     """Whether `entry` has a place in the earlier session; its name and its changes stay its own."""
     is_change = changes_context(entry) or report_of(entry) is not None
-    return not is_change and not isinstance(entry, SessionInfoEntry)
+    awaits_change = isinstance(mark_of(entry), ScopePending)
+    return not (is_change or awaits_change or isinstance(entry, SessionInfoEntry))
 
 
 def _is_said(entry: Entry) -> bool:

@@ -6,6 +6,8 @@ from agent_tui.agent.approval import Approvals
 from agent_tui.agent.compactor import Compactor
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.gate import ApprovalGate
+from agent_tui.agent.loops import LoopRunner
+from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn import Turn
@@ -38,6 +40,18 @@ class Workers:
         """What makes room in `conversation`."""
         return Compactor(conversation, self._services, self.ahead)
 
+    def scopes(self, conversation: Conversation) -> ScopeKeeper:
+        """What opens and closes the scopes of `conversation`."""
+        return ScopeKeeper(conversation, self._services, self.ahead)
+
+    def loops(self, conversation: Conversation, approvals: Approvals) -> LoopRunner:
+        """What runs loops in `conversation`, and ends what was left of them."""
+        return LoopRunner(
+            conversation,
+            self.scopes(conversation),
+            lambda emit: self.turn(conversation, approvals, emit),
+        )
+
     def tool_services(self, conversation: Conversation, approvals: Approvals) -> ToolServices:
         """What calls in `conversation` need."""
         services = self._services
@@ -50,5 +64,6 @@ class Workers:
             person_environ=services.person_environ,
             bash_timeout_s=services.settings.bash_timeout_s,
             compact=self.compactor(conversation).answer_call,
+            scope=self.scopes(conversation).answer_call,
             history=lambda: SessionChain(conversation.log, self.past),
         )

@@ -2,22 +2,38 @@
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
+from agent_tui import paths
 from agent_tui.agent.opening import last_model_name
 from agent_tui.cli.compact_input import open_input
-from agent_tui.cli.compact_models import BY_CODE, summary_models
+from agent_tui.cli.compact_models import BY_CODE, SummaryModels, summary_models
 from agent_tui.cli.compact_output import PhaseLines, print_report
 from agent_tui.cli.compact_run import CompactionReport, FileCompaction
+from agent_tui.cli.compact_strategy import FileStrategy
 from agent_tui.cli.complaints import complain
+from agent_tui.cli.context_log import context_log
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import write_json
 from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
+from agent_tui.compaction.policy import output_reserve_tokens, usable_window
 from agent_tui.compaction.service import CompactionService
-from agent_tui.config import Settings
-from agent_tui.providers.base import ModelRef
+from agent_tui.compaction.strategies.base import Strategy
+from agent_tui.compaction.strategies.registry import build_strategies
+from agent_tui.config import (
+    STRATEGY_NAMES,
+    CompactionSettings,
+    CompactionStrategy,
+    Settings,
+    strategy_named,
+)
+from agent_tui.errors import CompactionError
+from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.catalog import UNKNOWN_WINDOW
 from agent_tui.sessions.importers.foreign import FORMATS, ForeignFormat
 from agent_tui.sessions.log import SessionLog
@@ -29,8 +45,6 @@ Compact a session and write what comes of it as a new session that goes on from 
 is printed. The file itself is never changed. Sizes are estimates, without system prompt and
 tools."""
 
-_STRATEGY = "tiered"
-_STRATEGIES_TO_COME = ("hybrid", "agent")
 _MOST_DIGITS = 12
 
 
@@ -74,9 +88,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--strategy",
         type=_strategy,
-        default=_STRATEGY,
         metavar="NAME",
-        help=f"how to compact; {_STRATEGY} is the one there is",
+        help=f"how to compact: {', '.join(STRATEGY_NAMES)}; else as the settings say",
     )
     add(
         "--model",
@@ -106,12 +119,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_session_dir(parser)
 
 
-def _strategy(text: str) -> str:
-    if text in _STRATEGIES_TO_COME:
-        raise argparse.ArgumentTypeError(f"{text!r} is not built yet; {_STRATEGY} is")
-    if text != _STRATEGY:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a strategy; {_STRATEGY} is")
-    return text
+def _strategy(text: str) -> CompactionStrategy:
+    if strategy := strategy_named(text):
+        return strategy
+    names = ", ".join(STRATEGY_NAMES)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a strategy; there are {names}")
 
 
 def _tokens(text: str) -> int:
@@ -130,6 +142,13 @@ def _fraction(text: str) -> float:
     return fraction
 
 
+def _strategies(
+    who: SummaryModels, counter: TokenCounter, settings: CompactionSettings
+) -> Mapping[CompactionStrategy, Strategy]:
+    log = context_log(os.environ, paths.log_file())
+    return build_strategies(who.provider, counter, who.catalog, settings, on_decisions=log)
+
+
 async def _compact(
     arguments: argparse.Namespace, settings: Settings, store: SessionStore, log: SessionLog
 ) -> CompactionReport:
@@ -142,20 +161,57 @@ async def _compact(
             complain(notice)
         used = last_model_name(log)
         info = who.catalog.info(ModelRef(used) if used else who.default)
-        counter = TokenCounter()
-        job = FileCompaction(
-            CompactionService(who.provider, counter, who.catalog, compaction),
-            counter,
-            compaction,
-            window=cast("int | None", arguments.window) or info.window or UNKNOWN_WINDOW,
-            max_output=info.max_output,
-            target=cast("float | None", arguments.target) or compaction.target,
+        return await _compact_file(arguments, compaction, who, info, store, log)
+
+
+async def _compact_file(
+    arguments: argparse.Namespace,
+    settings: CompactionSettings,
+    who: SummaryModels,
+    info: ModelInfo,
+    store: SessionStore,
+    log: SessionLog,
+) -> CompactionReport:
+    """By the strategy that was named, and by the tiers where there is none or it is not enough."""
+    counter = TokenCounter()
+    window = cast("int | None", arguments.window) or info.window or UNKNOWN_WINDOW
+    usable = usable_window(window, output_reserve_tokens(window, info.max_output))
+    target = cast("float | None", arguments.target) or settings.target
+    target_tokens = max(int(usable * target), 1)
+    into = None if arguments.is_dry_run else store
+    cwd = Path(log.header.cwd) if log.header.cwd else present_folder()
+    focus, phases = cast(str, arguments.focus), PhaseLines()
+    name = cast("CompactionStrategy | None", arguments.strategy) or settings.strategy
+    write: Callable[[], CompactionReport] | None = None
+    problem = ""
+    if strategy := _strategies(who, counter, settings).get(name):
+        job = FileStrategy(
+            name, strategy, counter, settings, window=window, target_tokens=target_tokens
         )
-        return await job.run(
-            log,
-            model=who.default,
-            focus=cast(str, arguments.focus),
-            cwd=Path(log.header.cwd) if log.header.cwd else present_folder(),
-            store=None if arguments.is_dry_run else store,
-            on_progress=PhaseLines(),
+        try:
+            draft = await job.draft(
+                log, model=who.default, focus=focus, cwd=cwd, on_progress=phases
+            )
+            write = partial(job.write, log, draft, into)
+            if draft.is_enough:
+                return write()
+            problem = draft.problem
+        except CompactionError as error:
+            problem = str(error)
+    tiers = FileCompaction(
+        CompactionService(who.provider, counter, who.catalog, settings),
+        counter,
+        settings,
+        window=window,
+        target_tokens=target_tokens,
+    )
+    try:
+        report = await tiers.run(
+            log, model=who.default, focus=focus, cwd=cwd, store=into, on_progress=phases
         )
+    except CompactionError:
+        if write is None:
+            raise
+        return write()
+    took_over = f"{name}: {problem} The tiers took over." if problem else ""
+    return replace(report, note=" ".join(part for part in (took_over, report.note) if part))

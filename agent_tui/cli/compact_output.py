@@ -5,8 +5,10 @@ import sys
 from agent_tui.cli.compact_run import CompactionReport
 from agent_tui.cli.output import write_text
 from agent_tui.safe_text import strip_control_characters
+from agent_tui.sessions.change_words import describe_statistics
 
 _TIER_NAMES = ("superseded", "shortened", "one line each", "summary")
+_FEWER_WORDS = "fewer words"
 
 
 class PhaseLines:
@@ -27,7 +29,11 @@ def print_report(report: CompactionReport) -> None:
     saved = 100 * (report.tokens_before - report.tokens_after) // max(report.tokens_before, 1)
     figures = f"{report.tokens_before:,} -> {report.tokens_after:,} tokens"
     lines = [f"{figures} (-{saved} %) in {report.seconds:.1f} s"]
-    for tier, (name, tokens) in enumerate(zip(_TIER_NAMES, report.freed, strict=True)):
+    names = _TIER_NAMES
+    if said := describe_statistics(report.strategy if report.statistics else "", report.statistics):
+        lines.append(f"  {said}")
+        names = (*_TIER_NAMES[:-1], _FEWER_WORDS)
+    for tier, (name, tokens) in enumerate(zip(names, report.freed, strict=True)):
         lines.append(f"  tier {tier}  {name:<14} {tokens:>12,}")
     if report.tokens_after > report.target_tokens:
         lines.append(f"  This is more than the {report.target_tokens:,} tokens aimed at.")

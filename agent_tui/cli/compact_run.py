@@ -3,18 +3,17 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent_tui.compaction.asking import OnProgress
-from agent_tui.compaction.policy import output_reserve_tokens, usable_window
 from agent_tui.compaction.service import (
     CompactionRequest,
     CompactionService,
     child_entries,
 )
 from agent_tui.compaction.tiers.pipeline import plan_tiers
-from agent_tui.config import CompactionSettings
+from agent_tui.config import CompactionSettings, CompactionStrategy
 from agent_tui.errors import CompactionError
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
@@ -36,10 +35,12 @@ class CompactionReport:
         freed: What each tier freed, the summary being tier 3; their sum is `tokens_before`
             less `tokens_after`.
         target_tokens: What was aimed at.
-        carryover: What the new session begins with: summary, file lists, ledger.
+        carryover: What is known beside the messages: summary, file lists, ledger.
         is_fallback: The summary was written by code.
         note: One line for the person when something did not go as planned; else empty.
         seconds: From the opened file to the end.
+        strategy: What made it.
+        statistics: What it did to how many messages; empty for the tiers.
     """
 
     path: Path | None
@@ -51,6 +52,8 @@ class CompactionReport:
     is_fallback: bool
     note: str
     seconds: float
+    strategy: CompactionStrategy = "tiered"
+    statistics: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def to_json(self) -> JsonObject:
         """What ``--json`` prints."""
@@ -66,6 +69,8 @@ class CompactionReport:
             "pinned": list(ledger.pinned) if ledger else [],
             "fallback": self.is_fallback,
             "seconds": self.seconds,
+            "strategy": self.strategy,
+            "statistics": dict(self.statistics),
         }
 
 
@@ -77,8 +82,7 @@ class FileCompaction:
         counter: Estimates.
         settings: ``[compaction]``.
         window: Context window in tokens that the session is to go on in.
-        max_output: Longest reply of its model in tokens.
-        target: Fraction of the window, less the reserve for a reply, to come down to.
+        target_tokens: What to come down to.
     """
 
     def __init__(
@@ -88,15 +92,13 @@ class FileCompaction:
         settings: CompactionSettings,
         *,
         window: int,
-        max_output: int,
-        target: float,
+        target_tokens: int,
     ) -> None:
         self._service = service
         self._counter = counter
         self._settings = settings
         self._window = window
-        usable = usable_window(window, output_reserve_tokens(window, max_output))
-        self._target_tokens = max(int(usable * target), 1)
+        self._target_tokens = target_tokens
 
     async def run(
         self,
@@ -183,13 +185,7 @@ class FileCompaction:
         return _Edited(after, before, left, plan.freed)
 
     def _size(self, path: Sequence[Entry], carryover: Carryover | None) -> int:
-        """Tokens of the next request on `path`, as ``agent-tui context`` shows them."""
-        role = self._settings.summary_role
-        context = build_context(path, summary_role=role, carryover=carryover)
-        tokens = self._counter.count_messages(item.message for item in context.messages)
-        if role == "system" and context.summary:
-            tokens += self._counter.count_text(wrap_summary(context.summary))
-        return tokens
+        return context_tokens(path, carryover, self._counter, self._settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,3 +196,18 @@ class _Edited:
     tokens_before: int
     tokens_left: int
     freed: Mapping[int, int]
+
+
+def context_tokens(
+    path: Sequence[Entry],
+    carryover: Carryover | None,
+    counter: TokenCounter,
+    settings: CompactionSettings,
+) -> int:
+    """Tokens of the next request on `path`, as ``agent-tui context`` shows them."""
+    role = settings.summary_role
+    context = build_context(path, summary_role=role, carryover=carryover)
+    tokens = counter.count_messages(item.message for item in context.messages)
+    if role == "system" and context.summary:
+        tokens += counter.count_text(wrap_summary(context.summary))
+    return tokens

@@ -14,9 +14,11 @@ from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.trust import FolderTrust
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.command_sandbox import command_sandbox
+from agent_tui.cli.context_log import context_log
 from agent_tui.cli.folder_trust import folder_trust, launch_folder
 from agent_tui.cli.session_root import session_root
 from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import LoadedSettings, PermissionMode, Settings, load_settings
 from agent_tui.errors import ConfigError, UsageError
 from agent_tui.local_models.library import ModelLibrary
@@ -188,6 +190,13 @@ def _services(
         counter=counter,
         ratios=TokenRatios(),
         compaction=CompactionService(provider, counter, catalog, settings.compaction),
+        strategies=build_strategies(
+            provider,
+            counter,
+            catalog,
+            settings.compaction,
+            on_decisions=context_log(os.environ, paths.log_file()),
+        ),
         settings=settings,
         make_approvals=make_approvals,
         model_info=catalog.info,

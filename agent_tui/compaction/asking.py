@@ -1,10 +1,10 @@
 """One request for a summary: sent, waited for, and sent again where waiting helps."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from types import MappingProxyType
-from typing import TypeAlias, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
 from agent_tui.compaction.prompts import SYSTEM_PROMPT
 from agent_tui.compaction.validate import FinishReason, SummaryReply
@@ -22,6 +22,8 @@ from agent_tui.providers.base import (
     UsageChunk,
 )
 from agent_tui.providers.retry import Sleep, retry_delay_s
+
+ReplyT = TypeVar("ReplyT")
 
 OnProgress: TypeAlias = Callable[[str, int], None]
 """Called with the phase ("summarising 2/3") and the characters received so far."""
@@ -58,6 +60,33 @@ class Spending:
         self._on_usage(usage)
 
 
+async def patiently(
+    send: Callable[[], Awaitable[ReplyT]], sleep: Sleep, on_wait: Callable[[str], None]
+) -> ReplyT:
+    """What `send` gives, which is done again where waiting helps.
+
+    Args:
+        send: One request.
+        sleep: Waits before the next.
+        on_wait: Told of each wait in words: "waiting 4 s (rate limited)".
+
+    Raises:
+        ProviderError: the request failed for good.
+    """
+    retry = 1
+    while True:
+        try:
+            return await send()
+        except ProviderError as error:
+            reason = _PASSING_FAULTS.get(error.kind)
+            delay_s = retry_delay_s(error, retry, random.random())
+            if reason is None or delay_s is None or retry > _MOST_RETRIES:
+                raise
+            on_wait(f"waiting {delay_s:.0f} s ({reason})")
+            await sleep(delay_s)
+            retry += 1
+
+
 class SummaryLine:
     """The line to one model: prompts go out, replies come back."""
 
@@ -77,7 +106,13 @@ class SummaryLine:
         self._received_chars = 0
 
     async def ask(
-        self, prompt: str, phase: str, *, max_output_tokens: int, schema: JsonObject | None
+        self,
+        prompt: str,
+        phase: str,
+        *,
+        max_output_tokens: int,
+        schema: JsonObject | None,
+        system: str = SYSTEM_PROMPT,
     ) -> SummaryReply:
         """The reply to one request, which is repeated where waiting helps.
 
@@ -86,24 +121,17 @@ class SummaryLine:
         """
         request = ModelRequest(
             model=self._model,
-            system=SYSTEM_PROMPT,
+            system=system,
             messages=(UserMessage(content=prompt),),
             max_output_tokens=max_output_tokens,
             purpose="summary",
             reply_schema=schema,
         )
-        retry = 1
-        while True:
-            try:
-                return await self._send(request, phase)
-            except ProviderError as error:
-                reason = _PASSING_FAULTS.get(error.kind)
-                delay_s = retry_delay_s(error, retry, random.random())
-                if reason is None or delay_s is None or retry > _MOST_RETRIES:
-                    raise
-                self._on_progress(f"waiting {delay_s:.0f} s ({reason})", self._received_chars)
-                await self._sleep(delay_s)
-                retry += 1
+        return await patiently(
+            lambda: self._send(request, phase),
+            self._sleep,
+            lambda waiting: self._on_progress(waiting, self._received_chars),
+        )
 
     async def _send(self, request: ModelRequest, phase: str) -> SummaryReply:
         texts: list[str] = []

@@ -1,10 +1,9 @@
 """Compaction from a session's entries to a finished result; writes nothing."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Protocol
 
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, draft_branch
+from agent_tui.compaction.candidates import ModelLookup, candidates
 from agent_tui.compaction.draft import (
     CompactionRequest,
     Draft,
@@ -20,14 +19,13 @@ from agent_tui.compaction.summariser import (
     Spending,
     Summariser,
     SummaryJob,
-    SummaryModel,
     WrittenSummary,
 )
 from agent_tui.compaction.templates import Template, template_named
 from agent_tui.config import CompactionSettings
-from agent_tui.errors import AgentTuiError, CompactionError
+from agent_tui.errors import CompactionError
 from agent_tui.messages import Usage
-from agent_tui.providers.base import ModelInfo, ModelRef, Provider
+from agent_tui.providers.base import ModelRef, Provider
 from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.entries import Carryover
 from agent_tui.tokens import TokenCounter
@@ -40,22 +38,6 @@ __all__ = [
     "ModelLookup",
     "child_entries",
 ]
-
-
-class ModelLookup(Protocol):
-    """What the service asks about models; the model catalog answers."""
-
-    def info(self, ref: ModelRef) -> ModelInfo:
-        """What is known of a model."""
-        ...
-
-    def resolve(self, name: str) -> ModelRef:
-        """The model a setting names; raises an `AgentTuiError` for an unknown one."""
-        ...
-
-    def cheap_model(self, ref: ModelRef) -> ModelRef | None:
-        """The cheap model of the same provider, if it has one."""
-        ...
 
 
 def _uncounted(usage: Usage) -> None:
@@ -219,26 +201,13 @@ class CompactionService:
         """A model's summary, or None, and what went wrong on the way."""
         if self._summariser is None:
             return None, ()
-        models, problems = self._candidates(model)
+        found = candidates(self._models, self._settings, model)
+        problems = found.problems
         try:
-            written = await self._summariser.summarise(job, models, on_progress, spending)
+            written = await self._summariser.summarise(job, found.models, on_progress, spending)
         except NoSummaryError as error:
             return None, (*problems, *error.failures)
         return written, (*problems, *written.failures)
-
-    def _candidates(self, model: ModelRef) -> tuple[Sequence[SummaryModel], tuple[str, ...]]:
-        """Models to try, in order and without repeats, and what is wrong with the setting."""
-        problems: tuple[str, ...] = ()
-        refs: list[ModelRef] = []
-        if self._settings.model:
-            try:
-                refs.append(self._models.resolve(self._settings.model))
-            except AgentTuiError as error:
-                problems = (f"compaction.model = {self._settings.model!r}: {error.message}",)
-        cheap = self._models.cheap_model(model)
-        refs.extend([cheap, model] if cheap is not None else [model])
-        distinct = dict.fromkeys(refs)
-        return [SummaryModel(ref, self._models.info(ref)) for ref in distinct], problems
 
     def _result(
         self, request: CompactionRequest, draft: Draft, prose: Prose, usage: Usage | None

@@ -100,7 +100,7 @@ class Subject:
 
         A path counts as known when its last part occurred anywhere.
         """
-        paths = {path for path in _PATH.findall(_URL.sub(" ", document)) if _is_path(path)}
+        paths = named_paths(document)
         invented = {p for p in paths if PurePosixPath(p).name.casefold() not in self._folded}
         if len(paths) < _LEAST_PATHS or len(invented) <= _INVENTED_SHARE * len(paths):
             return ()
@@ -110,6 +110,11 @@ class Subject:
     def least_words(self) -> int:
         """Words below which a document says nearly nothing of this."""
         return min(self.tokens // _TOKENS_PER_WORD, _MOST_DEMANDED_WORDS)
+
+
+def named_paths(text: str) -> frozenset[str]:
+    """The files that `text` names, as far as their endings tell; addresses are none."""
+    return frozenset(path for path in _PATH.findall(_URL.sub(" ", text)) if _is_path(path))
 
 
 def subject_of(

@@ -138,7 +138,7 @@ class SummaryJudge:
             return "it was cut off by the length limit"
         if not text:
             return "it was empty"
-        if _REFUSAL.search(text[:400]):
+        if sounds_like_refusal(text):
             return "it was a refusal"
         return f"it lacked {_quoted(self._core)}"
 
@@ -178,6 +178,11 @@ _REFUSAL = re.compile(
     r"|i won['’]?t|as an ai)\b",
     re.IGNORECASE,
 )
+
+
+def sounds_like_refusal(text: str) -> bool:
+    """Whether the beginning of `text` says that its writer will not do what was asked."""
+    return bool(_REFUSAL.search(text[:400]))
 
 
 def _joined(bodies: Mapping[str, str]) -> str:

@@ -88,7 +88,7 @@ class TriggeredGrammar:
 class ModelRequest:
     """One request. `messages` are already settled: every call has its result, in order.
 
-    `purpose` lets a provider tell a summary from a turn (no tools are offered for one).
+    `purpose` lets a provider tell a summary, or other work of a compaction, from a turn.
     `reply_schema` and `grammar` are only for models that take them (see `ModelInfo`).
     `idle_timeout_s` is how long it may be silent, where that is not for the provider to say.
     """

@@ -9,7 +9,9 @@ _DONE_BY_TIER: Mapping[int, str] = {
     0: "thinking, and output that came again later, left out",
     1: "long outputs and arguments shortened",
     2: "old outputs as one line each",
+    3: "old messages said in fewer words",
 }
+_SIZES = frozenset({"before", "after"})
 _STILL_THERE = "Nothing is lost: the session keeps every word, and `recall` brings any of it back."
 
 
@@ -26,6 +28,22 @@ def describe_edits(messages: Mapping[int, int], freed: Mapping[int, int]) -> str
         if (changed := messages.get(tier, 0))
     ]
     return "\n".join([*lines, "", _STILL_THERE] if lines else [_STILL_THERE])
+
+
+def describe_statistics(strategy: str, statistics: Mapping[str, int]) -> str:
+    """What a strategy did in one sentence: ``hybrid: 12 tool results, 3 user messages ...``.
+
+    Empty where no strategy is named, as for the tiers. The sizes before and after are said
+    beside it.
+    """
+    if not strategy:
+        return ""
+    counts = [
+        f"{count:,} {key.replace('_', ' ')}"
+        for key, count in statistics.items()
+        if count and key not in _SIZES
+    ]
+    return f"{strategy}: {', '.join(counts)}." if counts else f"{strategy}."
 
 
 def _line(changed: int, done: str, freed: int) -> str:

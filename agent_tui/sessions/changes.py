@@ -16,6 +16,7 @@ from agent_tui.sessions.entries import (
     CustomEntry,
     Entry,
 )
+from agent_tui.sessions.scope_entries import ScopePending, compression_of, mark_of
 
 UNDO = "context_undo"
 """Custom type of the entry that takes changes back; its data names their ids."""
@@ -36,6 +37,9 @@ class EditReport(Stored):
         reason: Why they were made, as in `CompactionEntry`.
         freed: Estimated tokens that each tier freed.
         messages: How many messages each tier changed.
+        strategy: Which strategy made them; empty for the tiers.
+        statistics: What that did to how many messages, by words a person understands.
+        note: The same for the person, and what did not go as planned; may be empty.
     """
 
     batch: str
@@ -44,6 +48,9 @@ class EditReport(Stored):
     tokens_after: int = 0
     freed: Mapping[int, int] = Field(default_factory=dict[int, int])
     messages: Mapping[int, int] = Field(default_factory=dict[int, int])
+    strategy: str = ""
+    statistics: Mapping[str, int] = Field(default_factory=dict[str, int])
+    note: str = ""
 
 
 def report_entry(report: EditReport) -> CustomEntry:
@@ -77,15 +84,11 @@ def in_force(path: Sequence[Entry]) -> Sequence[Entry]:
     undone = {entry_id for entry in path if is_undo_mark(entry) for entry_id in _named_in(entry)}
     if not undone:
         return path
-    return tuple(
-        entry
-        for entry in path
-        if not (isinstance(entry, CompactionEntry | ContextEditEntry) and entry.id in undone)
-    )
+    return tuple(entry for entry in path if entry.id not in undone or not _can_be_undone(entry))
 
 
 def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
-    """Ids of the compaction, or of the edits of the batch, made last on `path` and in force.
+    """Ids of the compaction, scope's summary or batch of edits made last on `path` and in force.
 
     Edits of the batch count until the next older entry that is none of them: a batch is
     written in one go. Edits that a session was begun with are older than the compaction it
@@ -98,7 +101,7 @@ def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
             batch.append(entry)
         elif batch:
             break
-        elif isinstance(entry, CompactionEntry):
+        elif isinstance(entry, CompactionEntry) or _was_summed_up_here(entry, path):
             return (entry.id,)
     first = path[0] if path else None
     if batch and isinstance(first, CompactionEntry) and batch[0].timestamp < first.timestamp:
@@ -111,7 +114,25 @@ def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
 
 def changes_context(entry: Entry) -> bool:
     """Whether `entry` makes the context before it another one than it was."""
-    return isinstance(entry, CompactionEntry | ContextEditEntry) or is_undo_mark(entry)
+    return _can_be_undone(entry) or is_undo_mark(entry)
+
+
+def _can_be_undone(entry: Entry) -> bool:
+    if isinstance(entry, CompactionEntry | ContextEditEntry):
+        return True
+    return compression_of(entry) is not None
+
+
+def _was_summed_up_here(entry: Entry, path: Sequence[Entry]) -> bool:
+    """Whether `entry` sums up a scope in this very session.
+
+    One that ``/compact`` copied into the session it began is older than that compaction, though
+    it comes after it; what waited for the summary stayed behind.
+    """
+    if (end := compression_of(entry)) is None:
+        return False
+    marks = map(mark_of, path)
+    return any(isinstance(mark, ScopePending) and mark.scope == end.scope for mark in marks)
 
 
 def _named_in(mark: CustomEntry) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ from agent_tui.sessions.entries import (
     milliseconds,
 )
 from agent_tui.sessions.garbage import garbage_collection_paused
+from agent_tui.sessions.scope_entries import replaced_by_scopes
 from agent_tui.sessions.settle import ContextMessage, settle
 
 OMITTED_RESULT_TEXT = "(This result was removed from the context.)"
@@ -78,8 +79,9 @@ def build_context(
     """Replay `path` (root to leaf) into what the model sees.
 
     The newest compaction's summary comes first, then the entries from its first kept one on,
-    then everything after it; context edits replace or omit single messages. What was taken
-    back (see `agent_tui.sessions.changes`) has no effect.
+    then everything after it; context edits replace or omit single messages, summaries of
+    scopes stand for what was in them. What was taken back (see `agent_tui.sessions.changes`)
+    has no effect.
 
     Args:
         path: Entries from the root to the leaf.
@@ -94,9 +96,9 @@ def build_context(
     summary = compaction.summary if compaction else carryover.summary if carryover else ""
     if summary_role == "user" and (compaction or summary.strip()):
         drafts.append(_summary_message(summary, compaction))
-    edits = _edits(changed)
+    edits, replaced = _edits(changed), replaced_by_scopes(changed)
     for entry in kept:
-        message = _to_message(entry)
+        message = _to_message(entry) if entry.id not in replaced else None
         edit = edits.get(entry.id)
         if message is not None and edit is not None:
             message = edited_message(message, edit)

@@ -30,6 +30,14 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     SessionInfoEntry,
 )
+from agent_tui.sessions.scope_entries import (
+    ScopeEnter,
+    ScopeExit,
+    ScopeMark,
+    enter_line,
+    exit_line,
+    mark_of,
+)
 from agent_tui.sessions.summary import one_line
 
 BlockKind: TypeAlias = Literal["user", "assistant", "thinking", "call", "result", "summary"]
@@ -105,6 +113,8 @@ def blocks_of(path: Sequence[Entry]) -> Iterator[Block]:
                 yield Block("summary", _compacted(entry), entry.summary)
             case BranchSummaryEntry():
                 yield Block("summary", "A branch that was left", entry.summary)
+            case CustomMessageEntry() if mark := mark_of(entry):
+                yield from _scope_blocks(mark)
             case CustomMessageEntry() if entry.display:
                 images = _images(entry.content)
                 yield Block("user", entry.custom_type or "Note", entry.text, images=images)
@@ -115,6 +125,16 @@ def blocks_of(path: Sequence[Entry]) -> Iterator[Block]:
                 yield Block("summary", "Note", UNDONE)
             case _:
                 continue
+
+
+def _scope_blocks(mark: ScopeMark) -> Iterator[Block]:
+    match mark:
+        case ScopeEnter(label=label):
+            yield Block("summary", enter_line(label), "")
+        case ScopeExit(label=label, summary=summary):
+            yield Block("summary", exit_line(label), summary)
+        case _:
+            pass
 
 
 def masked(blocks: Iterable[Block], secrets: Sequence[str]) -> Iterator[Block]:

@@ -50,7 +50,7 @@ class SessionStore:
         self,
         parent: SessionLog,
         first_entries: Sequence[Entry],
-        carryover: Carryover,
+        carryover: Carryover | None,
         *,
         cwd: Path | None = None,
     ) -> SessionLog:

@@ -18,6 +18,9 @@ from agent_tui.tools.limits import OutputLimits
 Access: TypeAlias = Literal["none", "read", "write", "execute"]
 """What a call can do: nothing outside the program, read files, change files, run commands."""
 
+ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
+"""Begin a scope, leave the innermost one, or leave a loop early."""
+
 
 class ToolArguments(BaseModel):
     """Base of every tool's arguments; unknown arguments are refused with their names."""
@@ -101,6 +104,10 @@ async def _cannot_compact(_focus: str) -> ToolOutput:
     return ToolOutput("No compaction here.", is_error=True)
 
 
+async def _has_no_scopes(_action: ScopeAction, _label: str, _focus: str) -> ToolOutput:
+    return ToolOutput("No scopes here.", is_error=True)
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a running tool may use.
@@ -119,6 +126,8 @@ class ToolContext:
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
         compact: Makes room in the context, with what to pay attention to; never raises for a
             compaction that cannot be made.
+        scope: Enters a scope with a label and a focus for its summary, or leaves one; never
+            raises for a summary that cannot be made.
     """
 
     cwd: Path
@@ -131,6 +140,7 @@ class ToolContext:
     limits: OutputLimits = field(default_factory=OutputLimits)
     history: History = field(default_factory=NoHistory)
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
+    scope: Callable[[ScopeAction, str, str], Awaitable[ToolOutput]] = _has_no_scopes
     is_persons: bool = False
     secrets: tuple[str, ...] = ()
 
@@ -244,6 +254,7 @@ __all__ = [
     "Intent",
     "NoHistory",
     "PreparedCall",
+    "ScopeAction",
     "Tool",
     "ToolArguments",
     "ToolContext",

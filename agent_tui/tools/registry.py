@@ -29,6 +29,7 @@ from agent_tui.tools.read import ReadTool
 from agent_tui.tools.recall import RecallTool
 from agent_tui.tools.sandbox import Sandbox
 from agent_tui.tools.schema import bare_schema, compact_schema, explain_invalid, mended_arguments
+from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.todo import TodoTool
 from agent_tui.tools.write import WriteTool
 
@@ -58,6 +59,7 @@ def default_toolbox(
         offered(TodoTool()),
         offered(CompactTool()),
         offered(RecallTool()),
+        offered(ScopeTool()),
     )
 
 

@@ -24,7 +24,7 @@ class ActivityState:
     """What runs. Times are readings of one monotonic clock, in seconds.
 
     `until` is when a waiting time ends (a retry), 0 if nothing is waited for; `detail` comes
-    last, where it may be cut off. `can_stop`: Esc ends it.
+    last, where it may be cut off. `can_stop`: Esc ends it. `round` says where in a loop it is.
     """
 
     label: str
@@ -33,6 +33,7 @@ class ActivityState:
     until: float = 0.0
     detail: str = ""
     can_stop: bool = True
+    round: str = ""
 
 
 def activity_text(state: ActivityState, now: float) -> str:
@@ -41,6 +42,8 @@ def activity_text(state: ActivityState, now: float) -> str:
         parts = [f"{state.label} in {state.until - now:.0f} s…"]
     else:
         parts = [f"{state.label}…", elapsed(now - state.started_at)]
+    if state.round:
+        parts.insert(1, state.round)
     if state.output_chars >= _CHARS_PER_TOKEN:
         parts.append(f"↓{short_count(state.output_chars // _CHARS_PER_TOKEN)} tokens")
     if state.can_stop:

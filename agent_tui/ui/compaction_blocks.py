@@ -40,7 +40,7 @@ def change_block(entry: CustomEntry) -> SummaryBlock | NoticeBlock | None:
     if (report := report_of(entry)) is None:
         return None
     done = describe_edits(report.messages, report.freed)
-    return SummaryBlock(done, report.tokens_before, report.tokens_after)
+    return SummaryBlock(done, report.tokens_before, report.tokens_after, report.note)
 
 
 def readable_summary(summary: str) -> str:

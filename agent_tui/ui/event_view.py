@@ -18,6 +18,7 @@ from agent_tui.events import (
     CompactionStarted,
     ContextChanged,
     ContextWarning,
+    LoopAdvanced,
     ModelChanged,
     Notice,
     QueueChanged,
@@ -25,6 +26,9 @@ from agent_tui.events import (
     ReplyFinished,
     ReplyStarted,
     RetryScheduled,
+    ScopeEntered,
+    ScopeLeft,
+    ScopeProgress,
     SessionChanged,
     TextDelta,
     ThinkingDelta,
@@ -45,6 +49,7 @@ from agent_tui.ui.compaction_blocks import finished_block
 from agent_tui.ui.history_blocks import REPLY_MARKS, bash_block, blocks_of, finished_tool
 from agent_tui.ui.plan_view import PlanView
 from agent_tui.ui.queue_view import QueueView
+from agent_tui.ui.scope_blocks import entered_block, left_blocks
 from agent_tui.ui.transcript import (
     BashBlock,
     BlockId,
@@ -106,6 +111,7 @@ class EventView:
         self._asked: dict[str, str] = {}
         self._shown_error = ""
         self._has_warned = False
+        self._round = ""
         self.last_outcome = ""
 
     def show(self, event: AgentEvent) -> None:
@@ -170,6 +176,16 @@ class EventView:
                 chat.append(NoticeBlock("warning", event.message))
             case BranchSummaryProgress():
                 self._progress(f"Leaving the branch: {event.phase}", event.summary_chars)
+            case LoopAdvanced():
+                self._round = f"loop {event.number}/{event.count}"
+                self._work("Waiting for the model")
+            case ScopeEntered():
+                chat.append(entered_block(event.label))
+            case ScopeProgress():
+                self._progress(f"Summing up: {event.phase}", event.summary_chars)
+            case ScopeLeft():
+                for block in left_blocks(event):
+                    chat.append(block)
             case SessionChanged():
                 self._session(event)
             case WentBack():
@@ -188,6 +204,7 @@ class EventView:
         self._parts.activity.show(None)
         self._parts.plan.make_room(True)
         self.last_outcome = ""
+        self._round = ""
 
     def idle(self) -> None:
         """Nothing runs any more, however it ended."""
@@ -207,7 +224,7 @@ class EventView:
         state = self._parts.activity.state
         started_at = state.started_at if state is not None else self._clock()
         chars = state.output_chars if state is not None else 0
-        self._parts.activity.show(ActivityState(label, started_at, chars))
+        self._parts.activity.show(ActivityState(label, started_at, chars, round=self._round))
 
     def _relabel(self, label: str, chars: int) -> None:
         state = self._parts.activity.state

@@ -27,7 +27,9 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
+from agent_tui.sessions.scope_entries import mark_of
 from agent_tui.ui.compaction_blocks import change_block, readable_summary, summary_block
+from agent_tui.ui.scope_blocks import mark_blocks
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
@@ -64,6 +66,8 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
             case BranchSummaryEntry():
                 said = readable_summary(entry.summary)
                 blocks.append(SummaryBlock(said, 0, 0, "summary of a branch that was left"))
+            case CustomMessageEntry() if mark := mark_of(entry):
+                blocks.extend(mark_blocks(entry.id, mark))
             case CustomMessageEntry() if entry.display and entry.text:
                 blocks.append(NoticeBlock("info", entry.text))
             case CustomEntry() if block := change_block(entry):

@@ -199,7 +199,7 @@ async def compacted_file(scene: Scene, store: SessionStore) -> CompactionReport:
     counter, settings = TokenCounter(), CompactionSettings(model=CHEAP.name)
     service = CompactionService(scene.script.provider, counter, models, settings, scene.waits.sleep)
     file = FileCompaction(
-        service, counter, settings, window=30_000, max_output=1_000, target=settings.target
+        service, counter, settings, window=30_000, target_tokens=int(29_000 * settings.target)
     )
     return await file.run(
         scene.log,

@@ -9,7 +9,14 @@ from agent_tui.agent.tool_calls import ToolRunner, ToolServices
 from agent_tui.events import AgentEvent, ApprovalRequested, ToolFinished, ToolStarted
 from agent_tui.messages import JsonObject, TextContent
 from agent_tui.providers.scripted import call
-from agent_tui.tools.base import NoHistory, PreparedCall, Toolbox, ToolContext, ToolOutput
+from agent_tui.tools.base import (
+    NoHistory,
+    PreparedCall,
+    ScopeAction,
+    Toolbox,
+    ToolContext,
+    ToolOutput,
+)
 from agent_tui.tools.registry import default_toolbox
 
 
@@ -33,6 +40,12 @@ async def never_compacted(_focus: str, _emit: Emit) -> ToolOutput:
     raise AssertionError
 
 
+async def never_in_a_scope(
+    _action: ScopeAction, _label: str, _focus: str, _emit: Emit
+) -> ToolOutput:
+    raise AssertionError
+
+
 async def test_a_call_interrupted_while_it_is_looked_at_is_announced_before_its_result(stage):
     (stage.workspace / "a.txt").write_text("one\n")
     runtime = stage.runtime([])
@@ -46,6 +59,7 @@ async def test_a_call_interrupted_while_it_is_looked_at_is_announced_before_its_
         person_environ={},
         bash_timeout_s=10,
         compact=never_compacted,
+        scope=never_in_a_scope,
         history=NoHistory,
     )
     runner = ToolRunner(runtime.conversation, services, events.append)
@@ -85,6 +99,7 @@ async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
         person_environ={},
         bash_timeout_s=10,
         compact=never_compacted,
+        scope=never_in_a_scope,
         history=NoHistory,
     )
     runner = ToolRunner(runtime.conversation, services, swap_and_approve)

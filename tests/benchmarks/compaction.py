@@ -21,7 +21,7 @@ from pathlib import Path
 from agent_tui.tokens import TokenCounter
 from tests.benchmarks import compaction_methods as methods
 from tests.benchmarks.compaction_cases import RecordedSession, cuts, recorded_sessions
-from tests.benchmarks.compaction_methods import Compacted, Saving, tier_savings
+from tests.benchmarks.compaction_methods import Compacted, HybridCost, Saving, tier_savings
 from tests.benchmarks.compaction_truth import (
     file_truth,
     needed_next,
@@ -37,7 +37,9 @@ from tests.benchmarks.compaction_truth import (
 BUDGET_TOKENS = 20_000
 SHARE = 0.10
 METHODS = {
-    "ours20k": "ours, at most 20k tokens",
+    "ours20k": "ours (tiered), at most 20k tokens",
+    "hybrid20k": "ours with hybrid first, at most 20k tokens",
+    "hybrid": "hybrid alone, as far as it goes",
     "ours10": "ours, at most 10 % of the tokens",
     "tail20k": "newest 20k tokens",
     "tail10": "newest 10 % of the tokens",
@@ -85,6 +87,13 @@ def _ways(
             "ours20k",
             methods.ours(path, cwd=session.cwd, counter=counter, max_tokens=BUDGET_TOKENS),
         )
+        yield (
+            "hybrid20k",
+            methods.by_hybrid_then_tiers(
+                path, cwd=session.cwd, counter=counter, max_tokens=BUDGET_TOKENS
+            ),
+        )
+        yield "hybrid", methods.by_hybrid(path, cwd=session.cwd, counter=counter, max_tokens=1)
         yield "tail20k", methods.newest_within(messages, counter, BUDGET_TOKENS)
     tenth = int(before * SHARE)
     yield "ours10", methods.ours(path, cwd=session.cwd, counter=counter, max_tokens=tenth)
@@ -207,6 +216,18 @@ def saving_table(savings: Sequence[Saving]) -> Iterator[str]:
         )
 
 
+def hybrid_table(costs: Sequence[HybridCost]) -> Iterator[str]:
+    """What metadata alone leaves of each session, and what it costs, as a Markdown table."""
+    yield "| session | results | tokens | after metadata | s | ms a result |"
+    yield "|---|" + "---:|" * 5
+    for cost in costs:
+        yield (
+            f"| {cost.session} | {cost.results} | {cost.tokens_before:,}"
+            f" | {_percent(cost.tokens_after / cost.tokens_before)}"
+            f" | {cost.seconds:.2f} | {cost.ms_a_result:.2f} |"
+        )
+
+
 def default_folder() -> Path:
     """Recorded sessions beside the repository, or where ``AGENT_TUI_TRAJECTORIES`` says."""
     beside = Path(__file__).parents[2].parent / "shared" / "trajectories"
@@ -222,11 +243,14 @@ def main(argv: list[str] | None = None) -> int:
     counter = TokenCounter()
     rows: list[Row] = []
     savings: list[Saving] = []
+    costs: list[HybridCost] = []
     folders = [folder for folder in (default_folder(), *arguments.folders) if folder.exists()]
     for session in recorded_sessions(folders):
         savings.append(tier_savings(session, counter))
+        costs.append(methods.hybrid_cost(session, counter))
         rows.extend(measure(session, counter))
     print("\n".join(saving_table(savings)), "\n")
+    print("\n".join(hybrid_table(costs)), "\n")
     for name in dict.fromkeys(row.session for row in rows):
         print(f"\n{name}\n\n" + "\n".join(table([row for row in rows if row.session == name])))
     print("\nall sessions\n\n" + "\n".join(table(rows)))

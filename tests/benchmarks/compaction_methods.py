@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 from agent_tui.compaction.ledger import build_ledger
 from agent_tui.compaction.service import CompactionRequest, CompactionService, child_entries
+from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.strategies.hybrid import HybridStrategy
+from agent_tui.compaction.strategies.hybrid_draft import HybridDraft
 from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
@@ -99,6 +102,87 @@ def _by_the_product(
         except CompactionError:
             continue
     return None
+
+
+def by_hybrid(
+    path: Sequence[Entry], *, cwd: str, counter: TokenCounter, max_tokens: int
+) -> Compacted | None:
+    """Strategy `hybrid` without a model, alone; None where it finds nothing to do."""
+    started = perf_counter()
+    plan = hybrid_plan(path, cwd=cwd, counter=counter, max_tokens=max_tokens)
+    seconds = perf_counter() - started
+    if plan is None:
+        return None
+    edits = [edit.model_copy(update={"id": f"h{n:07x}"}) for n, edit in enumerate(plan.edits)]
+    messages = [item.message for item in build_context((*path, *edits)).messages]
+    text = "\n".join(said(message) for message in messages)
+    return Compacted(text, counter.count_messages(messages), seconds)
+
+
+def by_hybrid_then_tiers(
+    path: Sequence[Entry], *, cwd: str, counter: TokenCounter, max_tokens: int
+) -> Compacted | None:
+    """The product with strategy `hybrid`: where that is not enough the tiers take over."""
+    alone = by_hybrid(path, cwd=cwd, counter=counter, max_tokens=max_tokens)
+    if alone is not None and alone.tokens <= max_tokens:
+        return alone
+    return ours(path, cwd=cwd, counter=counter, max_tokens=max_tokens)
+
+
+def hybrid_plan(
+    path: Sequence[Entry], *, cwd: str, counter: TokenCounter, max_tokens: int
+) -> StrategyPlan | None:
+    """What strategy `hybrid` plans without a model; None where it finds nothing to do."""
+    strategy = HybridStrategy(None, counter, _NoModels(), CompactionSettings())
+    request = _hybrid_request(path, cwd=cwd, max_tokens=max_tokens)
+    try:
+        return asyncio.run(
+            strategy.plan(request, on_progress=lambda *_: None, on_usage=lambda _: None)
+        )
+    except CompactionError:
+        return None
+
+
+def _hybrid_request(path: Sequence[Entry], *, cwd: str, max_tokens: int) -> CompactionRequest:
+    return CompactionRequest(
+        path=tuple(path),
+        previous=None,
+        model=_NO_MODEL,
+        window=int(max_tokens / _TARGET),
+        cwd=Path(cwd),
+        tokens_before=0,
+        target_tokens=max_tokens,
+    )
+
+
+@dataclass(frozen=True)
+class HybridCost:
+    """What describing the tool results of a session takes: tokens, and seconds of one processor."""
+
+    session: str
+    results: int
+    tokens_before: int
+    tokens_after: int
+    seconds: float
+
+    @property
+    def ms_a_result(self) -> float:
+        """All of it, reading the session included, shared among the tool results."""
+        return 1_000 * self.seconds / max(self.results, 1)
+
+
+def hybrid_cost(session: RecordedSession, counter: TokenCounter) -> HybridCost:
+    """All that strategy `hybrid` does to results and calls; texts have been counted before."""
+    counter.count_messages(session.messages)
+    started = process_time()
+    request = _hybrid_request(session.entries, cwd=session.cwd, max_tokens=1)
+    draft = HybridDraft(request, counter, CompactionSettings())
+    draft.describe_old_results()
+    draft.describe_new_results()
+    left = draft.missing_tokens()
+    seconds = process_time() - started
+    results = sum(isinstance(message, ToolResultMessage) for message in session.messages)
+    return HybridCost(session.name, results, draft.tokens_before, left, seconds)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,13 @@ from agent_tui.agent.session_desk import OpenMode
 from agent_tui.agent.trust import FolderTrust, WithheldFile
 from agent_tui.agent.trust_file import TrustFile
 from agent_tui.compaction.preview import CompactionPreview, TierPreview
-from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
+from agent_tui.config import (
+    CompactionSettings,
+    CompactionStrategy,
+    PermissionMode,
+    PermissionSettings,
+    Settings,
+)
 from agent_tui.errors import AgentTuiError, SessionError
 from agent_tui.events import (
     AgentEvent,
@@ -240,6 +246,13 @@ class FakeRuntime:
 
     async def compact(self, focus: str = "") -> AsyncGenerator[AgentEvent, None]:
         self.compactions.append(focus)
+        async for event in self._activity("compaction"):
+            yield event
+
+    async def compact_here(
+        self, strategy: CompactionStrategy, focus: str = ""
+    ) -> AsyncGenerator[AgentEvent, None]:
+        self.compactions.append(f"{strategy}: {focus}")
         async for event in self._activity("compaction"):
             yield event
 

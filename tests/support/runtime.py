@@ -14,6 +14,7 @@ from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.trust import FolderTrust
 from agent_tui.agent.trust_file import TrustFile
 from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import CompactionSettings, PermissionMode, Settings
 from agent_tui.events import AgentEvent
 from agent_tui.providers.base import ModelInfo, ModelRef
@@ -138,6 +139,7 @@ class Stage:
             output_dir=self.folder / "outputs",
             environ=environ,
             person_environ=environ,
+            strategies=build_strategies(provider, counter, models, chosen, sleep=sleep),
             secrets=secrets,
             sleep=sleep,
         )

@@ -34,6 +34,7 @@ def test_every_command_of_the_program_is_there():
         "permissions",
         "tools",
         "memory",
+        "loop",
         "trust",
         "cost",
         "new",

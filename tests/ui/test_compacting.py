@@ -79,7 +79,37 @@ async def test_an_unknown_option_compacts_nothing(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/compact --preveiw")
         assert ui.runtime.compactions == []
-        assert ui.notices == ["/compact has no option --preveiw, only --preview."]
+        assert ui.notices == ["/compact has no option --preveiw, only --preview and --strategy."]
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked"),
+    [
+        ("--strategy hybrid", "hybrid: "),
+        ("--strategy hybrid the api", "hybrid: the api"),
+        ("the api --strategy=tiered", "tiered: the api"),
+    ],
+)
+async def test_a_strategy_that_is_named_works_in_this_session(
+    tmp_path: Path, typed: str, asked: str
+):
+    async with running_app(tmp_path) as ui:
+        await ui.send(f"/compact {typed}")
+        assert ui.runtime.compactions == [asked]
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--strategy magic", "'magic' is not a strategy; there are tiered, hybrid, agent."),
+        ("--strategy", "--strategy needs a name; there are tiered, hybrid, agent."),
+    ],
+)
+async def test_a_strategy_that_there_is_not_compacts_nothing(tmp_path: Path, typed: str, said: str):
+    async with running_app(tmp_path) as ui:
+        await ui.send(f"/compact {typed}")
+        assert ui.runtime.compactions == []
+        assert ui.notices == [said]
 
 
 async def test_escape_cancels_a_compaction_and_gives_back_what_was_typed(tmp_path: Path):
@@ -270,6 +300,6 @@ def test_help_tells_of_the_preview_and_of_undoing():
     registry = built_in_commands()
     compact, uncompact = registry.find("compact"), registry.find("uncompact")
     assert compact is not None
-    assert compact.argument_hint == "[focus] [--preview]"
+    assert compact.argument_hint == "[focus] [--preview] [--strategy NAME]"
     assert uncompact is not None
     assert uncompact.description == "Undo the last compaction"

@@ -1,5 +1,7 @@
 """A compaction in the chat: the same words when it happens and when the log is read again."""
 
+from agent_tui.agent.strategy_attempt import StrategyAttempt, finished_event, report_on
+from agent_tui.compaction.strategies.base import StrategyPlan
 from agent_tui.events import CompactionFinished
 from agent_tui.sessions.changes import EditReport, report_entry, undo_mark
 from agent_tui.sessions.entries import (
@@ -35,6 +37,19 @@ def test_edits_are_one_line_and_the_same_live_and_from_the_log():
         "- 1 message: long outputs and arguments shortened (about 24,500 tokens)",
     ]
     assert "recall" in block.summary
+
+
+def test_what_a_strategy_did_stands_in_the_line_live_and_from_the_log():
+    counts = {"tool_results": 1_200, "user_messages": 0, "protected": 5, "before": 9, "after": 3}
+    edit = ContextEditEntry(target_id="1", replacement="short", tier=3, batch="b")
+    plan = StrategyPlan((edit,), 90, 30, counts, "One was cut.")
+    report = report_on(StrategyAttempt("hybrid", plan), plan, "manual", 9_000)
+    block = finished_block(finished_event("e1", report, "manual"))
+    assert blocks_of((edit, report_entry(report))) == [block]
+    assert block.note == "hybrid: 1,200 tool results, 5 protected. One was cut."
+    assert (block.tokens_before, block.tokens_after) == (9_000, 3_000)
+    assert report.statistics["after"] == 3_000
+    assert block.summary.splitlines()[0] == "- 1 message: old messages said in fewer words"
 
 
 def test_a_summary_without_a_model_says_so_live_and_from_the_log():

@@ -53,7 +53,7 @@ def _success(output: Output, outputs: int) -> list[str]:
             digest = hashlib.blake2b(
                 output.text.encode("utf-8", "surrogatepass"), digest_size=4
             ).hexdigest()
-            holds = _definitions(output.text) or _telling_line(output.text)
+            holds = _definitions(output.text) or telling_line(output.text)
             return [f"{_subject(output)}: {_lines(output)}", f"hash {digest}", holds]
         case "write" | "edit":
             done = "written" if output.action.kind == "write" else "edited"
@@ -62,10 +62,10 @@ def _success(output: Output, outputs: int) -> list[str]:
             return [f"{_subject(output)}: {output.summary or done}", ago, todo]
         case "run":
             status = "" if output.exit_code is None else f"exit {output.exit_code}"
-            return [_subject(output), status or "ok", _lines(output), _telling_line(output.text)]
+            return [_subject(output), status or "ok", _lines(output), telling_line(output.text)]
         case "other":
             found = output.summary or _lines(output)
-            return [_subject(output), found, _telling_line(output.text)]
+            return [_subject(output), found, telling_line(output.text)]
 
 
 def _failure(output: Output) -> list[str]:
@@ -74,7 +74,7 @@ def _failure(output: Output) -> list[str]:
     return [
         _subject(output),
         status,
-        error_text(output.text[-_LOOKED_AT_CHARS:]) or _telling_line(output.text),
+        error_text(output.text[-_LOOKED_AT_CHARS:]) or telling_line(output.text),
     ]
 
 
@@ -108,7 +108,7 @@ def _definitions(text: str) -> str:
     return f"has {', '.join(names)}" if names else ""
 
 
-def _telling_line(text: str) -> str:
+def telling_line(text: str) -> str:
     """The first line that speaks of an error, else the first that says anything."""
     text = text[:_LOOKED_AT_CHARS]
     lines = (line.strip() for line in text.split("\n"))

@@ -11,6 +11,9 @@ from agent_tui.sessions.entries import ContextEditEntry, EditContent
 
 Tier: TypeAlias = Literal[0, 1, 2]
 
+EditTier: TypeAlias = Tier | Literal[3]
+"""Tier 3: a message put into fewer words by a model, as a strategy other than the tiers does."""
+
 ActionKind: TypeAlias = Literal["read", "write", "edit", "run", "other"]
 
 Content: TypeAlias = str | tuple[EditContent, ...] | None
@@ -103,7 +106,7 @@ class Proposal:
     """One way to make a unit smaller; `tokens_after` is a guess unless `is_exact`."""
 
     unit: Unit
-    tier: Tier
+    tier: EditTier
     tokens_after: int
     make: Callable[[], Content]
     is_exact: bool = False

@@ -23,6 +23,7 @@ def built_in_commands() -> CommandRegistry:
     from agent_tui.ui.commands import (
         branching,
         compacting,
+        looping,
         program,
         sessions,
         talking,
@@ -31,7 +32,7 @@ def built_in_commands() -> CommandRegistry:
 
     return CommandRegistry(
         entry
-        for module in (compacting, talking, trusting, branching, sessions, program)
+        for module in (compacting, talking, looping, trusting, branching, sessions, program)
         for entry in vars(module).values()
         if isinstance(entry, Command)
     )

@@ -1,28 +1,47 @@
 """Commands about the context: what fills it, making room in it, and taking that back."""
 
+from collections.abc import Sequence
+
+from agent_tui.config import STRATEGY_NAMES, strategy_named
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import SessionChanged
 from agent_tui.ui.commands.host import CommandHost
 from agent_tui.ui.commands.registry import command
 
 PREVIEW = "--preview"
+STRATEGY = "--strategy"
 
 
 @command(
-    f"[focus] [{PREVIEW}]",
+    f"[focus] [{PREVIEW}] [{STRATEGY} NAME]",
     refusal="Cannot compact while responding. Use /abort first.",
-    choices=lambda _host: (PREVIEW,),
+    choices=lambda _host: (PREVIEW, *(f"{STRATEGY} {name}" for name in STRATEGY_NAMES)),
     harmless=(PREVIEW,),
 )
 async def compact(host: CommandHost, argument: str) -> None:
     """Summarise and go on in a new session."""
-    words = argument.split()
+    words = argument.replace(f"{STRATEGY}=", f"{STRATEGY} ").split()
     if PREVIEW in words:
         await _preview(host, is_focus_given=len(words) > 1)
+    elif STRATEGY in words:
+        await _compact_here(host, words)
     elif words and words[0].startswith("--"):
-        host.say(f"/compact has no option {words[0]}, only {PREVIEW}.", "warning")
+        host.say(f"/compact has no option {words[0]}, only {PREVIEW} and {STRATEGY}.", "warning")
     else:
         host.start(host.runtime.compact(argument))
+
+
+async def _compact_here(host: CommandHost, words: Sequence[str]) -> None:
+    """By a strategy that was named: in this session, message by message."""
+    at = words.index(STRATEGY)
+    wanted = "".join(words[at + 1 : at + 2])
+    strategy = strategy_named(wanted)
+    if strategy is None:
+        said = f"{wanted!r} is not a strategy" if wanted else f"{STRATEGY} needs a name"
+        host.say(f"{said}; there are {', '.join(STRATEGY_NAMES)}.", "warning")
+        return
+    focus = " ".join((*words[:at], *words[at + 2 :]))
+    host.start(host.runtime.compact_here(strategy, focus))
 
 
 async def _preview(host: CommandHost, *, is_focus_given: bool) -> None:

@@ -1,0 +1,42 @@
+"""What code adds to the text of a segment, so that no model has to be trusted with it."""
+
+from collections.abc import Sequence
+
+from agent_tui.compaction.appendix import appendix
+from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.ledger import build_ledger
+from agent_tui.compaction.strategies.agent_tools import Span
+from agent_tui.compaction.tiers.model import Unit
+from agent_tui.sessions.entries import Entry, Ledger
+
+_TOKENS_PER_FILE_CHAR = 2
+"""File names may add this much to a text: an eighth of what it stands for, about."""
+
+
+def segment_facts(
+    request: CompactionRequest, units: Sequence[Unit], span: Span, tokens: int
+) -> str:
+    """The person's rules in a segment, word for word, and the files touched there; may be empty.
+
+    Args:
+        request: The conversation.
+        units: Its messages.
+        span: The segment.
+        tokens: Its size in the context.
+    """
+    folders = (str(request.cwd), str(request.cwd.resolve()))
+    ledger = build_ledger(_entries_of(request.path, units, span), folders=folders, previous=None)
+    facts = Ledger(
+        pinned=ledger.pinned, read_files=ledger.read_files, modified_files=ledger.modified_files
+    )
+    rule_chars = sum(len(rule) + 3 for rule in facts.pinned)
+    room_chars = 2 * rule_chars + tokens // _TOKENS_PER_FILE_CHAR  # rules get half of it
+    return appendix(facts, request="", window=3 * room_chars)
+
+
+def _entries_of(path: Sequence[Entry], units: Sequence[Unit], span: Span) -> Sequence[Entry]:
+    """The entries of a segment, those among them included that earlier edits left out."""
+    places = {entry.id: place for place, entry in enumerate(path)}
+    start = min(places[unit.entry_id] for unit in units[span.first - 1 : span.last])
+    end = min((places[unit.entry_id] for unit in units[span.last :]), default=len(path))
+    return path[start:end]

@@ -1,0 +1,68 @@
+"""What every strategy is and gives: edits of earlier messages, and what they come to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent_tui.compaction.asking import OnProgress, OnUsage
+from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.config import CompactionSettings, CompactionStrategy
+from agent_tui.sessions.entries import ContextEditEntry
+
+
+@dataclass(frozen=True)
+class StrategyPlan:
+    """Edits that free part of a context. Sizes in estimated tokens of the next request.
+
+    Args:
+        edits: At most one for a message, in the order of the messages; all of one batch.
+        tokens_before: Size of the next request as it is.
+        tokens_after: Its size with `edits`.
+        statistics: What was done to how many messages, by words a person understands.
+        note: What the person should know besides; may be empty.
+    """
+
+    edits: tuple[ContextEditEntry, ...]
+    tokens_before: int
+    tokens_after: int
+    statistics: Mapping[str, int]
+    note: str = ""
+
+
+SHORTEN_ALL = 1
+"""As a target: everything that a strategy may make shorter."""
+
+
+class Strategy(Protocol):
+    """Turns a conversation into edits of it; writes nothing."""
+
+    async def plan(
+        self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
+    ) -> StrategyPlan:
+        """The edits that bring `request` down to its target, or as near as they can.
+
+        Cancel the task to give up; there is no side effect.
+
+        Args:
+            request: The conversation; ``target_tokens`` 0 is the strategy's own target.
+            on_progress: Told of each step.
+            on_usage: Told of every request to a model that was paid for.
+
+        Raises:
+            CompactionError: There is nothing that this strategy can do; the tiers take over.
+        """
+        ...
+
+
+def target_when_asked(
+    strategy: CompactionStrategy, used: int, settings: CompactionSettings, target: int
+) -> int:
+    """What a compaction that a person asks for by name comes down to, in tokens.
+
+    That is `target`, as when it runs by itself. A context that is below it already is not what
+    the person is content with: ``hybrid`` then shortens all that it may, and the others come down
+    to the same part of what is used.
+    """
+    if used > target:
+        return target
+    return SHORTEN_ALL if strategy == "hybrid" else max(int(used * settings.target), 1)

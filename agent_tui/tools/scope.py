@@ -1,0 +1,52 @@
+"""The `scope` tool: the model marks a stretch of work that is summed up at its end."""
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from agent_tui.tools.base import (
+    Intent,
+    ScopeAction,
+    ToolArguments,
+    ToolContext,
+    ToolError,
+    ToolOutput,
+)
+
+_MOST_LABEL_CHARS = 60
+
+
+class ScopeArguments(ToolArguments):
+    """Arguments of `scope`."""
+
+    action: ScopeAction
+    label: str = Field(default="", description="name, to enter")
+    focus: str = Field(default="", description="what the summary must hold, to enter")
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeTool:
+    """Opens and closes scopes; what becomes of them is the conversation's matter."""
+
+    name: str = "scope"
+    arguments_type: type[ScopeArguments] = ScopeArguments
+
+    def intent(self, arguments: ScopeArguments, context: ToolContext) -> Intent:
+        """Touches nothing outside the program.
+
+        Raises:
+            ToolError: A scope is to be entered that has no name.
+        """
+        label = _one_line(arguments.label)
+        if arguments.action == "enter" and not label:
+            raise ToolError("A scope needs a label to be entered: a few words on what it is for.")
+        return Intent(title=f"{arguments.action} {label}".rstrip(), access="none")
+
+    async def run(self, arguments: ScopeArguments, context: ToolContext) -> ToolOutput:
+        """Enter or leave, and say what came of it."""
+        label, focus = _one_line(arguments.label), arguments.focus.strip()
+        return await context.scope(arguments.action, label, focus)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:_MOST_LABEL_CHARS].rstrip()

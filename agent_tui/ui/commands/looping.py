@@ -1,0 +1,22 @@
+"""The command that runs a prompt again and again."""
+
+from agent_tui.agent.loop_plan import parse_loop
+from agent_tui.errors import UsageError
+from agent_tui.ui.commands.host import CommandHost
+from agent_tui.ui.commands.registry import command
+
+
+@command(
+    "<N | over a,b,c> [compress] <prompt>",
+    refusal="Cannot begin a loop while responding. Use /abort first.",
+)
+async def loop(host: CommandHost, argument: str) -> None:
+    """Run a prompt N times, or once for each item, and sum it up at the end."""
+    try:
+        plan = parse_loop(argument)
+    except UsageError as error:
+        host.say(str(error), "warning")
+        return
+    if not host.runtime.model.name and not await host.set_up_model():
+        return
+    host.start(host.runtime.loop(plan))
