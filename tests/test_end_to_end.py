@@ -112,7 +112,12 @@ def test_a_cut_stream_keeps_what_came_and_fails(program, server):
 
 
 @pytest.mark.parametrize(
-    "ending", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
+    "ending",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
 )
 def test_an_interrupt_closes_the_request_and_keeps_the_partial_reply(program, server, ending):
     server.play(Reply(text="this much came", ending="hang"))

@@ -91,7 +91,7 @@ def fit_prompt(parts: PromptParts, window: int, counter: TokenCounter) -> Fitted
     """
     core, tools = _core_and_tools(parts, window, counter)
     files = _fitted_files(parts.context_files, window, counter)
-    system = "\n\n".join([core, *(file.block for file in files if file.block)])
+    system = "".join([core, *(file.block for file in files)])
     return FittedPrompt(window, system, tools, _note(parts, window, tools, files))
 
 
@@ -143,14 +143,19 @@ def _cut_block(file: ContextFile, room: int, counter: TokenCounter) -> str:
     used = counter.count_text(_block(file, "", text.count("\n") + 1))
     if used > room:
         return ""
-    kept_chars, next_line = 0, 1
+    kept: list[tuple[int, str]] = []
+    next_line = 1
     for line, piece in _pieces(text):
         next_line = line
         used += counter.count_text(piece)
         if used > room:
             break
-        kept_chars += len(piece)
-    return _block(file, text[:kept_chars], next_line)
+        kept.append((line, piece))
+    while True:  # pieces can count for less than the text they make
+        block = _block(file, "".join(piece for _, piece in kept), next_line)
+        if not kept or counter.count_text(block) <= room:
+            return block
+        next_line, _ = kept.pop()
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
@@ -162,10 +167,13 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _block(file: ContextFile, text: str, next_line: int) -> str:
-    """`text` in its tags; `next_line` is where the rest begins, 0 where there is none."""
+    """`text` in its tags, two lines below what it follows.
+
+    `next_line` is where the rest begins, 0 where there is none.
+    """
     rest = f"(cut here; to see the rest, read this file with offset={next_line})"
     lines = [f'<instructions file="{file.path}">', text.rstrip("\n"), rest if next_line else ""]
-    return "\n".join([*filter(None, lines), "</instructions>"])
+    return "\n".join(["\n", *filter(None, lines), "</instructions>"])
 
 
 def _fits(texts: Sequence[str], room: int, counter: TokenCounter) -> bool:

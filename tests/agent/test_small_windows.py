@@ -103,8 +103,17 @@ async def work_through(runtime: AgentRuntime, server: StrictServer, turns: int) 
     return events
 
 
-@pytest.mark.parametrize("summary", [GOOD_SUMMARY, WEAK_SUMMARY], ids=["good", "weak"])
-@pytest.mark.parametrize(("window", "turns"), [(2_048, 40), (4_096, 40), (8_192, 60)])
+@pytest.mark.parametrize(
+    ("window", "turns", "summary"),
+    [
+        pytest.param(2_048, 40, GOOD_SUMMARY, id="2048-good"),
+        pytest.param(4_096, 40, WEAK_SUMMARY, id="4096-weak"),
+        pytest.param(2_048, 40, WEAK_SUMMARY, id="2048-weak", marks=pytest.mark.slow),
+        pytest.param(4_096, 40, GOOD_SUMMARY, id="4096-good", marks=pytest.mark.slow),
+        pytest.param(8_192, 60, GOOD_SUMMARY, id="8192-good", marks=pytest.mark.slow),
+        pytest.param(8_192, 60, WEAK_SUMMARY, id="8192-weak", marks=pytest.mark.slow),
+    ],
+)
 async def test_a_long_session_never_overflows_and_never_runs_in_circles(
     stage: Stage, window: int, turns: int, summary: str
 ):
@@ -132,8 +141,18 @@ async def test_a_long_session_never_overflows_and_never_runs_in_circles(
     assert 0 <= runtime.usage.used - size_of(turns_of(server)[-1]) < 200
 
 
-@pytest.mark.parametrize("window", [2_048, 4_096, 8_192])
-@pytest.mark.parametrize("end", [40, 400, 940])
+@pytest.mark.parametrize(
+    ("window", "end"),
+    [
+        (2_048, 40),
+        (4_096, 400),
+        *(
+            pytest.param(window, end, marks=pytest.mark.slow)
+            for window, end in ((2_048, 400), (4_096, 40), (8_192, 40), (8_192, 400))
+        ),
+        *(pytest.param(window, 940, marks=pytest.mark.slow) for window in (2_048, 4_096, 8_192)),
+    ],
+)
 async def test_a_real_session_goes_on_in_a_small_window(stage: Stage, window: int, end: int):
     with SessionLog.open(trajectory("pi/before-compaction.jsonl"), read_only=True) as log:
         path = [entry for entry in log.path_entries() if isinstance(entry, MessageEntry)][:end]

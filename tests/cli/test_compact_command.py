@@ -22,7 +22,7 @@ from tests.support.context_checks import assert_settled, context_bytes
 from tests.support.openai_server import OpenAiServer, Reply
 from tests.support.runtime import GOOD_SUMMARY
 from tests.support.talk import Talk
-from tests.support.trajectories import trajectories, trajectory
+from tests.support.trajectories import some_trajectories, trajectory
 
 KEYS = {
     "path",
@@ -91,7 +91,9 @@ def tokens_of(log: SessionLog) -> int:
     return COUNTER.count_messages(item.message for item in context.messages)
 
 
-@pytest.mark.parametrize("name", [name for name in trajectories() if name != TOO_SHORT])
+@pytest.mark.parametrize(
+    "name", [param for param in some_trajectories() if param.values[0] != TOO_SHORT]
+)
 def test_every_recorded_session_gets_a_smaller_child_and_stays_as_it_was(
     capsys: pytest.CaptureFixture[str], name: str
 ) -> None:

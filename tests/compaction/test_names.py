@@ -116,7 +116,7 @@ _names = st.dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.builds(NamedIn, path=st.just("") | st.just("some/file.py"), names=_names)))
 def test_an_index_never_exceeds_its_room(groups: list[NamedIn]):
     for room in (0, 30, 200):

@@ -23,7 +23,7 @@ from tests.compaction.compacting import compacted, placed, seen, size, told
 from tests.compaction.tiers.planning import edited, planned
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.session_values import header
-from tests.support.trajectories import trajectories, trajectory
+from tests.support.trajectories import some_trajectories, trajectory
 
 WINDOW = 200_000
 DEFAULTS = CompactionSettings()
@@ -37,7 +37,7 @@ TIERS: tuple[Tier, ...] = (0, 1, 2)
 TARGETS = (0, 3_000, 20_000, 60_000)
 
 pytestmark = [
-    pytest.mark.parametrize("name", trajectories() or ["none"]),
+    pytest.mark.parametrize("name", some_trajectories()),
     pytest.mark.parametrize(
         "most",
         [

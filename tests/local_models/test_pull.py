@@ -224,7 +224,14 @@ asyncio.run(pull(ModelLibrary(Path(sys.argv[1])), sys.argv[2], on_progress=lambd
 """
 
 
-@pytest.mark.parametrize("victim", ["program", "fetcher", "both"])
+@pytest.mark.parametrize(
+    "victim",
+    [
+        pytest.param("program", marks=pytest.mark.slow),
+        pytest.param("fetcher", marks=pytest.mark.slow),
+        "both",
+    ],
+)
 async def test_a_killed_pull_leaves_no_process_and_goes_on(
     library: ModelLibrary, server: FileServer, tmp_path: Path, victim: str
 ) -> None:

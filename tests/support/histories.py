@@ -23,7 +23,7 @@ _LONG_REPORT = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 SOME_OR_ALL = pytest.mark.parametrize(
     "examples",
     [
-        pytest.param(60, id="some", marks=[_LONG_REPORT]),
+        pytest.param(40, id="some", marks=[_LONG_REPORT]),
         pytest.param(
             2_000, id="all", marks=[pytest.mark.slow, pytest.mark.timeout(1_200), _LONG_REPORT]
         ),

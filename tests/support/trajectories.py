@@ -23,6 +23,15 @@ def trajectories() -> list[str]:
     return sorted(str(file.relative_to(root)) for file in files)
 
 
+def some_trajectories():
+    """All of them as test parameters; the default run takes every third."""
+    slow = pytest.mark.slow
+    return [
+        pytest.param(name, marks=[slow] if number % 3 else [])
+        for number, name in enumerate(trajectories() or ["none"])
+    ]
+
+
 def _folder() -> Path:
     default = Path(__file__).parents[2].parent / "shared" / "trajectories"
     return Path(os.environ.get("AGENT_TUI_TRAJECTORIES") or default)

@@ -98,7 +98,8 @@ class Batch:
 
     def _take(self, proposal: Proposal) -> None:
         unit = proposal.unit
-        if proposal.tier <= unit.edited_tier:
+        taken = self._taken.get(unit.position)
+        if proposal.tier <= unit.edited_tier or (taken and proposal.tier < taken[-1].tier):
             return
         least = _LEAST_SAVING_TOKENS[proposal.tier]
         if self._saving(proposal) < least and unit.position in self._unmade:

@@ -161,7 +161,7 @@ def test_warnings_do_not_fill_the_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("written_by", FORMATS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_any_json_gives_a_sound_session_or_one_error(
     tmp_path_factory: pytest.TempPathFactory, written_by: ForeignFormat, data: st.DataObject
