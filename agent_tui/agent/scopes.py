@@ -42,6 +42,10 @@ _UNFINISHED = (
     "{label} has ended, but was not summed up before the program stopped. /retry does that now; "
     "anything else leaves it as it is."
 )
+_BROKEN_OFF = (
+    "{label} was broken off{where} when the program stopped. What was said in it stays; to run "
+    "the rest, start a loop over it."
+)
 
 
 class ScopeKeeper:
@@ -170,10 +174,13 @@ class ScopeKeeper:
 
     def notices(self) -> tuple[AgentEvent, ...]:
         """What to tell the person who opens this session."""
-        pending = self.pending
-        if pending is None or self._conversation.log.is_read_only:
+        if self._conversation.log.is_read_only:
             return ()
-        return (Notice("warning", _UNFINISHED.format(label=pending.label)),)
+        state = scope_state(self._path)
+        if isinstance(state, AwaitingCompress):
+            return (Notice("warning", _UNFINISHED.format(label=state.pending.label)),)
+        loops = [scope for scope in state.open_scopes if scope.begun.kind == "loop"]
+        return tuple(Notice("warning", _broken_off(loop)) for loop in loops[:1])
 
     def _give_up_pending(self, emit: Emit) -> None:
         if (pending := self.pending) is not None:
@@ -271,6 +278,15 @@ def _from(state: Running, scope_id: str) -> tuple[Scope, ...]:
     """The scope with that id and those open in it, the outermost first."""
     ids = [scope.id for scope in state.open_scopes]
     return state.open_scopes[ids.index(scope_id) :]
+
+
+def _broken_off(loop: Scope) -> str:
+    """What is said of a loop that was running when the program stopped."""
+    step = loop.step
+    where = f" in round {step.number} of {step.count}" if step is not None else ""
+    if step is not None and step.item is not None:
+        where += f" ({step.item})"
+    return _BROKEN_OFF.format(label=loop.begun.label, where=where)
 
 
 def _done(text: str) -> ToolOutput:

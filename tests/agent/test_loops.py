@@ -290,6 +290,25 @@ async def test_a_crash_in_a_round_leaves_a_loop_that_the_next_message_ends(stage
     assert seen(runtime)[-3:] == [f"<== {LABEL}"[:60], "What now?", LONG[:60]]
 
 
+async def test_a_loop_that_was_running_at_a_crash_is_told_of_when_the_session_is_opened(
+    stage: Stage,
+):
+    runtime = stage.runtime(Model().provider)
+    await collect(runtime.loop(LoopPlan("Look at", 2, ("a.py", "b.py"))))
+    steps = [e.id for e in runtime.history() if e.type == "custom"]
+    await runtime.aclose()
+    file = runtime.log.path
+    assert file is not None
+    lines = file.read_text().splitlines(keepends=True)
+    last = next(at for at, line in enumerate(lines) if f'"id":"{steps[1]}"' in line)
+    file.write_text("".join(lines[: last + 1]))  # what a crash leaves
+    again = stage.runtime(Model().provider)
+    opened = list(await again.open_session(str(file)))
+    told = [e.text for e in of_kind(opened, Notice)]
+    assert any("loop 2x: Look at was broken off in round 2 of 2 (b.py)" in text for text in told)
+    await again.aclose()
+
+
 async def test_a_new_loop_ends_one_that_was_broken_off(stage: Stage):
     runtime = stage.runtime(Model(summaries=(broken(),)).provider)
     await collect(runtime.loop(PLAN))
