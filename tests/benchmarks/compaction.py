@@ -39,6 +39,7 @@ SHARE = 0.10
 METHODS = {
     "ours20k": "ours (tiered), at most 20k tokens",
     "hybrid20k": "ours with hybrid first, at most 20k tokens",
+    "agent20k": "ours with agent first, at most 20k tokens",
     "hybrid": "hybrid alone, as far as it goes",
     "ours10": "ours, at most 10 % of the tokens",
     "tail20k": "newest 20k tokens",
@@ -87,12 +88,9 @@ def _ways(
             "ours20k",
             methods.ours(path, cwd=session.cwd, counter=counter, max_tokens=BUDGET_TOKENS),
         )
-        yield (
-            "hybrid20k",
-            methods.by_hybrid_then_tiers(
-                path, cwd=session.cwd, counter=counter, max_tokens=BUDGET_TOKENS
-            ),
-        )
+        for name, alone in (("hybrid20k", methods.by_hybrid), ("agent20k", methods.by_agent)):
+            given = {"cwd": session.cwd, "counter": counter, "max_tokens": BUDGET_TOKENS}
+            yield name, methods.then_tiers(alone(path, **given), path, **given)
         yield "hybrid", methods.by_hybrid(path, cwd=session.cwd, counter=counter, max_tokens=1)
         yield "tail20k", methods.newest_within(messages, counter, BUDGET_TOKENS)
     tenth = int(before * SHARE)

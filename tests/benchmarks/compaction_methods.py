@@ -8,7 +8,8 @@ from time import perf_counter, process_time
 
 from agent_tui.compaction.ledger import build_ledger
 from agent_tui.compaction.service import CompactionRequest, CompactionService, child_entries
-from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.strategies.agent import CompressionAgent
+from agent_tui.compaction.strategies.base import Strategy
 from agent_tui.compaction.strategies.hybrid import HybridStrategy
 from agent_tui.compaction.strategies.hybrid_draft import HybridDraft
 from agent_tui.compaction.tiers.pipeline import plan_tiers
@@ -16,11 +17,14 @@ from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Message, TextContent, ToolResultMessage, UserMessage
 from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.providers.scripted import ScriptedProvider
 from agent_tui.sessions.context import build_context, wrap_summary
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
 from tests.benchmarks.compaction_cases import RealCompaction, RecordedSession
 from tests.benchmarks.compaction_truth import said
+from tests.compaction.strategies.diligent_agent import diligent_reply
+from tests.compaction.writer import Models, no_wait
 
 _NO_MODEL = ModelRef("none/none")
 _TARGET = 0.4
@@ -108,42 +112,57 @@ def by_hybrid(
     path: Sequence[Entry], *, cwd: str, counter: TokenCounter, max_tokens: int
 ) -> Compacted | None:
     """Strategy `hybrid` without a model, alone; None where it finds nothing to do."""
-    started = perf_counter()
-    plan = hybrid_plan(path, cwd=cwd, counter=counter, max_tokens=max_tokens)
-    seconds = perf_counter() - started
-    if plan is None:
-        return None
-    edits = [edit.model_copy(update={"id": f"h{n:07x}"}) for n, edit in enumerate(plan.edits)]
-    messages = [item.message for item in build_context((*path, *edits)).messages]
-    text = "\n".join(said(message) for message in messages)
-    return Compacted(text, counter.count_messages(messages), seconds)
+    strategy = HybridStrategy(None, counter, _NoModels(), CompactionSettings())
+    return _planned(strategy, _request(path, cwd=cwd, max_tokens=max_tokens), counter)
 
 
-def by_hybrid_then_tiers(
+def by_agent(
     path: Sequence[Entry], *, cwd: str, counter: TokenCounter, max_tokens: int
 ) -> Compacted | None:
-    """The product with strategy `hybrid`: where that is not enough the tiers take over."""
-    alone = by_hybrid(path, cwd=cwd, counter=counter, max_tokens=max_tokens)
+    """Strategy `agent` alone, played by a script; None where it does not come to the target.
+
+    The script makes every old result short and puts the same few sentences in the place of
+    segments, so it shows what the strategy keeps whatever a model writes.
+    """
+    strategy = CompressionAgent(
+        ScriptedProvider(diligent_reply), counter, Models(), CompactionSettings(), sleep=no_wait
+    )
+    return _planned(strategy, _request(path, cwd=cwd, max_tokens=max_tokens), counter)
+
+
+def then_tiers(
+    alone: Compacted | None,
+    path: Sequence[Entry],
+    *,
+    cwd: str,
+    counter: TokenCounter,
+    max_tokens: int,
+) -> Compacted | None:
+    """The product with a strategy that made `alone`: the tiers where that is not enough."""
     if alone is not None and alone.tokens <= max_tokens:
         return alone
     return ours(path, cwd=cwd, counter=counter, max_tokens=max_tokens)
 
 
-def hybrid_plan(
-    path: Sequence[Entry], *, cwd: str, counter: TokenCounter, max_tokens: int
-) -> StrategyPlan | None:
-    """What strategy `hybrid` plans without a model; None where it finds nothing to do."""
-    strategy = HybridStrategy(None, counter, _NoModels(), CompactionSettings())
-    request = _hybrid_request(path, cwd=cwd, max_tokens=max_tokens)
+def _planned(
+    strategy: Strategy, request: CompactionRequest, counter: TokenCounter
+) -> Compacted | None:
+    """The context with the edits of `strategy`; None where it finds nothing that it can do."""
+    started = perf_counter()
     try:
-        return asyncio.run(
+        plan = asyncio.run(
             strategy.plan(request, on_progress=lambda *_: None, on_usage=lambda _: None)
         )
     except CompactionError:
         return None
+    seconds = perf_counter() - started
+    edits = [edit.model_copy(update={"id": f"s{n:07x}"}) for n, edit in enumerate(plan.edits)]
+    messages = [item.message for item in build_context((*request.path, *edits)).messages]
+    text = "\n".join(said(message) for message in messages)
+    return Compacted(text, counter.count_messages(messages), seconds)
 
 
-def _hybrid_request(path: Sequence[Entry], *, cwd: str, max_tokens: int) -> CompactionRequest:
+def _request(path: Sequence[Entry], *, cwd: str, max_tokens: int) -> CompactionRequest:
     return CompactionRequest(
         path=tuple(path),
         previous=None,
@@ -175,7 +194,7 @@ def hybrid_cost(session: RecordedSession, counter: TokenCounter) -> HybridCost:
     """All that strategy `hybrid` does to results and calls; texts have been counted before."""
     counter.count_messages(session.messages)
     started = process_time()
-    request = _hybrid_request(session.entries, cwd=session.cwd, max_tokens=1)
+    request = _request(session.entries, cwd=session.cwd, max_tokens=1)
     draft = HybridDraft(request, counter, CompactionSettings())
     draft.describe_old_results()
     draft.describe_new_results()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.strategies.agent_facts import segment_facts
+from agent_tui.compaction.strategies.agent_facts import open_errors, segment_facts
 from agent_tui.compaction.strategies.agent_prompt import replacement
 from agent_tui.compaction.strategies.agent_tools import Span
 from agent_tui.compaction.tiers.batch import Batch
@@ -151,7 +151,7 @@ class ContextCopy:
         return freed
 
     def replace(self, span: Span, text: str) -> int:
-        """Put `text` in the place of the messages of `span`, with rules and files added by code.
+        """Put `text` in the place of the messages of `span`, with facts added by code.
 
         The text stands in the first message of the person's or answer without calls; where there
         is none, the first reply keeps its calls, shortened, and their results as lines.
@@ -165,7 +165,7 @@ class ContextCopy:
             return 0
         kept = self._kept_with(carrier)
         before = sum(self.tokens(position) for position in positions)
-        facts = segment_facts(self._request, self.units, span, before)
+        facts = segment_facts(self._request, self.units, span, before, self._open_errors)
         whole = replacement(len(positions), self.units[positions[0]].entry_id, text, facts)
         edits = {position: self._edit(position, None, _SEGMENT_TIER) for position in positions}
         edits[carrier] = self._edit(carrier, self._carrying(carrier, whole), _SEGMENT_TIER)
@@ -179,6 +179,10 @@ class ContextCopy:
         self._gone.update(position for position in positions if position not in left)
         self._context = None
         return before - after
+
+    @cached_property
+    def _open_errors(self) -> tuple[str, ...]:
+        return open_errors(self._request)
 
     @cached_property
     def _lines(self) -> dict[int, Proposal]:

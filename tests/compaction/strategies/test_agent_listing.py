@@ -1,5 +1,5 @@
 from agent_tui.compaction.strategies.agent_copy import ContextCopy
-from agent_tui.compaction.strategies.agent_facts import segment_facts
+from agent_tui.compaction.strategies.agent_facts import open_errors, segment_facts
 from agent_tui.compaction.strategies.agent_listing import contents, listing, segments_of
 from agent_tui.compaction.strategies.agent_room import room_in
 from agent_tui.compaction.strategies.agent_tools import Span
@@ -76,8 +76,30 @@ def test_all_rules_of_a_segment_stay_however_small_it_is(counter: TokenCounter) 
     talk.reply("I shall not.")
     scene = Scene(counter, [], (*talk.path, *long_session()))
     copy = copy_of(scene.path, counter)
-    facts = segment_facts(scene.request, copy.units, Span(1, 2), 50)
+    facts = segment_facts(scene.request, copy.units, Span(1, 2), 50, ())
     assert all(f"- {rule}\n" in facts for rule in rules)
+
+
+def test_an_error_of_a_segment_stays_until_it_is_made_good(counter: TokenCounter) -> None:
+    talk = Talk(prefix="f")
+    talk.user("Run the tests.")
+    for command in ("pytest tests/a.py", "pytest tests/b.py"):
+        talk.tool(
+            "bash",
+            {"command": command},
+            text=f"E  ValueError: {command[-4:]}",
+            is_error=True,
+            exit_code=1,
+        )
+    talk.reply("Two fail.")
+    end = len(talk.path)
+    talk.tool("bash", {"command": "pytest tests/a.py"}, text="1 passed", exit_code=0)
+    scene = Scene(counter, [], (*talk.path, *long_session()))
+    copy = copy_of(scene.path, counter)
+    still_open = open_errors(scene.request)
+    facts = segment_facts(scene.request, copy.units, Span(1, end), 500, still_open)
+    assert "ValueError: b.py" in facts
+    assert "ValueError: a.py" not in facts
 
 
 def test_words_of_a_message_cannot_pass_for_lines_of_the_list(counter: TokenCounter) -> None:
