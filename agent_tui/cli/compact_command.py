@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -48,6 +49,15 @@ tools."""
 _MOST_DIGITS = 12
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui compact``."""
+    parser = argparse.ArgumentParser(
+        prog="agent-tui compact", description=_DESCRIPTION, allow_abbrev=False
+    )
+    _add_arguments(parser)
+    return parser
+
+
 def run_command(argv: Sequence[str]) -> int:
     """Run ``agent-tui compact`` with the arguments after that word; returns the exit code.
 
@@ -56,11 +66,7 @@ def run_command(argv: Sequence[str]) -> int:
         SessionError: The session does not exist or cannot be read, or the new one not written.
         CompactionError: There is nothing to compact.
     """
-    parser = argparse.ArgumentParser(
-        prog="agent-tui compact", description=_DESCRIPTION, allow_abbrev=False
-    )
-    _add_arguments(parser)
-    return run(parser.parse_args(list(argv)))
+    return run(build_parser().parse_args(list(argv)))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -161,7 +167,9 @@ async def _compact(
             complain(notice)
         used = last_model_name(log)
         info = who.catalog.info(ModelRef(used) if used else who.default)
-        return await _compact_file(arguments, compaction, who, info, store, log)
+        started_s = time.monotonic()
+        report = await _compact_file(arguments, compaction, who, info, store, log)
+        return replace(report, seconds=round(time.monotonic() - started_s, 3))
 
 
 async def _compact_file(

@@ -1,7 +1,6 @@
 """One compaction of a session file: the tiers, the summary, and the session that goes on."""
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,9 +37,9 @@ class CompactionReport:
         carryover: What is known beside the messages: summary, file lists, ledger.
         is_fallback: The summary was written by code.
         note: One line for the person when something did not go as planned; else empty.
-        seconds: From the opened file to the end.
         strategy: What made it.
         statistics: What it did to how many messages; empty for the tiers.
+        seconds: Of the whole command, from the opened file to the end.
     """
 
     path: Path | None
@@ -51,9 +50,9 @@ class CompactionReport:
     carryover: Carryover
     is_fallback: bool
     note: str
-    seconds: float
     strategy: CompactionStrategy = "tiered"
     statistics: Mapping[str, int] = field(default_factory=dict[str, int])
+    seconds: float = 0.0
 
     def to_json(self) -> JsonObject:
         """What ``--json`` prints."""
@@ -127,7 +126,6 @@ class FileCompaction:
             CompactionError: There is nothing to compact; nothing was written.
             SessionError: The child cannot be written.
         """
-        started_s = time.monotonic()
         path, carryover = log.path_entries(), log.header.compaction
         on_progress("reading the conversation", 0)
         edited = await asyncio.to_thread(self._edited, path, carryover)
@@ -167,7 +165,6 @@ class FileCompaction:
             carryover=result.carryover,
             is_fallback=result.is_fallback,
             note=result.note,
-            seconds=round(time.monotonic() - started_s, 3),
         )
 
     def _edited(self, path: tuple[Entry, ...], carryover: Carryover | None) -> "_Edited":

@@ -1,7 +1,6 @@
 """One compaction of a session file by a strategy: a copy of it, with the strategy's edits."""
 
 import asyncio
-import time
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -30,13 +29,11 @@ class StrategyDraft:
         request: The session.
         plan: The edits.
         target_tokens: What the window asks for.
-        started_s: When the work was begun, on the clock that only goes forward.
     """
 
     request: CompactionRequest
     plan: StrategyPlan
     target_tokens: int
-    started_s: float
 
     @property
     def is_enough(self) -> bool:
@@ -93,7 +90,6 @@ class FileStrategy:
         Raises:
             CompactionError: The strategy failed, or there is nothing to compact.
         """
-        started_s = time.monotonic()
         path, carryover = log.path_entries(), log.header.compaction
         used = await asyncio.to_thread(
             context_tokens, path, carryover, self._counter, self._settings
@@ -112,7 +108,7 @@ class FileStrategy:
         plan = await self._strategy.plan(
             request, on_progress=on_progress, on_usage=lambda _usage: None
         )
-        return StrategyDraft(request, plan, self._target_tokens, started_s)
+        return StrategyDraft(request, plan, self._target_tokens)
 
     def write(
         self, log: SessionLog, draft: StrategyDraft, store: SessionStore | None
@@ -152,7 +148,6 @@ class FileStrategy:
             carryover=known,
             is_fallback=False,
             note=plan.note,
-            seconds=round(time.monotonic() - draft.started_s, 3),
             strategy=self._name,
             statistics=report.statistics,
         )

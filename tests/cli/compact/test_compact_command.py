@@ -1,94 +1,21 @@
-import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agent_tui.cli.compact_command import run_command
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, UsageError
 from agent_tui.providers.keys import secret_variables
-from agent_tui.sessions.changes import newest_change, undo_mark
-from agent_tui.sessions.context import build_context
-from agent_tui.sessions.entries import CompactionEntry, Entry, Header
+from agent_tui.sessions.entries import CompactionEntry, Header
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tokens import TokenCounter
-from tests.support.context_checks import assert_settled, context_bytes
+from tests.cli.compact.scene import GOAL, KEYS, SUMMARY, TOO_SHORT, as_json, snapshot, tokens_of
 from tests.support.openai_server import OpenAiServer, Reply
-from tests.support.runtime import GOOD_SUMMARY
 from tests.support.talk import Talk
 from tests.support.trajectories import some_trajectories, trajectory
-
-KEYS = {
-    "path",
-    "tokens_before",
-    "tokens_after",
-    "tiers",
-    "summary",
-    "read_files",
-    "modified_files",
-    "pinned",
-    "fallback",
-    "seconds",
-    "strategy",
-    "statistics",
-}
-GOAL = "Look closely at step 0 to step 11 and leave lock0.txt, lock1.txt and the others alone."
-SUMMARY = GOOD_SUMMARY.replace("Make the greeting polite.", GOAL).replace("greet.py", "lock3.txt")
-TOO_SHORT = "claude-code/spotter-short.jsonl"
-COUNTER = TokenCounter()
-
-
-@pytest.fixture(autouse=True)
-def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of our sessions; not there yet."""
-    for name in ("config", "data", "cache"):
-        monkeypatch.setenv(f"AGENT_TUI_{name.upper()}_DIR", str(tmp_path / name))
-    monkeypatch.delenv("AGENT_TUI_SESSION_DIR", raising=False)
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-    return tmp_path / "data" / "sessions"
-
-
-@pytest.fixture
-def session(tmp_path: Path) -> Path:
-    """A session of ours with enough in it, outside the folder of our sessions."""
-    store = SessionStore(tmp_path / "elsewhere", "none")
-    with store.create(Header(id="a1b2c3", cwd="/project", provider="p", model_id="m")) as log:
-        log.append_many(work())
-        assert log.path is not None
-        return log.path
-
-
-def work() -> tuple[Entry, ...]:
-    talk = Talk()
-    for number in range(12):
-        talk.user(f"Step {number}. Never touch lock{number}.txt. " + "Please look closely. " * 30)
-        talk.reply("I looked at it and found nothing new. " * 60)
-    return talk.path
-
-
-def as_json(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
-    assert run_command([*argv, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def snapshot(folder: Path) -> dict[str, str]:
-    """Every file below `folder` with what it holds."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-def tokens_of(log: SessionLog) -> int:
-    context = build_context(log.path_entries(), carryover=log.header.compaction)
-    assert_settled(context.messages)
-    return COUNTER.count_messages(item.message for item in context.messages)
 
 
 @pytest.mark.parametrize(
@@ -305,106 +232,6 @@ def test_what_cannot_be_asked_for_is_a_usage_error(
         run_command([str(session), *argv])
     assert exit_.value.code == 2
     assert problem in capsys.readouterr().err
-
-
-def test_the_tiers_can_be_named(capsys: pytest.CaptureFixture[str], session: Path) -> None:
-    assert as_json(capsys, str(session), "--model", "none", "--strategy", "tiered")["fallback"]
-
-
-def test_a_strategy_copies_the_session_and_puts_its_edits_after_it(
-    capsys: pytest.CaptureFixture[str], session: Path
-) -> None:
-    before = session.read_bytes()
-    argv = [str(session), "--model", "none", "--strategy", "hybrid"]
-    given = as_json(capsys, *argv, "--window", "14000")
-    assert session.read_bytes() == before
-    assert set(given) == KEYS
-    assert given["strategy"] == "hybrid"
-    assert given["statistics"]["user_messages"] > 0
-    assert given["statistics"]["after"] == given["tokens_after"]
-    assert given["tokens_before"] - sum(given["tiers"].values()) == given["tokens_after"]
-    assert "Never touch lock0.txt." in given["pinned"]
-    with (
-        SessionLog.open(session, read_only=True) as log,
-        SessionLog.open(Path(given["path"])) as child,
-    ):
-        entries = child.path_entries()
-        assert entries[: len(log.entries)] == log.entries
-        assert tokens_of(child) == given["tokens_after"]
-        assert child.header.parent_session == str(session)
-        taken_back = (*entries, undo_mark(newest_change(entries)))
-        assert context_bytes(taken_back) == context_bytes(log.path_entries())
-
-
-def test_a_strategy_in_the_settings_is_the_one_that_is_used(
-    capsys: pytest.CaptureFixture[str], session: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AGENT_TUI_COMPACTION__STRATEGY", "hybrid")
-    dry = as_json(capsys, str(session), "--model", "none", "--dry-run")
-    assert (dry["strategy"], dry["path"]) == ("hybrid", None)
-    tiered = as_json(capsys, str(session), "--model", "none", "--strategy", "tiered")
-    assert (tiered["strategy"], tiered["statistics"]) == ("tiered", {})
-
-
-def test_where_a_strategy_is_not_enough_the_tiers_take_over_and_say_why(
-    capsys: pytest.CaptureFixture[str], session: Path
-) -> None:
-    argv = [str(session), "--model", "none", "--strategy", "hybrid", "--window", "2000"]
-    assert run_command([*argv, "--json"]) == 0
-    out, told = capsys.readouterr()
-    assert json.loads(out)["strategy"] == "tiered"
-    assert json.loads(out)["summary"]
-    assert "more than the 600 aimed at" in told
-    assert "The tiers took over." in told
-
-
-@pytest.mark.slow
-def test_a_model_of_the_program_says_old_messages_in_fewer_words(
-    capsys: pytest.CaptureFixture[str], session: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "config").mkdir()
-    config = tmp_path / "config" / "config.toml"
-    said = [{"id": n, "text": "Step 0: looked closely, nothing new."} for n in range(1, 20)]
-    with OpenAiServer() as server:
-        config.write_text(f'base_url = "{server.base_url}"\n')
-        server.play(Reply(text=json.dumps({"messages": said})))
-        argv = [str(session), "--model", "some-model", "--strategy", "hybrid"]
-        given = as_json(capsys, *argv, "--focus", "the greeting")
-        assert len(server.chats) == 1
-        assert "the greeting" in json.dumps(server.chats[0].body)
-    with SessionLog.open(Path(given["path"])) as child:
-        shown = [m.message.text for m in build_context(child.path_entries()).messages]
-    assert sum(text.startswith("Step 0: looked closely, nothing new.") for text in shown) == 19
-    assert "Never touch lock3.txt." in shown[6]
-
-
-def test_what_a_strategy_did_is_told_without_json(
-    capsys: pytest.CaptureFixture[str], session: Path
-) -> None:
-    assert run_command([str(session), "--model", "none", "--strategy", "hybrid"]) == 0
-    _, told = capsys.readouterr()
-    assert re.search(
-        r"^  hybrid: \d+ user messages, \d+ assistant messages, 5 protected\.$", told, re.M
-    )
-    assert "fewer words" in told
-
-
-def test_decisions_are_logged_for_who_asks(
-    capsys: pytest.CaptureFixture[str],
-    session: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    argv = [str(session), "--model", "none", "--strategy", "hybrid", "--dry-run"]
-    as_json(capsys, *argv)
-    assert not list(tmp_path.rglob("*.log"))
-    monkeypatch.setenv("AGENT_TUI_DEBUG_CONTEXT", "1")
-    as_json(capsys, *argv)
-    (log,) = tmp_path.rglob("*.log")
-    lines = log.read_text().splitlines()
-    assert len(lines) == 25
-    assert all(line.startswith("context: ") for line in lines)
-    assert sum(line.endswith("kept: protected") for line in lines) == 5
 
 
 def test_a_model_that_does_not_exist_is_a_usage_error(session: Path) -> None:
