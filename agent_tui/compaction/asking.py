@@ -1,8 +1,9 @@
-"""One request for a summary: sent, waited for, and sent again where waiting helps."""
+"""One request to a model that makes room: sent, waited for, and sent again where that helps."""
 
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar, assert_never
 
@@ -87,8 +88,90 @@ async def patiently(
             retry += 1
 
 
+@dataclass(slots=True)
+class CallText:
+    """A tool call as it came: `arguments_json` may be anything."""
+
+    id: str
+    name: str
+    arguments_json: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LineReply:
+    """What came back for one request."""
+
+    text: str
+    calls: tuple[CallText, ...]
+    finish: FinishReason
+
+
+class ModelLine:
+    """The line to a provider: requests go out, whole replies come back.
+
+    Args:
+        provider: Where the model is.
+        sleep: Waits before a request is tried again.
+        on_progress: Told of each phase and how many characters have come in all.
+        spending: Adds up what was paid for.
+    """
+
+    def __init__(
+        self, provider: Provider, sleep: Sleep, on_progress: OnProgress, spending: Spending
+    ) -> None:
+        self._provider = provider
+        self._sleep = sleep
+        self._on_progress = on_progress
+        self._spending = spending
+        self._received_chars = 0
+
+    async def ask(self, request: ModelRequest, phase: str) -> LineReply:
+        """The reply to one request, which is repeated where waiting helps.
+
+        Raises:
+            ProviderError: the request failed for good.
+        """
+        return await patiently(
+            lambda: self._send(request, phase),
+            self._sleep,
+            lambda waiting: self._on_progress(waiting, self._received_chars),
+        )
+
+    async def _send(self, request: ModelRequest, phase: str) -> LineReply:
+        texts: list[str] = []
+        calls: dict[int, CallText] = {}
+        finish: FinishReason | None = None
+        self._on_progress(phase, self._received_chars)
+        async with aclosing(self._provider.stream(request)) as chunks:
+            async for chunk in chunks:
+                match chunk:
+                    case TextChunk(text=text):
+                        texts.append(text)
+                        self._receive(text, phase)
+                    case ToolCallChunk():
+                        call = calls.setdefault(chunk.index, CallText(chunk.id, chunk.name))
+                        call.name = call.name or chunk.name
+                        call.arguments_json += chunk.arguments_json
+                        self._receive(chunk.arguments_json, phase)
+                    case UsageChunk(usage=usage):
+                        self._spending.add(usage)
+                    case FinishChunk(reason=reason):
+                        finish = reason
+                    case ThinkingChunk():
+                        pass
+                    case _:
+                        assert_never(chunk)
+        if finish is None:
+            raise ProviderError("interrupted", "the reply broke off before its end")
+        return LineReply("".join(texts), tuple(calls.values()), finish)
+
+    def _receive(self, text: str, phase: str) -> None:
+        self._received_chars += len(text)
+        self._on_progress(phase, self._received_chars)
+
+
 class SummaryLine:
-    """The line to one model: prompts go out, replies come back."""
+    """The line to one model that writes summaries: prompts go out, texts come back."""
 
     def __init__(
         self,
@@ -98,12 +181,8 @@ class SummaryLine:
         on_progress: OnProgress,
         spending: Spending,
     ) -> None:
-        self._provider = provider
+        self._line = ModelLine(provider, sleep, on_progress, spending)
         self._model = model
-        self._sleep = sleep
-        self._on_progress = on_progress
-        self._spending = spending
-        self._received_chars = 0
 
     async def ask(
         self,
@@ -127,37 +206,8 @@ class SummaryLine:
             purpose="summary",
             reply_schema=schema,
         )
-        return await patiently(
-            lambda: self._send(request, phase),
-            self._sleep,
-            lambda waiting: self._on_progress(waiting, self._received_chars),
-        )
-
-    async def _send(self, request: ModelRequest, phase: str) -> SummaryReply:
-        texts: list[str] = []
-        called_tools = False
-        finish: FinishReason | None = None
-        self._on_progress(phase, self._received_chars)
-        async with aclosing(self._provider.stream(request)) as chunks:
-            async for chunk in chunks:
-                match chunk:
-                    case TextChunk(text=text):
-                        texts.append(text)
-                        self._received_chars += len(text)
-                        self._on_progress(phase, self._received_chars)
-                    case ToolCallChunk():
-                        called_tools = True
-                    case UsageChunk(usage=usage):
-                        self._spending.add(usage)
-                    case FinishChunk(reason=reason):
-                        finish = reason
-                    case ThinkingChunk():
-                        pass
-                    case _:
-                        assert_never(chunk)
-        if finish is None:
-            raise ProviderError("interrupted", "the summary broke off before its end")
-        return SummaryReply("".join(texts), finish, called_tools)
+        reply = await self._line.ask(request, phase)
+        return SummaryReply(reply.text, reply.finish, bool(reply.calls))
 
 
 def add_usage(first: Usage, second: Usage) -> Usage:
