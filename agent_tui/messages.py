@@ -172,14 +172,19 @@ class Todo(Stored):
     status: Literal["pending", "in_progress", "completed"] = "pending"
 
 
+CallEnding: TypeAlias = Literal["", "declined", "cancelled"]
+
+
 class ToolDetails(Stored):
     """What the person sees of a tool result and what later rooms need; not for the model.
 
     ``summary`` is one short line ("42 lines", "exit 1"). ``diff`` is a unified diff.
-    ``full_output_path`` holds the whole output where the model got a shortened one.
+    ``full_output_path`` holds the whole output where the model got a shortened one. ``ending``
+    says why a call came to nothing: the person said no, or interrupted.
     """
 
     summary: str = ""
+    ending: CallEnding = ""
     diff: str | None = None
     exit_code: int | None = None
     truncated: bool = False

@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
         if isinstance(item, pytest.Function) and _PROVIDER_FIXTURES & set(item.fixturenames):
             item.add_marker(pytest.mark.xdist_group("provider process"))
     chosen = config.option.markexpr
-    for mark in ("real_model", "slow", "interop"):
+    for mark in ("real_model", "thorough", "slow", "interop"):
         if mark in chosen:
             continue
         skipped = pytest.mark.skip(reason=f"choose it with -m {mark}")

@@ -102,6 +102,7 @@ def test_two_rounds_of_tools_change_files_and_a_rate_limit_is_waited_out(program
     assert result["context"]["is_estimate"] is False
 
 
+@pytest.mark.thorough
 def test_a_cut_stream_keeps_what_came_and_fails(program, server):
     server.play(Reply(text="this much came", ending="close"))
     code, result, err = program.run("-p", "hi")
@@ -111,6 +112,7 @@ def test_a_cut_stream_keeps_what_came_and_fails(program, server):
     assert (kept.text, kept.stop_reason) == ("this much came", "error")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "ending",
     [
@@ -135,6 +137,7 @@ def test_an_interrupt_closes_the_request_and_keeps_the_partial_reply(program, se
     assert (kept.text, kept.stop_reason) == ("this much came", "aborted")
 
 
+@pytest.mark.thorough
 def test_continue_sends_the_whole_conversation_again(program, server):
     server.play(Reply(text="Blue."), Reply(text="You asked about the sky."))
     assert program.run("-p", "what colour is the sky?")[0] == 0

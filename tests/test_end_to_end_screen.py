@@ -86,6 +86,7 @@ async def test_a_working_day_on_the_screen(server: OpenAiServer):
     assert "write greet.py" in sent
 
 
+@pytest.mark.thorough
 async def test_the_tour_compacts_and_goes_on_in_a_session_of_its_own():
     async with screen("--demo") as here:
         await here.send("hello")

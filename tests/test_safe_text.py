@@ -88,6 +88,7 @@ def test_sequences_go_with_their_contents():
     assert strip_control_characters("a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\") == "alink"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unit", ["x", "\x1b", "\x1b[", "\x1b]0;", "\u0301", "\x9d", "\u202e", "é"])
 def test_ten_megabytes_on_one_line_are_handled(unit: str):
     text = unit * (LONG // 10 // len(unit))

@@ -10,7 +10,7 @@ from agent_tui.agent.command_judge import CommandFacts, CommandJudge
 from agent_tui.agent.decision_log import Decided, DecidedBy, DecisionLog
 from agent_tui.agent.git_settings import git_doubt
 from agent_tui.agent.protected_paths import PathGuard
-from agent_tui.agent.rules import Decision, Rule, parse_rule, rule_for_command
+from agent_tui.agent.rules import Decision, Rule, outside_rule, parse_rule, rule_for_command
 from agent_tui.agent.rules_file import change_rules_file, stored_rules
 from agent_tui.agent.shell_parts import split_command
 from agent_tui.config import PermissionMode, PermissionSettings
@@ -112,6 +112,8 @@ class Approvals:
                 verdict = self._judge_write(tool_name, intent)
             case "execute":
                 verdict = self._judge_command(intent.command)
+            case "outside":
+                verdict = self._judge_outside(tool_name)
             case _:
                 assert_never(intent.access)
         if intent.access != "execute":
@@ -213,6 +215,19 @@ class Approvals:
         why = f"{outside[0]} is outside the workspace" if outside else "it changes a file"
         return Verdict("ask", why, self._write_rule(intent.paths))
 
+    def _judge_outside(self, tool_name: str) -> Verdict:
+        """A call of another program's tool: nobody knows what it does, so only rules allow it."""
+        rule = outside_rule(tool_name, self._rules)
+        if rule is not None and rule.decision == "deny":
+            return Verdict("deny", f"the rule deny {rule} forbids it", by="rule")
+        if self.mode == "plan":
+            return Verdict("deny", _PLAN_MODE)
+        if rule is None:
+            return Verdict("ask", "what another program does cannot be judged", tool_name)
+        if rule.decision == "allow":
+            return _ALLOWED_BY_RULE
+        return Verdict("ask", f"the rule ask {rule} holds", tool_name, by="rule")
+
     def _by_rules(self, tool_name: str, intent: Intent) -> Verdict | None:
         """What the rules say of a call by its paths: deny first, then the most specific."""
         best: Rule | None = None
@@ -277,15 +292,17 @@ class Approvals:
             return _ALLOWED_BY_RULE
         if facts.asked:
             return Verdict("ask", facts.asked, rule_for_command(command), by="rule")
-        if why := self._why_command_asks(facts):
+        if why := self._why_command_asks(command, facts):
             return Verdict("ask", why, rule_for_command(command))
         is_ruled = self.mode != "full" and len(facts.changing) > len(facts.unlisted)
         return _ALLOWED_BY_RULE if is_ruled else _ALLOWED
 
-    def _why_command_asks(self, facts: CommandFacts) -> str:
+    def _why_command_asks(self, command: str, facts: CommandFacts) -> str:
         if self.mode == "full":
             return facts.unknown[0] if facts.unknown else ""
         if facts.unlisted:
+            if facts.unlisted == (command.strip(),):
+                return "not known to be read-only"
             return f"not known to be read-only: {'; '.join(facts.unlisted[:3])}"
         for path in facts.written:
             is_free = self.mode == "accept-edits" and self._guard.may_write_freely(path)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.fitting import FittedPrompt
+from agent_tui.agent.inbox import Inbox
 from agent_tui.agent.masking import without_values
 from agent_tui.compaction.policy import (
     Breaker,
@@ -35,19 +36,6 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
 from agent_tui.tools.base import FileMemory
 from agent_tui.tools.limits import OutputLimits, output_limits
-
-
-@dataclass(slots=True)
-class Inbox:
-    """Messages the person typed while a turn runs, oldest first."""
-
-    texts: list[str] = field(default_factory=list[str])
-
-    def take_all(self) -> tuple[str, ...]:
-        """Empty the inbox."""
-        taken = tuple(self.texts)
-        self.texts.clear()
-        return taken
 
 
 @dataclass(slots=True)

@@ -62,7 +62,11 @@ _OWN_VERB_NAMES = """
 _OWN_VERBS = frozenset(_OWN_VERB_NAMES.split())
 """Programs whose words are verbs of their own, or commands for elsewhere."""
 
-_HIDDEN = frozenset({"rm", "dd", "shred", "chmod", "chown", "find", "mkfs"})
+_OURSELVES = frozenset({"agent-tui", "agent_tui"})
+_OWN_RULES = frozenset({"config", "trust", "permissions"})
+_LOOKING_VERBS = frozenset({"path", "show", "list", "check", "-h", "--help"})
+
+_HIDDEN = frozenset({"rm", "dd", "shred", "chmod", "chown", "find", "mkfs", *_OURSELVES})
 _MAX_HIDDEN_WORDS = 12
 
 
@@ -120,6 +124,8 @@ def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: PathGuard) ->
         return "it would end every process"
     if name == "dd" and any(value.startswith("of=/dev/") for value in values):
         return "dd would write to a device"
+    if name in _OURSELVES and _changes_rules(values):
+        return "it would change what the model may do without a question"
     if name in _CONTAINERS and any(_WHOLE_HOST.fullmatch(value) for value in values):
         return f"{name} would be given the whole machine"
     if name in _REMOVERS and any(_REMOVES.fullmatch(value) for value in values):
@@ -135,6 +141,13 @@ def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: PathGuard) ->
     ):
         return danger
     return _system_change(name, part, bases, guard)
+
+
+def _changes_rules(words: Sequence[str]) -> bool:
+    """Whether ``agent-tui WORDS`` changes settings, trust or rules, or may do so."""
+    if not words or not words[0]:
+        return bool(words)
+    return words[0] in _OWN_RULES and (len(words) < 2 or words[1] not in _LOOKING_VERBS)
 
 
 def _is_fed_by_search(part: CommandPart) -> bool:

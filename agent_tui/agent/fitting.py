@@ -16,6 +16,10 @@ LEAST_WINDOW = 1_500
 _PROMPT_SHARE = 5
 """Prompt and tools take at most a fifth of the window: the full texts from about 6,100 on."""
 
+_OUTSIDE_SHARE = 10
+"""Tools of other programs take at most a tenth of the window, and none where ours are told of
+in few words."""
+
 _FILES_SHARE = 8
 _TAKEN_TOKENS = 1_024
 """All context files together take at most an eighth of what is over these: of the smallest
@@ -27,14 +31,15 @@ _PIECE_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class PromptParts:
-    """What the prompt of one conversation is made of, the same for its whole life.
+    """What the prompt of one conversation is made of; all but the tools stays for its whole life.
 
     Args:
         cwd: The workspace.
         day: Given to the model.
-        specs: All tools, in order of use.
+        specs: All tools of ours, in order of use.
         short_specs: The same tools in the same order in fewer words.
         context_files: Instructions of the person and the project, the most general first.
+        outside_specs: The tools of MCP servers.
     """
 
     cwd: Path
@@ -42,6 +47,7 @@ class PromptParts:
     specs: tuple[ToolSpec, ...]
     short_specs: tuple[ToolSpec, ...]
     context_files: tuple[ContextFile, ...] = ()
+    outside_specs: tuple[ToolSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,7 @@ class FittedPrompt:
     Args:
         window: Tokens; 0 where it is not known.
         system: The system prompt.
-        tools: What is offered: the first of all tools in order of use.
+        tools: What is offered: the first of all tools in order of use, then those of servers.
         note: What the person is told about it, empty where everything fits.
     """
 
@@ -79,7 +85,8 @@ def fit_prompt(parts: PromptParts, window: int, counter: TokenCounter) -> Fitted
     """The largest prompt that keeps its share of `window`; the same bytes for the same inputs.
 
     Full texts where prompt and tools take a fifth of the window at most, else the short ones and
-    as many tools as fit, in order of use, at least one. Context files share an eighth evenly;
+    as many tools as fit, in order of use, at least one. Of the tools of servers as many as fit a
+    tenth are offered beside the full texts. Context files share an eighth evenly;
     what a short one leaves over goes to the others. A larger window never gives less. `counter`
     is only asked (it is slow the first time) where the number of bytes does not settle it: a
     token is at least one byte.
@@ -90,9 +97,12 @@ def fit_prompt(parts: PromptParts, window: int, counter: TokenCounter) -> Fitted
         counter: Estimates.
     """
     core, tools = _core_and_tools(parts, window, counter)
+    outside = _outside_tools(parts, window, counter) if tools == parts.specs else ()
     files = _fitted_files(parts.context_files, window, counter)
     system = "".join([core, *(file.block for file in files)])
-    return FittedPrompt(window, system, tools, _note(parts, window, tools, files))
+    left_out = len(parts.outside_specs) - len(outside)
+    note = _note(parts, window, tools, left_out, files)
+    return FittedPrompt(window, system, (*tools, *outside), note)
 
 
 def _core_and_tools(
@@ -108,6 +118,21 @@ def _core_and_tools(
         if _fits([short, *_wire_texts(tools)], room, counter):
             return short, tools
     return short, parts.short_specs[:1]
+
+
+def _outside_tools(parts: PromptParts, window: int, counter: TokenCounter) -> tuple[ToolSpec, ...]:
+    """The first tools of servers that keep their share."""
+    room = window // _OUTSIDE_SHARE
+    texts = _wire_texts(parts.outside_specs)
+    if window <= 0 or _fits(texts, room, counter):
+        return parts.outside_specs
+    count = 0
+    for text in texts:
+        room -= counter.count_text(text)
+        if room < 0:
+            break
+        count += 1
+    return parts.outside_specs[:count]
 
 
 def _fitted_files(
@@ -188,7 +213,11 @@ def _wire_texts(tools: Sequence[ToolSpec]) -> list[str]:
 
 
 def _note(
-    parts: PromptParts, window: int, tools: Sequence[ToolSpec], files: Sequence[_FittedFile]
+    parts: PromptParts,
+    window: int,
+    tools: Sequence[ToolSpec],
+    left_out: int,
+    files: Sequence[_FittedFile],
 ) -> str:
     if 0 < window < LEAST_WINDOW:
         return (
@@ -199,6 +228,7 @@ def _note(
     missing = ", ".join(_shown(file.path, parts.cwd) for file in files if not file.block)
     names = ", ".join(tool.name for tool in tools)
     said = [f"only these tools are offered: {names}"] if len(tools) < len(parts.specs) else []
+    said += [f"{left_out} of {len(parts.outside_specs)} MCP tools left out"] if left_out else []
     said += [f"cut: {cut}"] if cut else []
     said += [f"left out: {missing}"] if missing else []
     if not said:

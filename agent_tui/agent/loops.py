@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.loop_plan import LoopPlan
-from agent_tui.agent.mentions import attach_mentions
 from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.turn import Turn
 from agent_tui.errors import CompactionError, SessionError
@@ -80,7 +79,7 @@ class LoopRunner:
         """One turn; false where it did not come to its end, which leaves the loop."""
         finished = _Finished(emit)
         try:
-            await self._make_turn(finished.emit).run(await self._message(plan, number))
+            await self._make_turn(finished.emit).run(plan.message(number))
         except asyncio.CancelledError:
             self._stop(plan, number, scope_id, emit)
             emit(finished.event or TurnFinished("aborted", can_continue=True))
@@ -117,15 +116,6 @@ class LoopRunner:
         if is_all:
             emit(TurnFinished("done"))
         return True
-
-    async def _message(self, plan: LoopPlan, number: int) -> str:
-        conversation = self._conversation
-        return await asyncio.to_thread(
-            attach_mentions,
-            plan.message(number),
-            conversation.cwd,
-            conversation.model_info.window,
-        )
 
 
 class _Finished:

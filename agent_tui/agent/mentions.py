@@ -4,8 +4,13 @@ import html
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
+from agent_tui.errors import UsageError
+from agent_tui.messages import ImageContent
+from agent_tui.tools.images import ImageFile, read_image
 from agent_tui.tools.limits import OutputLimits, output_limits
 from agent_tui.tools.shorten import keep_head
 
@@ -13,32 +18,77 @@ MAX_LISTED = 200
 MAX_ATTACHMENTS = 20
 _BINARY_PROBE_BYTES = 8_000
 
-_MENTION = re.compile(r"(?:^|(?<=[\s(\[{\"'`,;]))@(?:\"([^\"\n]+)\"|([^\s\"]+))")
+_MENTION = re.compile(
+    r"(?:^|(?<=[\s(\[{\"'`,;]))@(?:\"([^\"\n]+)\"(:\d+(?:-\d+)?(?!\w))?|([^\s\"]+))"
+)
+_LINES = re.compile(r"(.+):(\d+)(?:-(\d+))?")
+_LIKE_A_FILE = re.compile(r"\.\w{1,8}$")
 _ATTACHED = re.compile(r'\n\n<(?:file|folder) path="([^"\n]*)"')
 _TRAILING = ".,;:!?)]}'`"
 
 
-def attach_mentions(text: str, cwd: Path, window: int = 0) -> str:
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A file or folder that was named: as written, where it is, and which lines (first, last)."""
+
+    written: str
+    path: Path
+    lines: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """What goes to the model, and what the person is told of it."""
+
+    text: str
+    images: tuple[ImageContent, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What becomes of one mention."""
+
+    block: str
+    notice: str = ""
+    image: ImageContent | None = None
+
+
+def attach(text: str, cwd: Path, window: int = 0, *, image_refusal: str = "") -> Attached:
     """`text` followed by what its mentions name, each in a ``<file>`` or ``<folder>`` block.
 
     Paths are relative to `cwd`, ``~`` is the home folder, a path with blanks is written
-    ``@"like this"``. A mention that names nothing (``@someone``) changes nothing. What goes along
-    is bounded like the outputs of as many tool calls: of a larger file the beginning is attached,
-    and the block says so; of a binary file only its size.
+    ``@"like this"``, and ``:10-20`` behind it takes those lines. A mention that names nothing
+    (``@someone``) changes nothing. What goes along is bounded like the outputs of as many tool
+    calls: of a larger file the beginning is attached, and block and notice say so; of a binary
+    file only its size; images go along as such. A text with its files attached stays as it is.
 
     Args:
         text: What the person wrote.
         cwd: The workspace.
         window: Tokens of the model's window; 0 where it is not known.
+        image_refusal: Why no image can be sent; empty if one can.
     """
-    mentioned = mentioned_paths(text, cwd)
-    limits = output_limits(window, len(mentioned))
-    blocks = [_attachment(path, name, limits) for name, path in mentioned]
-    return "\n\n".join([text, *blocks]) if blocks else text
+    if without_attachments(text) != text:
+        return Attached(text)
+    mentions = find_mentions(text, cwd)
+    kept = mentions[:MAX_ATTACHMENTS]
+    limits = output_limits(window, len(kept))
+    parts = [_part(mention, limits, image_refusal) for mention in kept]
+    notices = [part.notice for part in parts if part.notice]
+    notices += [f"@{name} names no file, so nothing is attached." for name in _missing(text, cwd)]
+    if len(mentions) > len(kept):
+        left = len(mentions) - len(kept)
+        notices.append(f"Only the first {len(kept)} files are attached, {left} more are not.")
+    return Attached(
+        "\n\n".join([text, *(part.block for part in parts)]),
+        tuple(part.image for part in parts if part.image is not None),
+        tuple(dict.fromkeys(notices)),
+    )
 
 
 def without_attachments(text: str) -> str:
-    """What the person wrote, from what `attach_mentions` made of it."""
+    """What the person wrote, from what `attach` made of it."""
     for start in _ATTACHED.finditer(text):
         written = html.unescape(start[1])
         if f"@{written}" in text[: start.start()] or f'@"{written}"' in text[: start.start()]:
@@ -46,23 +96,40 @@ def without_attachments(text: str) -> str:
     return text
 
 
-def mentioned_paths(text: str, cwd: Path) -> list[tuple[str, Path]]:
-    """The existing paths `text` mentions, as written and resolved, each once."""
-    found: dict[Path, str] = {}
+def find_mentions(text: str, cwd: Path) -> list[Mention]:
+    """What `text` mentions and is there, each once."""
+    found: dict[tuple[Path, tuple[int, int] | None], Mention] = {}
     for written in _written_paths(text):
-        for candidate in (written, written.rstrip(_TRAILING)):
-            path = _existing(candidate, cwd)
-            if path is not None:
-                found.setdefault(path, candidate)
-                break
-        if len(found) == MAX_ATTACHMENTS:
-            break
-    return [(name, path) for path, name in found.items()]
+        mention = _existing_mention(written, cwd)
+        if mention is not None:
+            found.setdefault((mention.path, mention.lines), mention)
+    return list(found.values())
 
 
 def _written_paths(text: str) -> Iterator[str]:
     for mention in _MENTION.finditer(text):
-        yield mention[1] or mention[2]
+        yield mention[1] + (mention[2] or "") if mention[1] else mention[3]
+
+
+def _existing_mention(written: str, cwd: Path) -> Mention | None:
+    for candidate in (written, written.rstrip(_TRAILING)):
+        if (path := _existing(candidate, cwd)) is not None:
+            return Mention(candidate, path)
+        numbered = _LINES.fullmatch(candidate)
+        if numbered and (path := _existing(numbered[1], cwd)) is not None and path.is_file():
+            first = int(numbered[2])
+            return Mention(numbered[1], path, (first, int(numbered[3] or first)))
+    return None
+
+
+def _missing(text: str, cwd: Path) -> Iterator[str]:
+    """Mentions that look like files but are none."""
+    for written in _written_paths(text):
+        name = written.rstrip(_TRAILING)
+        named = _LINES.fullmatch(name)
+        looks_so = _LIKE_A_FILE.search(named[1] if named else name)
+        if looks_so and _existing_mention(written, cwd) is None:
+            yield name
 
 
 def _existing(written: str, cwd: Path) -> Path | None:
@@ -75,24 +142,65 @@ def _existing(written: str, cwd: Path) -> Path | None:
         return None
 
 
-def _attachment(path: Path, name: str, limits: OutputLimits) -> str:
-    shown = _attribute(name)
+def _part(mention: Mention, limits: OutputLimits, image_refusal: str) -> _Part:
+    shown = _attribute(mention.written)
     try:
-        if path.is_dir():
-            return f'<folder path="{shown}">\n{_listing(path, limits)}\n</folder>'
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            data = file.read(limits.max_bytes)
+        if mention.path.is_dir():
+            listing = _listing(mention.path, limits)
+            return _Part(f'<folder path="{shown}">\n{listing}\n</folder>')
+        if (image := read_image(mention.path)) is not None:
+            return _image_part(shown, image, image_refusal)
+        if mention.lines is not None:
+            return _some_lines(mention, mention.lines, limits)
+        return _file_part(mention, limits)
     except OSError as error:
-        return f'<file path="{shown}" error="{_attribute(error.strerror or "unreadable")}" />'
+        fault = error.strerror or "unreadable"
+        notice = f"@{mention.written} cannot be read: {fault}."
+        return _Part(f'<file path="{shown}" error="{_attribute(fault)}" />', notice)
+    except UsageError as error:
+        return _Part(f'<file path="{shown}" error="too large an image" />', str(error))
+
+
+def _image_part(shown: str, image: ImageFile, image_refusal: str) -> _Part:
+    facts = f'image="{image.mime_type}" size="{image.width}x{image.height}"'
+    if image_refusal:
+        return _Part(f'<file path="{shown}" {facts} />', image_refusal)
+    return _Part(
+        f'<file path="{shown}" {facts} />',
+        image=ImageContent(data=image.data, mime_type=image.mime_type),
+    )
+
+
+def _file_part(mention: Mention, limits: OutputLimits) -> _Part:
+    shown = _attribute(mention.written)
+    size = mention.path.stat().st_size
+    with mention.path.open("rb") as file:
+        data = file.read(limits.max_bytes)
     if b"\0" in data[:_BINARY_PROBE_BYTES]:
-        return f'<file path="{shown}" binary="true" bytes="{size}" />'
+        notice = f"@{mention.written} is no text: only its size is told."
+        return _Part(f'<file path="{shown}" binary="true" bytes="{size}" />', notice)
     body = data.decode("utf-8", "replace")
     if size <= limits.max_bytes:
-        return f'<file path="{shown}">\n{body.rstrip()}\n</file>'
+        return _Part(f'<file path="{shown}">\n{body.rstrip()}\n</file>')
     body = body.rpartition("\n")[0] or body
-    note = f"[cut here: {limits.max_bytes:,} of {size:,} bytes; use the read tool for the rest]"
-    return f'<file path="{shown}">\n{body}\n{note}\n</file>'
+    sizes = f"{limits.max_bytes:,} of {size:,} bytes"
+    note = f"[cut here: {sizes}; use the read tool for the rest]"
+    notice = f"Of @{mention.written} the first {sizes} are attached; the model can read the rest."
+    return _Part(f'<file path="{shown}">\n{body}\n{note}\n</file>', notice)
+
+
+def _some_lines(mention: Mention, wanted: tuple[int, int], limits: OutputLimits) -> _Part:
+    first, last = max(wanted[0], 1), wanted[1]
+    with mention.path.open(encoding="utf-8", errors="replace") as file:
+        body = "".join(islice(file, first - 1, max(last, first)))
+    shown = _attribute(mention.written)
+    if not body:
+        notice = f"@{mention.written} has no line {first}."
+        return _Part(f'<file path="{shown}" error="no line {first}" />', notice)
+    kept = keep_head(body, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
+    more = f"\n[{kept.omitted_lines:,} more lines are left out]" if kept.omitted_lines else ""
+    lines = f'lines="{first}-{first + body.count(chr(10), 0, -1)}"'
+    return _Part(f'<file path="{shown}" {lines}>\n{kept.text.rstrip()}{more}\n</file>')
 
 
 def _listing(folder: Path, limits: OutputLimits) -> str:

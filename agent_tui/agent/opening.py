@@ -10,7 +10,13 @@ from agent_tui.agent.fitting import FittedPrompt, PromptParts, fit_prompt
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.addresses import shown_address
-from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, Usage
+from agent_tui.messages import (
+    AssistantMessage,
+    ThinkingLevel,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+)
 from agent_tui.providers.base import ModelRef, is_loopback, model_name
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
@@ -25,6 +31,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.log import SessionLog
 from agent_tui.text import repair_text
+from agent_tui.tools.mcp.remote_tools import is_remote
 
 
 def new_log(
@@ -73,15 +80,21 @@ def converse(
 def prompt_fitter(
     services: RuntimeServices, cwd: Path, context_files: Sequence[ContextFile]
 ) -> Callable[[int], FittedPrompt]:
-    """Gives the prompt for a window of so many tokens."""
-    parts = PromptParts(
-        cwd=cwd,
-        day=date.today(),
-        specs=services.toolbox.specs,
-        short_specs=services.toolbox.short_specs,
-        context_files=tuple(context_files),
-    )
-    return lambda window: fit_prompt(parts, window, services.counter)
+    """Gives the prompt for a window of so many tokens, with the tools there are by then."""
+    toolbox, day, files = services.toolbox, date.today(), tuple(context_files)
+
+    def fit(window: int) -> FittedPrompt:
+        parts = PromptParts(
+            cwd=cwd,
+            day=day,
+            specs=tuple(spec for spec in toolbox.specs if not is_remote(spec.name)),
+            short_specs=tuple(spec for spec in toolbox.short_specs if not is_remote(spec.name)),
+            outside_specs=tuple(spec for spec in toolbox.specs if is_remote(spec.name)),
+            context_files=files,
+        )
+        return fit_prompt(parts, window, services.counter)
+
+    return fit
 
 
 def model_to_resume(
@@ -155,7 +168,7 @@ def _take_up_history(conversation: Conversation) -> None:
     """
     log = conversation.log
     for entry in log.entries:
-        is_copied = _is_copied(log, entry)
+        is_copied = was_copied(log, entry)
         match entry:
             case MessageEntry(message=AssistantMessage() as reply):
                 conversation.tool_call_ids.update(call.id for call in reply.tool_calls)
@@ -176,7 +189,23 @@ def _take_up_history(conversation: Conversation) -> None:
                 pass
 
 
-def _is_copied(log: SessionLog, entry: Entry) -> bool:
+def cut_off_note(log: SessionLog) -> str:
+    """What to say of a turn that did not come to its end; empty where the last one did."""
+    if log.is_read_only:
+        return ""
+    said = (e.message for e in reversed(log.path_entries()) if isinstance(e, MessageEntry))
+    match next(said, None):
+        case AssistantMessage() as reply:
+            is_cut_off = bool(reply.tool_calls) or reply.stop_reason in ("aborted", "error")
+        case UserMessage() | ToolResultMessage():
+            is_cut_off = True
+        case _:
+            is_cut_off = False
+    return "The last turn did not come to its end. /retry goes on with it." if is_cut_off else ""
+
+
+def was_copied(log: SessionLog, entry: Entry) -> bool:
+    """Whether `entry` came from the session that `log` goes on from."""
     return log.header.parent_session is not None and entry.timestamp < log.header.timestamp
 
 

@@ -7,6 +7,10 @@ CONTEXT_NAMES = ("AGENTS.md", "CLAUDE.md")
 """In each folder the first of these that is there."""
 
 CONFIG_FILE = Path(".agent-tui", "config.toml")
+SERVER_FILE = ".mcp.json"
+
+COMMANDS_FOLDER = Path(".agent-tui", "commands")
+"""Prompt files, which become slash commands; the person's own folder has the same."""
 
 
 def repository_root(cwd: Path) -> Path | None:
@@ -39,15 +43,35 @@ def config_files(cwd: Path) -> tuple[Path, ...]:
     return tuple(file for file in files if _has_text(file))
 
 
+def server_files(cwd: Path) -> tuple[Path, ...]:
+    """The files that name MCP servers of the project that `cwd` is in, the most general first."""
+    files = (folder / SERVER_FILE for folder in project_folders(cwd))
+    return tuple(file for file in files if _has_text(file))
+
+
+def command_folders(cwd: Path) -> tuple[Path, ...]:
+    """The folders with prompt files of the project that `cwd` is in. None of them is listed."""
+    folders = (folder / COMMANDS_FOLDER for folder in project_folders(cwd))
+    return tuple(folder for folder in folders if _is_folder(folder))
+
+
 def project_files(cwd: Path) -> tuple[Path, ...]:
-    """Everything that would be obeyed in `cwd` if its project were trusted."""
+    """Everything that would be obeyed in `cwd` if its project were trusted; whole folders too."""
     instructions = (next(context_candidates(folder), None) for folder in project_folders(cwd))
-    return (*(file for file in instructions if file is not None), *config_files(cwd))
+    files = (file for file in instructions if file is not None)
+    return (*files, *config_files(cwd), *server_files(cwd), *command_folders(cwd))
 
 
 def _has_text(path: Path) -> bool:
     try:
         return path.is_file() and path.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
     except OSError:
         return False
 

@@ -14,12 +14,13 @@ from agent_tui.agent.shell_parts import split_command
 from agent_tui.agent.shell_words import CommandPart, Word
 from agent_tui.errors import ConfigError
 from agent_tui.tools.base import Access
+from agent_tui.tools.mcp.remote_tools import PREFIX
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 Match: TypeAlias = Literal["yes", "maybe", "no"]
 """``maybe``: only the run will tell (variables, substitutions)."""
 
-_RULE = re.compile(r"(?P<tool>[a-z][\w-]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
+_RULE = re.compile(r"(?P<tool>mcp__[\w-]*\*|[a-z][\w-]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 _ACCESS_TOOLS: dict[str, Access] = {"read": "read", "write": "write", "bash": "execute"}
 """A rule with one of these names holds for every tool with that access."""
 
@@ -31,7 +32,9 @@ class Rule:
     Commands match word by word: a last word ``*`` stands for any further words, a ``*`` within a
     word for anything but a slash. Text that is not one simple command, or begins with ``=``,
     stands for exactly this command. Paths are relative to the workspace, absolute or ``~/``;
-    ``**`` crosses folders. `source` says where it was written: a file, ``settings``, ``session``.
+    ``**`` crosses folders. Tools of MCP servers are named whole, or with a ``*`` at the end as in
+    ``mcp__server__*``; ``mcp__server`` stands for all of one. `source` says where it was written:
+    a file, ``settings``, ``session``.
     """
 
     decision: Decision
@@ -49,7 +52,12 @@ class Rule:
 
     def is_for(self, tool_name: str, access: Access) -> bool:
         """Whether the rule speaks of calls of this tool."""
-        return self.tool == tool_name or _ACCESS_TOOLS.get(self.tool) == access
+        if self.tool == tool_name or _ACCESS_TOOLS.get(self.tool) == access:
+            return True
+        if access != "outside" or not self.tool.startswith(PREFIX):
+            return False
+        begin = self.tool[:-1] if self.tool.endswith("*") else f"{self.tool}__"
+        return tool_name.startswith(begin)
 
     def matches_path(self, path: Path, workspace: Path) -> bool:
         """Whether `path` (resolved) is one the rule names."""
@@ -129,6 +137,24 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
             f"{text!r} is not a rule.", "Write it like bash(git status) or write(docs/**)."
         )
     return Rule(decision, found["tool"], (found["pattern"] or "*").strip(), source)
+
+
+def outside_rule(tool_name: str, rules: Sequence[Rule]) -> Rule | None:
+    """The rule that decides about a call of another program's tool: deny first, then the longest.
+
+    What stands in brackets can mean nothing there, so an allowing rule with it allows nothing.
+    """
+    holding = [
+        rule
+        for rule in rules
+        if rule.is_for(tool_name, "outside") and (rule.pattern == "*" or rule.decision != "allow")
+    ]
+    ranks: dict[Decision, int] = {"allow": 0, "ask": 1, "deny": 2}
+    return max(
+        holding,
+        key=lambda rule: (rule.decision == "deny", len(rule.tool), ranks[rule.decision]),
+        default=None,
+    )
 
 
 def rule_for_command(command: str) -> str:

@@ -1,15 +1,12 @@
 """The file that keeps a project's rules, outside the project itself."""
 
-import contextlib
-import os
-import secrets
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
 from agent_tui.agent.rules import Decision
-from agent_tui.paths import make_private_dir
+from agent_tui.paths import replace_private_file
 
 
 def stored_rules(path: Path, decision: Decision) -> list[str]:
@@ -37,25 +34,10 @@ def change_rules_file(
     if after != before:
         document = tomlkit.parse(text)
         document[decision] = after
-        _replace_private(path, tomlkit.dumps(document))
+        replace_private_file(path, tomlkit.dumps(document))
 
 
 def _texts(stored: object) -> list[str]:
     """A list of rules as TOML gave it; a single one counts as a list."""
     listed = cast(list[object], stored) if isinstance(stored, list) else [stored]
     return [str(text) for text in listed]
-
-
-def _replace_private(path: Path, text: str) -> None:
-    """Put `text` at `path` in one step, readable by the owner only."""
-    make_private_dir(path.parent)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise

@@ -5,35 +5,30 @@ from contextlib import aclosing
 from pathlib import Path
 
 from agent_tui.agent.activity import Activity, Emit
-from agent_tui.agent.approval import Approvals
 from agent_tui.agent.branching import Branching
 from agent_tui.agent.compactor import Compactor
-from agent_tui.agent.context_files import ContextFile
-from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.agent.inbox import QueuedMessage
 from agent_tui.agent.loop_plan import LoopPlan
 from agent_tui.agent.loops import LoopRunner
 from agent_tui.agent.model_choice import choose_model, choose_thinking, learn_model
+from agent_tui.agent.opening import cut_off_note
 from agent_tui.agent.person_bash import run_person_command
+from agent_tui.agent.runtime_facts import RuntimeFacts
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session_desk import OpenMode, SessionDesk
-from agent_tui.agent.trust import FolderTrust, WithheldFile
 from agent_tui.agent.workers import Workers
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.config import CompactionStrategy, PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import AgentEvent, QueueChanged, TotalsChanged, TurnFinished
-from agent_tui.messages import ImageContent, ThinkingLevel, Todo
-from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.sessions.entries import Entry, SessionInfoEntry
+from agent_tui.events import AgentEvent, Notice, QueueChanged, TurnFinished
+from agent_tui.messages import ImageContent, ThinkingLevel
+from agent_tui.providers.base import ModelRef
+from agent_tui.sessions.entries import SessionInfoEntry
 from agent_tui.sessions.first_look import SessionLook
-from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.store import SessionStore
-from agent_tui.tokens import ContextUsage
-from agent_tui.tools.base import Toolbox
 
 
-class AgentRuntime:
+class AgentRuntime(RuntimeFacts):
     """A conversation and everything a person can do with it.
 
     One activity (a turn, a compaction, a command of the person's) runs at a time. The
@@ -44,114 +39,18 @@ class AgentRuntime:
     def __init__(
         self, services: RuntimeServices, model: ModelRef, cwd: Path, mode: PermissionMode
     ) -> None:
-        self._services = services
         self._activity: Activity | None = None
         self._workers = Workers(services)
-        self._desk = SessionDesk(
+        desk = SessionDesk(
             services, self._workers, lambda: self.is_busy, model=model, cwd=cwd, mode=mode
         )
-        self._branching = Branching(self._desk, services)
-
-    # What a front end reads
-
-    @property
-    def model(self) -> ModelRef:
-        """The model of the next request."""
-        return self.conversation.model
-
-    @property
-    def model_info(self) -> ModelInfo:
-        """What is known of that model."""
-        return self.conversation.model_info
-
-    @property
-    def thinking(self) -> ThinkingLevel:
-        """How much the model is asked to think."""
-        return self.conversation.thinking
-
-    @property
-    def permission_mode(self) -> PermissionMode:
-        """What needs the person's approval."""
-        return self._desk.approvals.mode
-
-    @property
-    def approvals(self) -> Approvals:
-        """The permission engine, for showing its rules."""
-        return self._desk.approvals
-
-    @property
-    def settings(self) -> Settings:
-        """The settings in force."""
-        return self._services.settings
-
-    @property
-    def cwd(self) -> Path:
-        """The workspace."""
-        return self.conversation.cwd
-
-    @property
-    def log(self) -> SessionLog:
-        """The present session, for reading."""
-        return self.conversation.log
-
-    @property
-    def store(self) -> SessionStore:
-        """All sessions, for reading."""
-        return self._services.store
-
-    @property
-    def conversation(self) -> Conversation:
-        """The whole state, for reading."""
-        return self._desk.conversation
-
-    @property
-    def toolbox(self) -> Toolbox:
-        """The tools the model is offered."""
-        return self._services.toolbox
-
-    @property
-    def context_files(self) -> tuple[ContextFile, ...]:
-        """The AGENTS.md files in force."""
-        return self._desk.context_files
-
-    @property
-    def trust(self) -> FolderTrust:
-        """Which folders the person trusts."""
-        return self._services.trust
-
-    @property
-    def withheld_files(self) -> tuple[WithheldFile, ...]:
-        """Files of the project that are not obeyed, for want of trust."""
-        return self._desk.withheld
-
-    @property
-    def usage(self) -> ContextUsage:
-        """How full the window is, as last counted."""
-        return self.conversation.usage
-
-    @property
-    def totals(self) -> TotalsChanged:
-        """Tokens and cost of this session."""
-        return self.conversation.totals
-
-    @property
-    def todos(self) -> tuple[Todo, ...]:
-        """The model's plan."""
-        return tuple(self.conversation.todos)
-
-    @property
-    def queued(self) -> tuple[str, ...]:
-        """Messages typed while a turn runs and not delivered yet."""
-        return tuple(self.conversation.inbox.texts)
+        super().__init__(services, desk)
+        self._branching = Branching(desk, services)
 
     @property
     def is_busy(self) -> bool:
         """Whether an activity runs."""
         return self._activity is not None
-
-    def history(self) -> tuple[Entry, ...]:
-        """The entries of the present session from its root to its leaf."""
-        return self.log.path_entries()
 
     # Activities
 
@@ -254,12 +153,20 @@ class AgentRuntime:
 
     # Queue
 
-    def enqueue(self, text: str) -> tuple[AgentEvent, ...]:
-        """Deliver `text` before the next request of the running turn."""
-        self.conversation.inbox.texts.append(text)
+    def enqueue(
+        self, text: str, images: tuple[ImageContent, ...] = (), *, shown: str = ""
+    ) -> tuple[AgentEvent, ...]:
+        """Deliver `text` before the next request of the running turn.
+
+        Args:
+            text: What to say.
+            images: What goes with it.
+            shown: How it is shown while it waits, if not whole.
+        """
+        self.conversation.inbox.add(QueuedMessage(text, images, shown))
         return (QueueChanged(self.queued),)
 
-    def take_back_queue(self) -> tuple[str, ...]:
+    def take_back_queue(self) -> tuple[QueuedMessage, ...]:
         """Empty the queue and return what was in it."""
         return self.conversation.inbox.take_all()
 
@@ -279,6 +186,12 @@ class AgentRuntime:
         """Change what needs approval, from the next call on."""
         self._desk.approvals.mode = mode
 
+    def use_settings(self, settings: Settings) -> None:
+        """Go by other settings of compaction, and another time for commands, from now on."""
+        self._services.use_settings(settings)
+        self.conversation.settings = settings.compaction
+        self._workers.ahead.drop()
+
     def rename(self, name: str) -> tuple[AgentEvent, ...]:
         """Name the session."""
         self._desk.require_writable()
@@ -292,7 +205,7 @@ class AgentRuntime:
         return (*learned, *await conversation.refresh_usage())
 
     async def apply_trust(self) -> tuple[AgentEvent, ...]:
-        """Bring prompt and rules in line with what `trust` says now, and count again.
+        """Bring prompt and rules in line with the files and what `trust` says now; count again.
 
         Raises:
             AgentTuiError: Something runs.
@@ -326,7 +239,10 @@ class AgentRuntime:
             SessionError: no such session, or another process has it open.
         """
         events = await self._desk.open(ref, keep_model=keep_model, mode=mode, here=here)
-        return (*events, *self._workers.scopes(self.conversation).notices())
+        told = self._workers.scopes(self.conversation).notices()
+        if not told and (note := cut_off_note(self.log)):
+            told = (Notice("info", note),)
+        return (*events, *told)
 
     async def look_at(self, ref: str) -> SessionLook:
         """What is to be known of a session before it is opened: its folder, who has it open.

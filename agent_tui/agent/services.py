@@ -17,9 +17,13 @@ from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
 
 
-@dataclass(frozen=True, slots=True)
+async def _no_new_tools(_cwd: Path, _tell: Callable[[str], None]) -> bool:
+    return False
+
+
+@dataclass(slots=True)
 class RuntimeServices:
-    """What conversations share.
+    """What conversations share. Nothing of it is put anew but by `use_settings`.
 
     Args:
         make_approvals: Builds the permission engine for a workspace and a mode.
@@ -35,6 +39,8 @@ class RuntimeServices:
         secrets: The providers' keys, which no message may hold.
         keeps_sessions: False for ``--no-session``.
         launch_cwd: Where the program was started, if it works elsewhere.
+        take_up_tools: Awaited as a turn in a workspace begins, with what takes lines for the
+            person: lets tools that came or went since into the toolbox; whether there are any.
         sleep: Waits before a request is tried again.
     """
 
@@ -60,4 +66,17 @@ class RuntimeServices:
     secrets: tuple[str, ...] = ()
     keeps_sessions: bool = True
     launch_cwd: Path | None = None
+    take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
     sleep: Sleep = asyncio.sleep
+
+    def use_settings(self, settings: Settings) -> None:
+        """Go by what `settings` say of compaction and of the time that a command may take.
+
+        All else was built into other services, and waits for the next start.
+        """
+        compaction, timeout_s = settings.compaction, settings.bash_timeout_s
+        changes = {"compaction": compaction, "bash_timeout_s": timeout_s}
+        self.settings = self.settings.model_copy(update=changes)
+        self.compaction.use_settings(compaction)
+        for strategy in self.strategies.values():
+            strategy.use_settings(compaction)

@@ -23,7 +23,7 @@ from agent_tui.events import (
     ToolOutputDelta,
     ToolStarted,
 )
-from agent_tui.messages import TextContent, ToolCall, ToolResultMessage
+from agent_tui.messages import CallEnding, TextContent, ToolCall, ToolDetails, ToolResultMessage
 from agent_tui.tools.base import (
     History,
     Intent,
@@ -38,6 +38,7 @@ from agent_tui.tools.shorten import keep_head
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
 _NOT_RUN = "Not run: the user interrupted before this call."
+_UNANSWERED = "Not run: the user interrupted before it was begun."
 _DECLINED = "The user declined this call."
 _SKIPPED = "Not run: the user declined an earlier call of this reply."
 _CHANGED = (
@@ -48,6 +49,10 @@ _CHANGED = (
 
 class _Declined(Exception):
     """The person said no without words: the turn stops so that they can speak."""
+
+
+class _NotBegun(asyncio.CancelledError):
+    """The turn was cancelled while a call was looked at or waited for its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +136,13 @@ class ToolRunner:
         for position, call in enumerate(calls):
             try:
                 output = await self._run(call, len(calls))
-            except asyncio.CancelledError:
-                self._record(call, ToolOutput(_INTERRUPTED, is_error=True))
+            except asyncio.CancelledError as error:
+                why = _UNANSWERED if isinstance(error, _NotBegun) else _INTERRUPTED
+                self._record(call, _ended(why, "cancelled"))
                 self._skip(calls[position + 1 :], _NOT_RUN)
                 raise
             except _Declined:
-                self._record(call, ToolOutput(_DECLINED, is_error=True))
+                self._record(call, _ended(_DECLINED, "declined"))
                 self._skip(calls[position + 1 :], _SKIPPED)
                 return False
             self._record(call, output)
@@ -145,7 +151,7 @@ class ToolRunner:
     def _skip(self, calls: Sequence[ToolCall], why: str) -> None:
         for call in calls:
             self._announce(call)
-            self._record(call, ToolOutput(why, is_error=True))
+            self._record(call, _ended(why, "cancelled"))
 
     async def _run(self, call: ToolCall, calls_in_reply: int) -> ToolOutput:
         context = self._context(call, calls_in_reply)
@@ -154,12 +160,17 @@ class ToolRunner:
         except ToolError as error:
             self._announce(call)
             return _failure(str(error), context.limits)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             self._announce(call)
-            raise
+            raise _NotBegun from error
         self._announce(call, prepared.intent.title)
         try:
             refusal = await self._permit(call, prepared.intent, context)
+        except ToolError as error:
+            return _failure(str(error), context.limits)
+        except asyncio.CancelledError as error:
+            raise _NotBegun from error
+        try:
             return refusal or await prepared.run()
         except ToolError as error:
             return _failure(str(error), context.limits)
@@ -189,7 +200,7 @@ class ToolRunner:
         if answer.choice == "no":
             if not answer.words:
                 raise _Declined
-            return ToolOutput(f"{_DECLINED} They say: {answer.words}", is_error=True)
+            return _ended(f"{_DECLINED} They say: {answer.words}", "declined")
         self._remember(answer, verdict.session_rule)
         again = await self._prepare(call, context)
         touched = approvals.judge(call.name, again.intent).touched
@@ -271,6 +282,10 @@ class ToolRunner:
         self._emit(ToolFinished(entry.id, call.id, stored))
         if output.for_person.todos is not None:
             self._emit(TodosChanged(output.for_person.todos))
+
+
+def _ended(why: str, ending: CallEnding) -> ToolOutput:
+    return ToolOutput(why, ToolDetails(ending=ending), is_error=True)
 
 
 def _failure(text: str, limits: OutputLimits) -> ToolOutput:

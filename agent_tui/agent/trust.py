@@ -31,7 +31,7 @@ class TrustQuestion:
 
     Args:
         folder: What would be trusted, with all that is below it.
-        files: What would be obeyed.
+        files: What would be obeyed; of prompt files the folder they are in.
         git_doubt: What of the repository git would obey; empty where it is plain.
         has_repository: Whether git would be asked there.
         state: What holds now.

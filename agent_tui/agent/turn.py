@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from typing import NoReturn, Protocol
@@ -10,6 +11,7 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.repetition import LoopWatch
 from agent_tui.agent.reply import Reply, ReplyBuilder
+from agent_tui.agent.said import user_message
 from agent_tui.agent.stated_window import stated_window
 from agent_tui.agent.tool_calls import ToolRunner
 from agent_tui.errors import SessionError
@@ -29,7 +31,7 @@ from agent_tui.events import (
     TurnStarted,
     UserMessageAdded,
 )
-from agent_tui.messages import ImageContent, StopReason, TextContent, UserContent, UserMessage
+from agent_tui.messages import ImageContent, StopReason, UserMessage
 from agent_tui.providers.base import (
     Chunk,
     Provider,
@@ -77,6 +79,10 @@ class _TurnEnded(Exception):
         self.event = event
 
 
+async def _nothing() -> None:
+    pass
+
+
 class Turn:
     """Runs one turn. Everything it emits is in the session file before.
 
@@ -86,6 +92,7 @@ class Turn:
         compactor: Called when the window fills, also between tool rounds.
         emit: Takes the events.
         sleep: Waits between retries; a parameter so that tests need not wait.
+        get_ready: Awaited before the first request.
     """
 
     def __init__(
@@ -96,6 +103,7 @@ class Turn:
         compactor: Compactor,
         emit: Emit,
         sleep: Sleep = asyncio.sleep,
+        get_ready: Callable[[], Awaitable[None]] = _nothing,
     ) -> None:
         self._conversation = conversation
         self._provider = provider
@@ -103,6 +111,7 @@ class Turn:
         self._compactor = compactor
         self._emit = emit
         self._sleep = sleep
+        self._get_ready = get_ready
 
     async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None:
         """Run to the end. `text` is the person's message; None goes on from where it stood.
@@ -128,10 +137,9 @@ class Turn:
     async def _run(self, text: str | None, images: tuple[ImageContent, ...]) -> TurnFinished:
         try:
             if text is not None:
-                message = _user_message(text, images)
-                await self._refuse_too_large(message)
-                self._add_user_message(message)
+                await self._say(text, images)
             self._emit(TurnStarted())
+            await self._get_ready()
             await self._rounds()
         except SessionError as error:
             return TurnFinished("error", str(error))
@@ -143,7 +151,7 @@ class Turn:
     async def _rounds(self) -> NoReturn:
         was_call_cut = False
         while True:
-            self._deliver_inbox()
+            await self._deliver_inbox()
             await self._make_room_if_due()
             await self._compactor.write_ahead()
             reply = await self._reply_once_more_if_empty()
@@ -155,7 +163,7 @@ class Turn:
                 was_call_cut = is_cut
             elif is_cut:
                 raise _TurnEnded(TurnFinished("length", can_continue=True))
-            elif not self._conversation.inbox.texts:
+            elif not self._conversation.inbox.messages:
                 raise _TurnEnded(TurnFinished("done"))
 
     async def _answer_calls(self, reply: Reply) -> None:
@@ -174,6 +182,19 @@ class Turn:
         if self._tools.is_stuck:
             raise _TurnEnded(TurnFinished("error", _STUCK, can_continue=True))
 
+    async def _say(self, text: str, images: tuple[ImageContent, ...]) -> None:
+        message, notices = await self._message(text, images)
+        await self._refuse_too_large(message)
+        self._add_user_message(message, notices)
+
+    async def _message(
+        self, text: str, images: tuple[ImageContent, ...]
+    ) -> tuple[UserMessage, tuple[str, ...]]:
+        conversation = self._conversation
+        return await asyncio.to_thread(
+            user_message, text, images, conversation.cwd, conversation.model_info
+        )
+
     async def _refuse_too_large(self, message: UserMessage) -> None:
         """End the turn before `message` is recorded if the window cannot hold it."""
         if self._conversation.surely_holds(message):
@@ -182,16 +203,21 @@ class Turn:
         if problem:
             raise _TurnEnded(TurnFinished("error", problem))
 
-    def _add_user_message(self, message: UserMessage) -> None:
+    def _add_user_message(self, message: UserMessage, notices: tuple[str, ...]) -> None:
         entry = self._conversation.append(message)
         self._emit(UserMessageAdded(entry.id, message.text, len(message.images)))
+        for notice in notices:
+            self._emit(Notice("info", notice))
 
-    def _deliver_inbox(self) -> None:
-        texts = self._conversation.inbox.take_all()
-        for text in texts:
-            self._add_user_message(_user_message(text))
-        if texts:
-            self._emit(QueueChanged(()))
+    async def _deliver_inbox(self) -> None:
+        """One after the other; what is taken back or cut off while it is read stays waiting."""
+        inbox = self._conversation.inbox
+        while (waiting := inbox.first) is not None:
+            message, notices = await self._message(waiting.text, waiting.images)
+            if inbox.first is waiting:
+                inbox.take_first()
+                self._add_user_message(message, notices)
+                self._emit(QueueChanged(inbox.shown))
 
     async def _make_room_if_due(self) -> None:
         """Compact where that is due, also where it is switched off but nothing fits any more.
@@ -338,13 +364,6 @@ class Turn:
                 self._emit(ToolCallDelta(name, size))
             case _:
                 pass
-
-
-def _user_message(text: str, images: tuple[ImageContent, ...] = ()) -> UserMessage:
-    content: str | tuple[UserContent, ...] = text
-    if images:
-        content = (TextContent(text=text), *images)
-    return UserMessage(content=content)
 
 
 def _overfull(usage: ContextUsage) -> str:

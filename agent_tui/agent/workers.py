@@ -11,6 +11,7 @@ from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn import Turn
+from agent_tui.events import Notice
 from agent_tui.sessions.chain import PastSessions, SessionChain
 
 
@@ -34,7 +35,24 @@ class Workers:
         services = self._services
         runner = ToolRunner(conversation, self.tool_services(conversation, approvals), emit)
         compactor = self.compactor(conversation)
-        return Turn(conversation, services.provider, runner, compactor, emit, services.sleep)
+        return Turn(
+            conversation,
+            services.provider,
+            runner,
+            compactor,
+            emit,
+            services.sleep,
+            lambda: self._take_up_tools(conversation, emit),
+        )
+
+    async def _take_up_tools(self, conversation: Conversation, emit: Emit) -> None:
+        """Offer what there is now; within a turn it stays, for the sake of the prompt cache."""
+
+        def tell(text: str) -> None:
+            emit(Notice("warning", text))
+
+        if await self._services.take_up_tools(conversation.cwd, tell):
+            conversation.fitted = None
 
     def compactor(self, conversation: Conversation) -> Compactor:
         """What makes room in `conversation`."""

@@ -22,8 +22,11 @@ subcommands:
   sessions list|show|export|import   earlier conversations; also rename and delete
   context FILE                       what the model would see of a session file
   compact FILE                       a session file made smaller, as a session of its own
+  config show|edit|set|unset|path    settings in force and who says so, and changing yours
   permissions check|list|remove      what may run without a question, and the rules
   trust list|add|remove              folders whose AGENTS.md and settings are obeyed
+  mcp list|add|remove|allow|refuse   MCP servers, whose tools the model may call
+  completion bash|zsh|fish           the script with which your shell completes all this
   doctor                             what works here, and what to do about the rest
   (agent-tui SUBCOMMAND --help tells more)
 
@@ -59,6 +62,7 @@ class Arguments:
     is_local: bool
     keeps_session: bool
     trusts_folder: bool
+    is_plain: bool = False
 
     @property
     def is_headless(self) -> bool:
@@ -68,7 +72,7 @@ class Arguments:
 
 def parse_arguments(argv: Sequence[str]) -> Arguments:
     """Read the command line; prints help or a usage error and exits as argparse does."""
-    parser = _parser()
+    parser = build_parser()
     values = parser.parse_args(list(argv))
     if values.is_local and (values.model or values.base_url or values.is_demo):
         parser.error("--local is a choice of model: leave out -m, --base-url and --demo with it")
@@ -89,10 +93,12 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         is_local=values.is_local,
         keeps_session=not values.no_session,
         trusts_folder=values.trusts_folder,
+        is_plain=values.is_plain,
     )
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """The command line without a subcommand."""
     parser = argparse.ArgumentParser(
         prog="agent-tui",
         description=_DESCRIPTION,
@@ -116,6 +122,12 @@ def _parser() -> argparse.ArgumentParser:
         choices=("text", "json", "stream-json"),
         default="text",
         help="of -p: the reply's text, one JSON object, or one a line for each event",
+    )
+    add(
+        "--plain",
+        action="store_true",
+        dest="is_plain",
+        help="no screen: a conversation line by line, for screen readers and dumb terminals",
     )
     where = parser.add_argument_group("session")
     which = where.add_mutually_exclusive_group()

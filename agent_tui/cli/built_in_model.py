@@ -50,8 +50,10 @@ class BuiltInModel:
         return ModelRef(f"local/{model.name}")
 
 
-def have_a_local_model(library: ModelLibrary) -> bool:
+def have_a_local_model(library: ModelLibrary, *, redraws: bool = True) -> bool:
     """Offer to fetch the built-in model where there is none; false if the person declined.
+
+    Without `redraws` no line is written over to show how far it is.
 
     Raises:
         UsageError: there is none and nobody to ask, or models cannot run here.
@@ -68,4 +70,6 @@ def have_a_local_model(library: ModelLibrary) -> bool:
             f"agent-tui models pull {offer.name} fetches {offer.title} "
             f"({size_text(offer.download_bytes)}, {offer.licence}).",
         )
-    return fetch(library, offer.name, name="", sha256="", is_sure=False) is not None
+    return (
+        fetch(library, offer.name, name="", sha256="", is_sure=False, redraws=redraws) is not None
+    )

@@ -1,8 +1,10 @@
 """The composition root: from settings to a runtime. Nothing else builds services."""
 
+import asyncio
 import os
 import secrets
 from collections import ChainMap
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +18,13 @@ from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.command_sandbox import command_sandbox
 from agent_tui.cli.context_log import context_log
 from agent_tui.cli.folder_trust import folder_trust, launch_folder
+from agent_tui.cli.own_settings import settings_desk
 from agent_tui.cli.session_root import session_root
+from agent_tui.cli.tool_servers import tool_servers
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.registry import build_strategies
-from agent_tui.config import LoadedSettings, PermissionMode, Settings, load_settings
+from agent_tui.config import LoadedSettings, PermissionMode, Settings
+from agent_tui.config.desk import SettingsDesk
 from agent_tui.errors import ConfigError, UsageError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.base import ModelRef, Provider
@@ -33,8 +38,10 @@ from agent_tui.providers.scripted import ScriptedProvider
 from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
-from agent_tui.tools.base import Toolbox
 from agent_tui.tools.environment import model_environ, person_environ
+from agent_tui.tools.mcp.hub import McpHub
+from agent_tui.tools.mcp.toolbox import WiderToolbox
+from agent_tui.tools.processes import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.sandbox import Sandbox
 
@@ -56,11 +63,16 @@ class Program:
     keeps_model: bool
     notices: tuple[str, ...]
     sandbox: Sandbox
+    servers: McpHub
 
     @property
     def has_model(self) -> bool:
         """Whether a model is chosen; without one the person is asked."""
         return self.runtime.model != NO_MODEL
+
+    async def aclose(self) -> None:
+        """End the processes of the provider and the MCP servers."""
+        await asyncio.gather(self.servers.aclose(), self.provider.aclose())
 
     async def warm(self) -> None:
         """Get ready for the first request: the provider process, and a model on this machine.
@@ -109,8 +121,16 @@ def compose(
     provider = TextToolProvider(
         RoutedProvider(host, local, ScriptedProvider(demo_reply)), catalog.info
     )
-    sandbox = command_sandbox(settings, os.environ)
-    toolbox = default_toolbox(sandbox=sandbox, is_trusted=trust.may_run_git)
+    sandbox, keeper = command_sandbox(settings, os.environ), ProcessKeeper()
+    servers = tool_servers(
+        Settings() if arguments.is_demo else settings,
+        trust,
+        keeper,
+        environ=os.environ,
+        own_keys=catalog.secret_env_names(),
+        cwd=cwd,
+    )
+    own_tools = default_toolbox(keeper, sandbox=sandbox, is_trusted=trust.may_run_git)
     runtime = AgentRuntime(
         _services(
             arguments,
@@ -119,7 +139,7 @@ def compose(
             provider,
             catalog,
             store,
-            toolbox,
+            WiderToolbox(own_tools, servers),
             launch_cwd,
             is_interactive,
         ),
@@ -138,13 +158,14 @@ def compose(
         keeps_model=arguments.model is not None or arguments.is_local,
         notices=(model_problem,) if model_problem else (),
         sandbox=sandbox,
+        servers=servers,
     )
 
 
-def _load_settings(
-    arguments: Arguments, trust: FolderTrust, workspace: Path | None
-) -> LoadedSettings:
-    """The settings in force in `workspace`; None is one without settings of its own."""
+def desk_of(
+    arguments: Arguments, trust: FolderTrust, workspace: Callable[[], Path | None]
+) -> SettingsDesk:
+    """Where the settings in force in `workspace` are read; None is one without its own."""
     flags = {
         "model": arguments.model,
         "base_url": arguments.base_url,
@@ -153,8 +174,19 @@ def _load_settings(
         "permission_mode": arguments.permission_mode,
         "session_dir": arguments.session_dir,
     }
-    own = tuple(filter(trust.may_obey, config_files(workspace))) if workspace else ()
-    return load_settings(paths.user_config_dir() / "config.toml", os.environ, flags, own)
+
+    def obeyed() -> tuple[Path, ...]:
+        folder = workspace()
+        return tuple(filter(trust.may_obey, config_files(folder))) if folder else ()
+
+    return settings_desk(os.environ, obeyed, flags)
+
+
+def _load_settings(
+    arguments: Arguments, trust: FolderTrust, workspace: Path | None
+) -> LoadedSettings:
+    """The settings in force in `workspace`; None is one without settings of its own."""
+    return desk_of(arguments, trust, lambda: workspace).load()
 
 
 def _services(
@@ -164,7 +196,7 @@ def _services(
     provider: Provider,
     catalog: ModelCatalog,
     store: SessionStore,
-    toolbox: Toolbox,
+    toolbox: WiderToolbox,
     launch_cwd: Path,
     is_interactive: bool,
 ) -> RuntimeServices:
@@ -210,6 +242,7 @@ def _services(
         secrets=key_values(os.environ, own_keys),
         keeps_sessions=arguments.keeps_session,
         launch_cwd=launch_cwd,
+        take_up_tools=toolbox.hub.take_up,
     )
 
 

@@ -28,17 +28,22 @@ _DESCRIPTION = (
 )
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui context``."""
+    parser = argparse.ArgumentParser(
+        prog="agent-tui context", description=_DESCRIPTION, allow_abbrev=False
+    )
+    _add_arguments(parser)
+    return parser
+
+
 def run_command(argv: Sequence[str]) -> int:
     """Run ``agent-tui context`` with the arguments after that word; returns the exit code.
 
     Raises:
         SessionError: The session does not exist or cannot be read.
     """
-    parser = argparse.ArgumentParser(
-        prog="agent-tui context", description=_DESCRIPTION, allow_abbrev=False
-    )
-    _add_arguments(parser)
-    return run(parser.parse_args(list(argv)))
+    return run(build_parser().parse_args(list(argv)))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,13 +21,18 @@ _DESCRIPTION = (
 )
 
 
-def run_command(argv: Sequence[str]) -> int:
-    """Run ``agent-tui doctor`` with the arguments after that word; returns the exit code."""
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui doctor``."""
     parser = argparse.ArgumentParser(
         prog="agent-tui doctor", description=_DESCRIPTION, allow_abbrev=False
     )
     parser.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    arguments = parser.parse_args(list(argv))
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui doctor`` with the arguments after that word; returns the exit code."""
+    arguments = build_parser().parse_args(list(argv))
     around = look_around()
     checks = fit_to_show(run_probes(all_probes(around)), around.secrets)
     if cast(bool, arguments.is_json):

@@ -3,9 +3,10 @@
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from agent_tui.cli.streams import settle_standard_streams
+from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.errors import AgentTuiError, UsageError
 
 
@@ -13,9 +14,8 @@ def run(argv: Sequence[str]) -> int:
     """Run the command line `argv` (without the program's name); returns the exit code."""
     settle_standard_streams()
     try:
-        subcommand = _SUBCOMMANDS.get(argv[0]) if argv else None
-        if subcommand is not None:
-            return subcommand(argv[1:])
+        if argv and (load := SUBCOMMANDS.get(argv[0])) is not None:
+            return load().run_command(argv[1:])
         return _run_agent(argv)
     except UsageError as error:
         _complain(error)
@@ -51,59 +51,12 @@ def _run_agent(argv: Sequence[str]) -> int:
         from agent_tui.cli.print_command import run_print
 
         return run_print(arguments)
+    from agent_tui.cli.plain_choice import wants_plain
+
+    if wants_plain(arguments):
+        from agent_tui.cli.plain_command import run_lines
+
+        return run_lines(arguments)
     from agent_tui.cli.screen_command import run_screen
 
     return run_screen(arguments)
-
-
-def _run_sessions(argv: Sequence[str]) -> int:
-    from agent_tui.cli.sessions_command import run_command
-
-    return run_command(argv)
-
-
-def _run_context(argv: Sequence[str]) -> int:
-    from agent_tui.cli.context_command import run_command
-
-    return run_command(argv)
-
-
-def _run_models(argv: Sequence[str]) -> int:
-    from agent_tui.cli.models_command import run_command
-
-    return run_command(argv)
-
-
-def _run_doctor(argv: Sequence[str]) -> int:
-    from agent_tui.cli.doctor_command import run_command
-
-    return run_command(argv)
-
-
-def _run_permissions(argv: Sequence[str]) -> int:
-    from agent_tui.cli.permissions_command import run_command
-
-    return run_command(argv)
-
-
-def _run_trust(argv: Sequence[str]) -> int:
-    from agent_tui.cli.trust_command import run_command
-
-    return run_command(argv)
-
-
-def _run_compact(argv: Sequence[str]) -> int:
-    from agent_tui.cli.compact_command import run_command
-
-    return run_command(argv)
-
-
-_SUBCOMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    "sessions": _run_sessions,
-    "context": _run_context,
-    "compact": _run_compact,
-    "models": _run_models,
-    "permissions": _run_permissions,
-    "trust": _run_trust,
-    "doctor": _run_doctor,
-}

@@ -23,6 +23,11 @@ from agent_tui.safe_text import strip_control_characters
 _DESCRIPTION = "Models at hand: list them, and get, add or remove those on this machine."
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui models``."""
+    return _parser_and_commands()[0]
+
+
 def run_command(argv: Sequence[str]) -> int:
     """Run ``agent-tui models`` with the arguments after that word; returns the exit code.
 
@@ -30,10 +35,7 @@ def run_command(argv: Sequence[str]) -> int:
         ModelFileError: A model cannot be had, read, named or removed.
         ConfigError: The settings cannot be used.
     """
-    parser = argparse.ArgumentParser(
-        prog="agent-tui models", description=_DESCRIPTION, allow_abbrev=False
-    )
-    names = _add_commands(parser)
+    parser, names = _parser_and_commands()
     given = list(argv)
     if not given or given[0] not in (*names, "-h", "--help"):
         given.insert(0, "list")
@@ -42,8 +44,11 @@ def run_command(argv: Sequence[str]) -> int:
     return command(arguments, ModelLibrary(paths.models_dir()))
 
 
-def _add_commands(parser: argparse.ArgumentParser) -> tuple[str, ...]:
-    """Add all commands to `parser`; returns their names."""
+def _parser_and_commands() -> tuple[argparse.ArgumentParser, tuple[str, ...]]:
+    """The parser, and the names of its commands."""
+    parser = argparse.ArgumentParser(
+        prog="agent-tui models", description=_DESCRIPTION, allow_abbrev=False
+    )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     listing = commands.add_parser("list", help="every model that can be chosen (the default)")
     listing.add_argument("filter", nargs="?", default="", metavar="FILTER", help="part of a name")
@@ -69,7 +74,7 @@ def _add_commands(parser: argparse.ArgumentParser) -> tuple[str, ...]:
         one.add_argument("--yes", "-y", action="store_true", dest="is_sure", help="do not ask")
     for one in (listing, pull, add):
         one.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    return tuple(commands.choices)
+    return parser, tuple(commands.choices)
 
 
 def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:

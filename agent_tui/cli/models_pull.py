@@ -14,7 +14,13 @@ from agent_tui.providers.keys import secret_variables
 
 
 def fetch(
-    library: ModelLibrary, what: str, *, name: str, sha256: str, is_sure: bool
+    library: ModelLibrary,
+    what: str,
+    *,
+    name: str,
+    sha256: str,
+    is_sure: bool,
+    redraws: bool = True,
 ) -> LocalModel | None:
     """Fetch an offer or an address, telling on standard error how far it is.
 
@@ -24,6 +30,7 @@ def fetch(
         name: What to call it; empty for a name of its own.
         sha256: What the file must have; empty if not known.
         is_sure: Do not ask.
+        redraws: On a terminal, write one line over and over.
 
     Returns:
         The model, or None if the person stopped it.
@@ -40,7 +47,7 @@ def fetch(
                 return None
     elif is_address(what):
         _tell(f"{shown_address(what)}\n  goes to   {library.files_dir}")
-    is_terminal = sys.stderr.isatty()
+    is_terminal = sys.stderr.isatty() and redraws
     line = ProgressLine(sys.stderr, is_terminal=is_terminal)
     environ = fetching_environment()
     try:

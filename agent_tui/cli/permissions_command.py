@@ -23,7 +23,8 @@ from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError, ToolError, UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import safe_text
-from agent_tui.tools.base import FileMemory, Toolbox, ToolContext
+from agent_tui.tools.base import FileMemory, Intent, Toolbox, ToolContext
+from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.registry import default_toolbox
 
 _DESCRIPTION = "Ask the permission engine what it would decide; nothing is run or changed."
@@ -37,13 +38,8 @@ Exit code: 0 whatever was decided, 2 for wrong use."""
 _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 
 
-def run_command(argv: Sequence[str]) -> int:
-    """Run ``agent-tui permissions`` with the arguments after that word; returns the exit code.
-
-    Raises:
-        UsageError: The folder does not exist, or standard input is not a list of calls.
-        ConfigError: A rule on the command line is none, or there is none to remove.
-    """
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui permissions``."""
     parser = argparse.ArgumentParser(
         prog="agent-tui permissions", description=_DESCRIPTION, allow_abbrev=False
     )
@@ -63,7 +59,17 @@ def run_command(argv: Sequence[str]) -> int:
     for each in (listing, removing):
         each.add_argument("--cwd", type=Path, metavar="DIR", help="the project")
     listing.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    arguments = parser.parse_args(list(argv))
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui permissions`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        UsageError: The folder does not exist, or standard input is not a list of calls.
+        ConfigError: A rule on the command line is none, or there is none to remove.
+    """
+    arguments = build_parser().parse_args(list(argv))
     match arguments.verb:
         case "check":
             return _check(arguments)
@@ -204,6 +210,8 @@ def _decided(approvals: Approvals, call: JsonValue, workspace: Path) -> JsonObje
 
 
 def _verdict(approvals: Approvals, name: str, given: JsonObject, workspace: Path) -> Verdict:
+    if is_remote(name):  # whether its server has such a tool is not asked
+        return approvals.judge(name, Intent(title=name, access="outside"))
     toolbox: Toolbox = default_toolbox()
     context = ToolContext(
         cwd=workspace,

@@ -5,12 +5,13 @@ import signal
 import sys
 
 from agent_tui import paths
-from agent_tui.agent.mentions import attach_mentions
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.built_in_model import have_a_local_model
 from agent_tui.cli.complaints import complain
 from agent_tui.cli.compose import Program, compose
 from agent_tui.cli.folder_trust import withheld_notice
+from agent_tui.cli.print_prompt import expanded_prompt
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
 from agent_tui.headless.printer import ExitCode, print_turn
@@ -33,13 +34,13 @@ def run_print(arguments: Arguments) -> int:
         UsageError: no prompt, no model, or a session that does not exist.
         ModelFileError: the model for ``--local`` could not be fetched.
     """
-    prompt = _whole_prompt(arguments)  # not on the event loop, where Ctrl+C cannot end a read
+    prompt, piped = _given(arguments)  # not on the event loop, where Ctrl+C cannot end a read
     if arguments.is_local and not have_a_local_model(ModelLibrary(paths.models_dir())):
         return ExitCode.INTERRUPTED
-    return asyncio.run(_run(arguments, prompt))
+    return asyncio.run(_run(arguments, prompt, piped))
 
 
-async def _run(arguments: Arguments, prompt: str) -> int:
+async def _run(arguments: Arguments, prompt: str, piped: str) -> int:
     program = compose(arguments, is_interactive=False)
     for problem in program.loaded.problems:
         complain(f"setting left out: {problem}")
@@ -57,13 +58,11 @@ async def _run(arguments: Arguments, prompt: str) -> int:
         if notice := withheld_notice(runtime.withheld_files, runtime.cwd):
             complain(notice)
         await runtime.refresh_usage()
-        text = await asyncio.to_thread(
-            attach_mentions, prompt, runtime.cwd, runtime.model_info.window
-        )
+        text = await asyncio.to_thread(_message, runtime, prompt, piped)
         return await _print_until_signal(program, text, arguments)
     finally:
         await program.runtime.aclose()
-        await program.provider.aclose()
+        await program.aclose()
 
 
 async def _open_session(program: Program) -> None:
@@ -89,12 +88,27 @@ async def _print_until_signal(program: Program, text: str, arguments: Arguments)
             loop.remove_signal_handler(number)
 
 
-def _whole_prompt(arguments: Arguments) -> str:
+def _message(runtime: AgentRuntime, prompt: str, piped: str) -> str:
+    """What is sent: prompt files put in, what was piped behind it."""
+    cwd = runtime.cwd
+    expanded = expanded_prompt(prompt, cwd, runtime.user_config_dir, runtime.trust)
+    return _joined(expanded, piped)
+
+
+def _given(arguments: Arguments) -> tuple[str, str]:
+    """What was written on the command line, and what was piped in.
+
+    Raises:
+        UsageError: Neither.
+    """
     piped = ""
     if not sys.stdin.isatty():
         piped = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
-    parts = [arguments.print_prompt or "", arguments.prompt, piped]
-    prompt = "\n\n".join(part for part in parts if part)
-    if not prompt:
+    written = _joined(arguments.print_prompt or "", arguments.prompt)
+    if not written and not piped:
         raise UsageError("-p needs a prompt.", 'Give it as text (-p "...") or pipe it in.')
-    return prompt
+    return written, piped
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)

@@ -24,12 +24,17 @@ def run_screen(arguments: Arguments) -> int:
     """Open the screen; returns the exit code.
 
     Raises:
-        UsageError: there is no terminal.
+        UsageError: there is no terminal, or one that cannot show a screen.
         AgentTuiError: the program could not be built; the terminal is restored before.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             "The screen needs a terminal.", "Use -p to run one prompt without a screen."
+        )
+    if os.environ.get("TERM") == "dumb":
+        raise UsageError(
+            "The screen needs a terminal that can place text, and TERM=dumb says this one cannot.",
+            "agent-tui --plain talks line by line and works in any terminal.",
         )
     outcome = _show(arguments)
     if outcome.wants == "demo":

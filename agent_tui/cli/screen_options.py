@@ -6,7 +6,7 @@ from agent_tui import paths
 from agent_tui.agent.trust import FolderTrust
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.built_in_model import BuiltInModel
-from agent_tui.cli.compose import Program, compose
+from agent_tui.cli.compose import Program, compose, desk_of
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
 
@@ -48,8 +48,10 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
         models=program.catalog,
         keeps_model=program.keeps_model,
         warm=_nothing if arguments.is_demo else program.warm,
-        close=program.provider.aclose,
+        close=program.aclose,
+        servers=program.servers,
         settings=program.loaded.settings,
+        desk=desk_of(arguments, runtime.trust, lambda: None if arguments.is_demo else runtime.cwd),
         problems=program.loaded.problems,
         notices=(*program.notices, *_problems(runtime.trust)),
         first_prompt=arguments.prompt,
@@ -59,6 +61,8 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
         local=BuiltInModel(program.library),
         pull_first=arguments.is_local and not program.has_model,
         history_file=paths.project_dir(runtime.cwd) / "history.jsonl",
+        newcomer_file=paths.user_data_dir() / "newcomer.json",
+        session_dir=arguments.session_dir or "",
         welcome=_DEMO_WELCOME if arguments.is_demo else "",
         is_demo=arguments.is_demo,
         sandbox_word=program.sandbox.word,

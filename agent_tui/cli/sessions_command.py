@@ -31,6 +31,15 @@ List, show, export, rename and delete sessions, and take over those of other age
 _MOST_DIGITS = 12
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui sessions``."""
+    parser = argparse.ArgumentParser(
+        prog="agent-tui sessions", description=_DESCRIPTION, allow_abbrev=False
+    )
+    _add_commands(parser)
+    return parser
+
+
 def run_command(argv: Sequence[str]) -> int:
     """Run ``agent-tui sessions`` with the arguments after that word; returns the exit code.
 
@@ -38,11 +47,7 @@ def run_command(argv: Sequence[str]) -> int:
         SessionError: The session does not exist, cannot be read or is open elsewhere.
         UsageError: The output file exists, or a name is empty.
     """
-    parser = argparse.ArgumentParser(
-        prog="agent-tui sessions", description=_DESCRIPTION, allow_abbrev=False
-    )
-    _add_commands(parser)
-    return run(parser.parse_args(list(argv)))
+    return run(build_parser().parse_args(list(argv)))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -19,13 +19,8 @@ Of a folder that is trusted, and all below it, AGENTS.md (or CLAUDE.md) and
 Without PATH: the repository around the present folder, else that folder."""
 
 
-def run_command(argv: Sequence[str]) -> int:
-    """Run ``agent-tui trust`` with the arguments after that word; returns the exit code.
-
-    Raises:
-        UsageError: The folder does not exist.
-        ConfigError: It cannot be trusted, there is nothing to remove, or it cannot be written.
-    """
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui trust``."""
     parser = argparse.ArgumentParser(
         prog="agent-tui trust",
         description=_DESCRIPTION,
@@ -40,7 +35,17 @@ def run_command(argv: Sequence[str]) -> int:
         each.add_argument("folder", nargs="?", type=Path, metavar="PATH")
     for each in (listing, adding, removing):
         each.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
-    arguments = parser.parse_args(list(argv))
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui trust`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        UsageError: The folder does not exist.
+        ConfigError: It cannot be trusted, there is nothing to remove, or it cannot be written.
+    """
+    arguments = build_parser().parse_args(list(argv))
     trust = kept_trust()
     if problem := trust.problem:
         complain(problem)

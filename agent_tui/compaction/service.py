@@ -69,6 +69,11 @@ class CompactionService:
         self._settings = settings
         self._template: Template = template_named(settings.template)
 
+    def use_settings(self, settings: CompactionSettings) -> None:
+        """Go by `settings` from the next compaction on."""
+        self._settings = settings
+        self._template = template_named(settings.template)
+
     async def compact(
         self,
         request: CompactionRequest,

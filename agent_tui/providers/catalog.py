@@ -206,6 +206,8 @@ class ModelCatalog:
         by_protocol = self._provider_of(ref.name) in CALLS_ONLY_BY_PROTOCOL and not ref.base_url
         known = dataclasses.replace(known, writes_calls=not by_protocol)
         override = self._override(ref.name)
+        if override.sees_images is not None:
+            known = dataclasses.replace(known, sees_images=override.sees_images)
         if override.window is None and override.max_output is None:
             return known
         window = override.window or known.window

@@ -15,8 +15,9 @@ from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, Tool
 from agent_tui.sessions.entries import Entry
 from agent_tui.tools.limits import OutputLimits
 
-Access: TypeAlias = Literal["none", "read", "write", "execute"]
-"""What a call can do: nothing outside the program, read files, change files, run commands."""
+Access: TypeAlias = Literal["none", "read", "write", "execute", "outside"]
+"""What a call can do: nothing outside the program, read files, change files, run commands, have
+another program do something that cannot be judged."""
 
 ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
 """Begin a scope, leave the innermost one, or leave a loop early."""

@@ -2,10 +2,10 @@
 
 It keeps a guardian waiting, a fork of itself, for what the program sends through the socket
 that is their stdin: one byte, and with it the handles of a lifeline, of the command's output and,
-where it has any, of its input. The guardian reads an `Order` from the lifeline, starts the command
-as leader of a session of its own and tells on the lifeline how that went. When the program closes
-its end, or the kernel does because the program is no more, the guardian ends what is left of the
-command; its own end closes when all of that is gone, and it waits again.
+where it has any, of its input and its stderr. The guardian reads an `Order` from the lifeline,
+starts the command as leader of a session of its own and tells on the lifeline how that went. When
+the program closes its end, or the kernel does because the program is no more, the guardian ends
+what is left of the command; its own end closes when all of that is gone, and it waits again.
 
 On Linux a guardian is the reaper of its command's orphans, so that none leaves it by forking
 twice or by a session of its own; this process is that of a guardian that was killed. Elsewhere
@@ -204,7 +204,7 @@ def _guard(control: socket.socket, telling: socket.socket) -> int:
     _become_reaper()
     wakeups = _Wakeups()
     while True:
-        asked, handles, _, _ = socket.recv_fds(control, 1, 3)
+        asked, handles, _, _ = socket.recv_fds(control, 1, 4)
         if not asked:
             return _NO_MORE_ORDERS
         _note(telling, _WORKS)
@@ -250,11 +250,12 @@ def _start(order: Order, handles: list[int]) -> int:
         ValueError: what no program can be given.
     """
     output, *more = handles
+    shared = output if order["keeps_stderr"] else subprocess.DEVNULL
     process = subprocess.Popen(
         order["argv"],
         stdin=more[0] if more else subprocess.DEVNULL,
         stdout=output,
-        stderr=output if order["keeps_stderr"] else subprocess.DEVNULL,
+        stderr=more[1] if len(more) > 1 else shared,
         cwd=order["cwd"],
         env=order["environ"],
         start_new_session=True,

@@ -13,6 +13,7 @@ import sys
 import weakref
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -67,6 +68,19 @@ class Child:
                 await asyncio.wait((self._ending,))
                 return
             yield chunk
+
+
+@dataclass(frozen=True, slots=True)
+class TalkingChild:
+    """A running child that is spoken with: its three pipes, and how it ends.
+
+    `ending` is negative for a signal.
+    """
+
+    stdin: asyncio.StreamWriter
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader
+    ending: "asyncio.Future[int]"
 
 
 class ProcessKeeper:
@@ -129,6 +143,43 @@ class ProcessKeeper:
             finally:
                 transport.close()
 
+    @asynccontextmanager
+    async def talking_child(
+        self, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]
+    ) -> AsyncGenerator[TalkingChild, None]:
+        """Start `argv` as `child_group` does, with pipes for its input, output and complaints.
+
+        On the way out its input is closed and all of it is ended.
+
+        Raises:
+            ToolError: the program or the folder is not there.
+        """
+        order = Order(
+            argv=list(argv), cwd=os.fspath(cwd), environ=dict(environ), keeps_stderr=False
+        )
+        with ExitStack() as handles, ExitStack() as ours:
+            given: list[int] = []
+            readers: list[asyncio.StreamReader] = []
+            for _ in ("stdout", "stderr"):
+                reading, writing = os.pipe()
+                handles.callback(os.close, writing)
+                given.append(writing)
+                reader, transport = await _reader(reading)
+                ours.callback(transport.close)
+                readers.append(reader)
+            taking, filling = os.pipe()
+            handles.callback(os.close, taking)
+            given.insert(1, taking)
+            stdin = await _writer(filling)
+            ours.callback(_drop_unsent, stdin)
+            lifeline = self._lifeline(given, order)
+            handles.close()
+            async with _running(lifeline, order) as ending:
+                try:
+                    yield TalkingChild(stdin, readers[0], readers[1], ending)
+                finally:
+                    stdin.close()
+
     def _lifeline(self, handles: Sequence[int], order: Order) -> socket.socket:
         """A connection to a new guardian, which has `handles`."""
         ours, theirs = socket.socketpair()
@@ -182,6 +233,21 @@ async def _reader(handle: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransp
         lambda: asyncio.StreamReaderProtocol(output), os.fdopen(handle, "rb", 0)
     )
     return output, transport
+
+
+async def _writer(handle: int) -> asyncio.StreamWriter:
+    """Write to `handle`, which closes with the writer."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(handle, "wb", 0)
+    )
+    return asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+def _drop_unsent(writer: asyncio.StreamWriter) -> None:
+    """Let go of what a child that has ended did not take; else its handle would stay open."""
+    if writer.transport.get_write_buffer_size() or not writer.is_closing():
+        writer.transport.abort()
 
 
 def _fill(file: IO[bytes], content: bytes) -> int:

@@ -14,18 +14,11 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
+from agent_tui.tools.images import MAX_IMAGE_BYTES, image_type
 from agent_tui.tools.limits import MAX_OUTPUT_LINES, OutputLimits
 from agent_tui.tools.shorten import cut_line, keep_head
 from agent_tui.tools.text_files import decode, digest_of, missing_file_error, read_bytes
 
-_MAX_IMAGE_BYTES = 5_000_000
-"""Anthropic's cap on one image; others allow more."""
-
-_IMAGE_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-)
 _KNOWN_BINARIES = (
     (b"%PDF", "PDF document"),
     (b"PK\x03\x04", "zip archive"),
@@ -69,7 +62,7 @@ def _read(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
         raise missing_file_error(path, context)
     content = read_bytes(path, shown)
     touches = FileTouches(read=(str(path),))
-    if media_type := _image_type(content):
+    if media_type := image_type(content):
         return _image(shown, content, media_type, touches)
     file = decode(content)
     if file is None:
@@ -102,15 +95,8 @@ def _numbered(
     return f"{kept.text}\n{note}", f"lines {first}-{last} of {len(lines)}", True
 
 
-def _image_type(content: bytes) -> str:
-    for signature, media_type in _IMAGE_SIGNATURES:
-        if content.startswith(signature):
-            return media_type
-    return "image/webp" if content[:4] == b"RIFF" and content[8:12] == b"WEBP" else ""
-
-
 def _image(shown: str, content: bytes, media_type: str, touches: FileTouches) -> ToolOutput:
-    if len(content) > _MAX_IMAGE_BYTES:
+    if len(content) > MAX_IMAGE_BYTES:
         raise ToolError(f"{shown} is an image of {len(content):,} bytes; at most 5 MB can be seen.")
     image = ImageContent(data=base64.b64encode(content).decode("ascii"), mime_type=media_type)
     summary = f"{media_type}, {len(content):,} bytes"

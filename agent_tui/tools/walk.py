@@ -9,6 +9,7 @@ import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -79,14 +80,9 @@ def walk_files(
             pending.append(_opened(root, f"{relative}/", level.rules))
 
 
-def project_files(root: Path, limit: int) -> list[str]:
+def project_files(root: Path, limit: int) -> Iterator[str]:
     """Up to `limit` files of a project as relative posix paths, for completion."""
-    found: list[str] = []
-    for file in walk_files(root):
-        if len(found) >= limit:
-            break
-        found.append(file.relative)
-    return found
+    return (file.relative for file in islice(walk_files(root), limit))
 
 
 def near_names(path: Path, cwd: Path, limit: int = 3) -> list[str]:

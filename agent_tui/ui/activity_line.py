@@ -47,7 +47,7 @@ def activity_text(state: ActivityState, now: float) -> str:
     if state.output_chars >= _CHARS_PER_TOKEN:
         parts.append(f"↓{short_count(state.output_chars // _CHARS_PER_TOKEN)} tokens")
     if state.can_stop:
-        parts.append("esc to interrupt")
+        parts.append("esc stops")
     if state.detail:
         parts.append(state.detail)
     return " · ".join(parts)
@@ -75,6 +75,7 @@ class ActivityLine(Widget):
         self._clock = clock
         self._state: ActivityState | None = None
         self._below = ""
+        self._hint = ""
         self._ticks: Timer | None = None
 
     def on_mount(self) -> None:
@@ -104,10 +105,16 @@ class ActivityLine(Widget):
             self._below = text
             self.refresh()
 
+    def show_hint(self, text: str) -> None:
+        """Tell which keys are useful now, after what runs; empty for nothing."""
+        if text != self._hint:
+            self._hint = text
+            self.refresh()
+
     def render(self) -> Content:
         """The line, fitted to the width."""
         width = self.content_size.width
-        right = Content.assemble((self._below, "$text-accent"))
+        right = Content.assemble((self._below, "$text-accent @click=app.chat_end"))
         room = max(width - right.cell_length - 1, 0)
         left = self._left().truncate(room, ellipsis=True)
         gap = " " * max(width - left.cell_length - right.cell_length, 0)
@@ -116,7 +123,7 @@ class ActivityLine(Widget):
     def _left(self) -> Content:
         now = self._clock()
         if self._state is None or now - self._state.started_at < SHOWN_AFTER_S:
-            return Content("")
+            return Content.assemble((self._hint, "$foreground-muted"))
         frame = _FRAMES[int(now * _FRAMES_PER_S) % len(_FRAMES)]
         text = safe_text(activity_text(self._state, now), keep_newlines=False)
         label, separator, rest = text.partition(" · ")
@@ -124,4 +131,5 @@ class ActivityLine(Widget):
             (f"{frame} ", "$primary"),
             (label, "$foreground"),
             (separator + rest, "$foreground-muted"),
+            (f" · {self._hint}" if self._hint else "", "$foreground-muted"),
         )

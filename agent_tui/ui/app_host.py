@@ -2,19 +2,25 @@
 
 import os
 from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
 from agent_tui.events import AgentEvent, Notice
+from agent_tui.ui.breakpoints import size_classes
 from agent_tui.ui.clipboard import copy_text
 from agent_tui.ui.commands import CommandRegistry
 from agent_tui.ui.options import ModelSource
 from agent_tui.ui.outcome import UiOutcome
+from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.theme import own_themes
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
+    from agent_tui.config.desk import SettingsDesk
+    from agent_tui.tools.mcp.hub import McpHub
     from agent_tui.ui.app import AgentApp
 
 ResultT = TypeVar("ResultT")
@@ -37,9 +43,23 @@ class AppHost:
         return self._app.ready.options.models
 
     @property
+    def servers(self) -> "McpHub | None":
+        """The MCP servers."""
+        return self._app.ready.options.servers
+
+    def write_letter(self, letter: str) -> None:
+        """Put a letter into the prompt."""
+        self._app.prompt.area.insert(letter)
+
+    @property
     def registry(self) -> CommandRegistry:
         """All commands."""
         return self._app.ready.registry
+
+    @property
+    def settings_desk(self) -> "SettingsDesk | None":
+        """Where settings are read and changed."""
+        return self._app.ready.options.desk
 
     @property
     def theme_names(self) -> tuple[str, ...]:
@@ -77,10 +97,11 @@ class AppHost:
 
     def queue(self, text: str) -> None:
         """Deliver `text` to the running turn, or send it."""
-        self._app.ready.turns.queue(text)
+        self._app.ready.turns.queue(Draft(text))
 
     async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
         """Show a screen and wait for its result."""
+        screen.add_class(*size_classes(self._app.size))
         return await self._app.push_screen_wait(screen)
 
     async def set_up_model(self) -> bool:
@@ -96,9 +117,44 @@ class AppHost:
         """Copy to the clipboard and say how."""
         return copy_text(text, os.environ, self._app.copy_to_clipboard)
 
+    async def find(self, text: str) -> None:
+        """Search the chat for `text`, or ask for it."""
+        from agent_tui.ui.find import open_find
+
+        await open_find(self._app, text)
+
     def set_theme(self, name: str) -> None:
         """Use another theme."""
         self._app.theme = name
+
+    @property
+    def is_mouse_on(self) -> bool:
+        """Whether clicks and drags come to the program."""
+        return self._app.guest.is_mouse_on
+
+    def set_mouse(self, on: bool) -> None:
+        """Take the mouse, or leave it to the terminal."""
+        self._app.guest.switch_mouse(on)
+        self._app.refresh_status()
+
+    def edit_file(self, path: Path) -> bool:
+        """Let the person's editor change a file."""
+        from agent_tui.ui.prompt.editor import edit_file
+
+        return edit_file(self._app, path)
+
+    def show_scrollback(self) -> None:
+        """Write the whole conversation into the terminal's scrollback, and wait there."""
+        from agent_tui.ui.scrollback import show_whole, wait_for_enter
+
+        text = self._app.ready.chat.to_text()
+        if not text:
+            self.say("Nothing was said yet.")
+            return
+        try:
+            show_whole(self._app, text, wait_for_enter)
+        except SuspendNotSupported:
+            self.say("This terminal has no screen to go back to. /export writes a file.", "warning")
 
     def leave(self) -> None:
         """End the program; while a turn runs, ask first."""

@@ -13,6 +13,7 @@ from agent_tui.ui.diff_view import diff_lines, parse_diff
 from agent_tui.ui.palette import Palette, make_palette
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.styled_lines import Line, prefixed, wrap
+from agent_tui.ui.transcript.code import CodePainter
 
 
 def _any_app() -> type[App[object]]:
@@ -61,8 +62,9 @@ def approval_lines(request: ApprovalRequest, width: int, palette: Palette) -> li
     """Rows of `width` cells with every byte of the body visible, however it tries to hide."""
     match request.body_kind:
         case "diff":
-            rows = parse_diff(_without_known_name(request), is_whole=True)
-            return diff_lines(rows, width, palette)
+            rows = parse_diff(request.body, is_whole=True)
+            rows = rows[2:] if _is_named_in_title(request) else rows
+            return diff_lines(rows, width, palette, CodePainter(palette).inks)
         case "command":
             prompt, indent = Segment("$ ", palette.muted), Segment("  ")
             rows = _wrapped(request.body, palette.strong, width - 2)
@@ -71,13 +73,12 @@ def approval_lines(request: ApprovalRequest, width: int, palette: Palette) -> li
             return _wrapped(request.body, palette.text, width)
 
 
-def _without_known_name(request: ApprovalRequest) -> str:
-    """The diff without its header where that only repeats the name in the panel's title."""
+def _is_named_in_title(request: ApprovalRequest) -> bool:
+    """Whether the header of the diff only repeats the name in the panel's title."""
     old, _, rest = request.body.partition("\n")
-    new, _, hunks = rest.partition("\n")
+    new, _, _ = rest.partition("\n")
     name = old.removeprefix("--- ")
-    is_known = (old, new) == (f"--- {name}", f"+++ {name}") and name in request.title
-    return hunks if is_known else request.body
+    return (old, new) == (f"--- {name}", f"+++ {name}") and name in request.title
 
 
 def _wrapped(text: str, style: Style, width: int) -> list[Line]:

@@ -162,15 +162,15 @@ class ApprovalPanel(Vertical, can_focus=True):
         self.postpone()
 
     def arm(self) -> None:
-        """Take keys and clicks from now on, unless another screen lies above."""
+        """Take keys and clicks from now on, unless a screen or a search has them."""
         if self.request is None:
             return
-        if not self.screen.is_current:
+        if not self.screen.is_current or self._is_typed_elsewhere:
             self.postpone()
             return
         self.is_armed = True
         self.add_class("-armed")
-        self._hint("esc stops the turn · ↑↓ scroll")
+        self._hint("esc stops · ↑↓ scroll")
         self.focus(scroll_visible=False)
 
     def action_answer(self, choice: Choice) -> None:
@@ -183,7 +183,7 @@ class ApprovalPanel(Vertical, can_focus=True):
                 self._words.display = True
                 self._words.focus()
                 self.call_after_refresh(self.scroll_end, animate=False)
-                self._hint("enter sends · esc goes back")
+                self._hint("enter sends · esc back")
             case "once" | "no":
                 self.post_message(self.Answered(request.id, ApprovalAnswer(choice)))
             case "session" | "project":
@@ -227,6 +227,12 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     def _answers(self, key: str) -> bool:
         return self.is_armed and key in {*(option.key for option in OPTIONS), "j", "k"}
+
+    @property
+    def _is_typed_elsewhere(self) -> bool:
+        """Whether another line than the prompt has the keys: the search of the chat."""
+        focused = self.screen.focused
+        return isinstance(focused, Input) and focused is not self._words
 
     @property
     def _words(self) -> Input:

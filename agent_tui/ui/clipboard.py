@@ -1,13 +1,17 @@
-"""Copying to the clipboard by the way that really works here, and saying which it was."""
+"""Copying to the clipboard by the ways that really work here, and saying truly which they were."""
 
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from agent_tui.safe_text import strip_control_characters
 
 _TIMEOUT_S = 2.0
+
+Run: TypeAlias = Callable[[tuple[str, ...], str], str | None]
+"""A command and its input -> what it printed, None if it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,52 +23,96 @@ class ClipboardWay:
 
 
 OSC_52 = ClipboardWay("the terminal (OSC 52)")
+TMUX = ClipboardWay("the tmux buffer", ("tmux", "load-buffer", "-w", "-"))
+_TMUX_PASSES_ON = ("tmux", "display-message", "-p", "#{set-clipboard} #{client_termfeatures}")
 
 
-def clipboard_way(environ: Mapping[str, str], which: Callable[[str], str | None]) -> ClipboardWay:
-    """The way for this terminal: tmux's buffer, a local tool, else the terminal itself.
+def clipboard_ways(
+    environ: Mapping[str, str], which: Callable[[str], str | None]
+) -> tuple[ClipboardWay, ...]:
+    """All ways to be used in this terminal: tmux's buffer and a local tool, else the terminal.
 
     A local tool over ssh would fill the clipboard of the wrong machine.
     """
+    ways: list[ClipboardWay] = []
     if environ.get("TMUX") and which("tmux"):
-        return ClipboardWay("the tmux buffer", ("tmux", "load-buffer", "-w", "-"))
-    if environ.get("SSH_TTY") or environ.get("SSH_CONNECTION"):
-        return OSC_52
+        ways.append(TMUX)
     commands: list[tuple[str, ...]] = [("pbcopy",)]
     if environ.get("WAYLAND_DISPLAY"):
         commands.append(("wl-copy",))
     if environ.get("DISPLAY"):
         commands += [("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input")]
-    for command in commands:
+    is_remote = environ.get("SSH_TTY") or environ.get("SSH_CONNECTION")
+    for command in commands if not is_remote else ():
         if which(command[0]):
-            return ClipboardWay(f"the clipboard ({command[0]})", command)
-    return OSC_52
+            ways.append(ClipboardWay(f"the clipboard ({command[0]})", command))
+            break
+    return tuple(ways) or (OSC_52,)
 
 
-def copy_text(text: str, environ: Mapping[str, str], by_terminal: Callable[[str], None]) -> str:
+def clipboard_way(environ: Mapping[str, str], which: Callable[[str], str | None]) -> ClipboardWay:
+    """The first of `clipboard_ways`."""
+    return clipboard_ways(environ, which)[0]
+
+
+def copy_text(
+    text: str,
+    environ: Mapping[str, str],
+    by_terminal: Callable[[str], None],
+    which: Callable[[str], str | None] = shutil.which,
+    run: "Run | None" = None,
+) -> str:
     """Copy `text` and return a line that says how: ``Copied 120 characters to …``.
 
     Control characters are left out: what is pasted into a shell must not run by itself.
+
+    Args:
+        text: What is copied.
+        environ: Tells which terminal this is.
+        by_terminal: Sends OSC 52.
+        which: Finds a program.
+        run: Runs one; None is really.
     """
-    text = strip_control_characters(text)
-    way = clipboard_way(environ, shutil.which)
-    if way.command and not _run(way.command, text):
-        way = OSC_52
-    if not way.command:
-        by_terminal(text)
-    return f"Copied {len(text):,} characters to {way.label}."
+    text, run = strip_control_characters(text), run or _run
+    ways = clipboard_ways(environ, which)
+    done = [way for way in ways if way.command and run(way.command, text) is not None]
+    count = f"{len(text):,} character{'' if len(text) == 1 else 's'}"
+    if done:
+        also = _beyond_tmux(run) if done == [TMUX] else ""
+        return f"Copied {count} to {' and '.join(way.label for way in done)}{also}."
+    if reason := _takes_no_copies(environ):
+        return f"Nothing was copied: {reason}. /mouse off lets the terminal itself select and copy."
+    by_terminal(text)
+    return f"Sent {count} to {OSC_52.label}; not every terminal takes them."
 
 
-def _run(command: tuple[str, ...], text: str) -> bool:
+def _beyond_tmux(run: Run) -> str:
+    """What becomes of tmux's buffer outside tmux."""
+    setting, _, features = (run(_TMUX_PASSES_ON, "") or "").partition(" ")
+    if setting in ("on", "external") and "clipboard" in features:
+        return ", which hands them on to the terminal's clipboard"
+    return " only: paste with prefix ]"
+
+
+def _takes_no_copies(environ: Mapping[str, str]) -> str:
+    """Why OSC 52 is known to go nowhere; empty if it may work."""
+    if environ.get("STY"):
+        return "GNU screen lets no copies through"
+    if environ.get("TERM_PROGRAM") == "Apple_Terminal" or environ.get("TERM") in ("linux", "dumb"):
+        return "this terminal takes no copies from programs"
+    return ""
+
+
+def _run(command: tuple[str, ...], text: str) -> str | None:
     try:
         done = subprocess.run(
             command,
             input=text.encode("utf-8", "replace"),
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if command == _TMUX_PASSES_ON else subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=_TIMEOUT_S,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+        return None
+    return (done.stdout or b"").decode("utf-8", "replace").strip() if not done.returncode else None

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 class ViewParts:
     """The widgets that events change, and what is called for the rest.
 
-    `status_changed` redraws the status bar, `attention` rings if the person looks elsewhere,
+    `status_changed` redraws the status bar, `noticed` is told of every event once it is shown,
     `welcome` makes the first block of an empty chat, `edit_again` puts an earlier message into
     the prompt.
     """
@@ -79,7 +79,7 @@ class ViewParts:
     queue: QueueView
     plan: PlanView
     status_changed: Callable[[], None]
-    attention: Callable[[], None]
+    noticed: Callable[[AgentEvent], None]
     welcome: Callable[[], WelcomeBlock]
     edit_again: Callable[[str], None]
 
@@ -107,7 +107,6 @@ class EventView:
         self._runtime = runtime
         self._clock = clock
         self._running: dict[str, _Running] = {}
-        self._denied: set[str] = set()
         self._asked: dict[str, str] = {}
         self._shown_error = ""
         self._has_warned = False
@@ -155,7 +154,6 @@ class EventView:
                 self._parts.plan.make_room(False)
                 self._parts.approval.open(event.request)
                 self._relabel("Waiting for your answer", 0)
-                self._parts.attention()
             case ApprovalResolved():
                 self._resolve(event)
             case RetryScheduled():
@@ -198,6 +196,7 @@ class EventView:
                 self._parts.status_changed()
             case _:
                 assert_never(event)
+        self._parts.noticed(event)
 
     def begin(self) -> None:
         """An activity is about to run; what was shown to go on beside it gives way."""
@@ -247,7 +246,6 @@ class EventView:
         block = finished_tool(
             running.block,
             event.message,
-            status="denied" if event.call_id in self._denied else None,
             elapsed_s=self._clock() - running.started_at,
         )
         self._parts.chat.replace(running.place, block)
@@ -260,8 +258,6 @@ class EventView:
 
     def _resolve(self, event: ApprovalResolved) -> None:
         call_id = self._asked.pop(event.request_id, "")
-        if not event.allowed:
-            self._denied.add(call_id)
         if (running := self._running.get(call_id)) is not None:  # the question took no run time
             self._running[call_id] = replace(running, started_at=self._clock())
         self._parts.approval.resolve(event.request_id)

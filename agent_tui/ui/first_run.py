@@ -273,6 +273,7 @@ class FirstRunScreen(ModalScreen[FirstRunResult]):
             case None:
                 is_found = any(isinstance(way, FoundModel) for way in self._ways)
                 text = _LOOKING if self._is_looking else _SOME_FOUND if is_found else _NOTHING_RUNS
-                keys = "↑↓ move · enter or 1-9 choose · r look again · esc look around"
+                last = min(len(self._ways), MAX_NUMBER)
+                keys = f"↑↓ move · enter or 1-{last} choose · r look again · esc look around"
         self.query_one("#first-run-text", Static).update(safe_text(text, keep_newlines=False))
         self.query_one("#page-keys", Static).update(keys)

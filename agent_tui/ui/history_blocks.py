@@ -123,19 +123,28 @@ def finished_tool(
     block: ToolBlock,
     message: ToolResultMessage,
     *,
-    status: ToolStatus | None = None,
     elapsed_s: float | None = None,
 ) -> ToolBlock:
-    """`block` with its result; `status` where more is known than the result says."""
+    """`block` with its result."""
     details = message.tool_details
     return replace(
         block,
-        status=status or ("error" if message.is_error else "ok"),
+        status=_status_of(message),
         output=message.text,
         diff=details.diff or "",
         summary=details.summary,
         elapsed_s=elapsed_s,
     )
+
+
+def _status_of(message: ToolResultMessage) -> ToolStatus:
+    match message.tool_details.ending:
+        case "declined":
+            return "denied"
+        case "cancelled":
+            return "cancelled"
+        case _:
+            return "error" if message.is_error else "ok"
 
 
 def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:

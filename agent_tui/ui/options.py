@@ -12,6 +12,8 @@ from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
+    from agent_tui.config.desk import SettingsDesk
+    from agent_tui.tools.mcp.hub import McpHub
 
 APPROVAL_QUIET_S = 1.0
 """How long no key may have been typed before the keys of an approval work (safety.md)."""
@@ -106,6 +108,7 @@ class UiOptions:
         runtime: The conversation; the app closes it when it ends.
         models: Answers for ``/model`` and the chooser.
         settings: Theme, mouse and so on.
+        desk: Where the person sees and changes the settings; None where there is none.
         problems: Settings that were left out, told at the start.
         notices: Other lines to tell at the start.
         first_prompt: Sent at once, as if it had been typed.
@@ -118,8 +121,13 @@ class UiOptions:
         warm: Gets the provider and the present model ready; awaited in the background after the
             first paint and again once the person has chosen a model at the first run. An
             `AgentTuiError` is shown; a model that loads on this machine is said to load.
-        close: Stops the provider; awaited once the conversation is closed.
+        close: Stops the provider and the servers; awaited once the conversation is closed.
+        servers: The MCP servers; None where there can be none.
         history_file: Where sent prompts are kept; None keeps them in memory.
+        newcomer_file: Where it is counted how often was sent; hints end at a number. None shows
+            none.
+        session_dir: The folder of sessions as the command line named it, empty if it did not;
+            the way back names it too.
         welcome: A line under the program's name in an empty chat.
         is_demo: Said in the status bar.
         sandbox_word: How commands in a folder run, for the status bar; empty for nothing
@@ -131,6 +139,7 @@ class UiOptions:
     runtime: "AgentRuntime"
     models: ModelSource
     settings: Settings = field(default_factory=Settings)
+    desk: "SettingsDesk | None" = None
     problems: tuple[SettingProblem, ...] = ()
     notices: tuple[str, ...] = ()
     first_prompt: str = ""
@@ -142,7 +151,10 @@ class UiOptions:
     pull_first: bool = False
     warm: Callable[[], Awaitable[None]] = _nothing
     close: Callable[[], Awaitable[None]] = _nothing
+    servers: "McpHub | None" = None
     history_file: Path | None = None
+    newcomer_file: Path | None = None
+    session_dir: str = ""
     welcome: str = ""
     is_demo: bool = False
     sandbox_word: Callable[[Path], str] = _not_special

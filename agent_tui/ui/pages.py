@@ -1,16 +1,12 @@
 """Pages of help and state: pure data, drawn by `PageScreen`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.decision_log import Decided
-from agent_tui.agent.trust import WithheldFile
 from agent_tui.messages import ToolSpec
 from agent_tui.ui.commands.registry import Command
-from agent_tui.ui.status_bar import short_path
 
 if TYPE_CHECKING:
     from agent_tui.agent.approval import Approvals
@@ -20,22 +16,29 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "Writing",
         (
             ("enter", "send; while a turn runs: queue"),
-            ("shift+enter, ctrl+j, \\ enter", "new line"),
+            ("shift+enter, ctrl+j, \\ enter", "new line; alt+enter and ctrl+enter too"),
             ("/ @ !", "commands, files, run a shell command (!! keeps it from the model)"),
-            ("tab", "complete"),
-            ("up, down", "earlier prompts, from the first or last line"),
+            ("tab", "complete; in a menu: take what is marked"),
+            ("up, down", "earlier prompts, from the first or last line; in a menu: move"),
             ("ctrl+r", "search earlier prompts"),
             ("ctrl+g", "write in $EDITOR"),
             ("alt+up", "take queued messages back"),
+            ("alt+b, alt+f", "a word left or right"),
+            ("ctrl+w, ctrl+u, ctrl+k", "delete a word, to the start, to the end of the line"),
+            ("ctrl+_", "undo"),
         ),
     ),
     (
         "Running",
         (
+            ("ctrl+p", "find any command or action; in a menu: up, as ctrl+n is down"),
             ("esc", "close the menu, else stop what runs and keep the partial reply"),
             ("esc esc", "go back to an earlier message, while nothing runs (/tree)"),
             ("shift+tab", "next permission mode: ask, accept-edits, plan, full"),
-            ("y a p n e", "answer an approval, once nothing was typed for a second"),
+            (
+                "y a p n e",
+                "answer an approval, once nothing was typed for a second; up, down scroll it",
+            ),
         ),
     ),
     (
@@ -44,9 +47,11 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("pageup, pagedown", "scroll the chat"),
             ("ctrl+home, ctrl+end", "first and last message"),
             ("ctrl+l", "back to the newest line"),
-            ("ctrl+o", "unfold or fold tool output and summaries"),
+            ("ctrl+f", "search the chat"),
+            ("ctrl+o", "unfold or fold tool output and summaries; on the mark of a paste: open it"),
             ("ctrl+t", "show or hide thinking"),
-            ("drag, then ctrl+c", "select and copy"),
+            ("drag, then ctrl+c", "select and copy; /scrollback hands all of it to the terminal"),
+            ("alt+m", "leave the mouse to the terminal, or take it back (/mouse)"),
         ),
     ),
     (
@@ -54,7 +59,8 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         (
             ("ctrl+c", "clear the prompt; twice leaves"),
             ("ctrl+d", "leave, on an empty prompt"),
-            ("ctrl+z", "suspend"),
+            ("ctrl+q", "leave at once"),
+            ("ctrl+z", "suspend; fg in the shell comes back"),
         ),
     ),
 )
@@ -62,6 +68,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
 _FIRST_KEYS = (
     ("enter / shift+enter", "send / new line"),
     ("@  !", "attach a file, run a shell command"),
+    ("ctrl+p", "find any command or action"),
     ("esc", "stop what runs; the partial reply is kept"),
     ("shift+tab", "change what asks for approval"),
     ("ctrl+c twice", "leave; the session can be resumed"),
@@ -84,12 +91,25 @@ class Page:
     sections: tuple[Section, ...]
 
 
-def help_page(commands: Iterable[Command]) -> Page:
-    """The keys one needs first, then every command."""
-    rows = tuple(
-        (f"/{entry.name} {entry.argument_hint}".rstrip(), _description(entry)) for entry in commands
-    )
-    return Page("Help", (Section("Keys", _FIRST_KEYS), Section("Commands", rows)))
+def help_page(commands: Sequence[Command], left_out: Sequence[tuple[str, str]] = ()) -> Page:
+    """The keys one needs first, then every command, then those that prompt files make.
+
+    Args:
+        commands: All of them.
+        left_out: Prompt files that make none, and why.
+    """
+    own = [entry for entry in commands if entry.source == "program"]
+    others = [entry for entry in commands if entry.source != "program"]
+    sections = [Section("Keys", _FIRST_KEYS), Section("Commands", tuple(map(_help_row, own)))]
+    if others:
+        sections.append(Section("From prompt files", tuple(map(_help_row, others))))
+    if left_out:
+        sections.append(Section("Prompt files that make no command", tuple(left_out)))
+    return Page("Help", tuple(sections))
+
+
+def _help_row(entry: Command) -> tuple[str, str]:
+    return f"/{entry.name} {entry.argument_hint}".rstrip(), _description(entry)
 
 
 def _description(entry: Command) -> str:
@@ -123,33 +143,7 @@ def _first_sentence(text: str) -> str:
     return sentence + dot.strip()
 
 
-def memory_page(files: Sequence[ContextFile], withheld: Sequence[WithheldFile], cwd: Path) -> Page:
-    """The context files in force, the most general first, and what of the project is not."""
-    if not files and withheld:
-        rows: tuple[tuple[str, str], ...] = (("none", ""),)
-    elif not files:
-        rows = (("none", "Write AGENTS.md in this folder to tell the model how to work here."),)
-    else:
-        rows = tuple((_shown_path(file.path, cwd), _file_size(file)) for file in files)
-    sections = [Section("", rows)]
-    if withheld:
-        kept_back = tuple((_shown_path(file.path, cwd), file.why) for file in withheld)
-        sections.append(Section("Not in force (/trust)", kept_back))
-    return Page("Context files in force", tuple(sections))
-
-
-def _shown_path(path: Path, cwd: Path) -> str:
-    if path.is_relative_to(cwd):
-        return str(path.relative_to(cwd))
-    return short_path(path, Path.home())
-
-
-def _file_size(file: ContextFile) -> str:
-    lines = file.text.count("\n") + 1
-    return f"{lines:,} lines" + (", cut: it is too long" if file.was_cut else "")
-
-
-_MODES = (
+MODES = (
     ("plan", "reads only"),
     ("ask", "reads freely; asks before it writes or runs commands"),
     ("accept-edits", "also edits files here freely; asks before it runs commands"),
@@ -163,9 +157,7 @@ _SHOWN_DECISIONS = 20
 
 def permissions_page(approvals: "Approvals") -> Page:
     """The mode in force, the others, the rules and where they come from, the last decisions."""
-    modes = tuple(
-        (("● " if mode == approvals.mode else "  ") + mode, text) for mode, text in _MODES
-    )
+    modes = tuple((("● " if mode == approvals.mode else "  ") + mode, text) for mode, text in MODES)
     rows = [
         (rule.decision, f"{rule}   {_SOURCES.get(rule.source, rule.source)}")
         for rule in approvals.rules

@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 from rich.style import Style
 from textual.color import Color
 
+from agent_tui.ui.legible import LINE_CONTRAST, SIGN_CONTRAST, TEXT_CONTRAST, legible_style
+
 _PLAIN = Style()
 _BOLD = Style(bold=True)
 _ITALIC = Style(italic=True)
@@ -40,12 +42,16 @@ class Palette:
     warning: Style
     error: Style
     added: Style
+    added_word: Style
     added_gutter: Style
     removed: Style
+    removed_word: Style
     removed_gutter: Style
     unchanged: Style
     unchanged_gutter: Style
     hunk: Style
+    found: Style
+    found_current: Style
     keyword: Style
     string: Style
     number: Style
@@ -66,7 +72,26 @@ def make_palette(variables: Mapping[str, str], *, ansi: bool) -> Palette:
         variables: The theme's colour variables (`App.theme_variables`).
         ansi: Whether the theme uses the terminal's own colours, which cannot be blended.
     """
-    return _ansi_palette(variables) if ansi else _blended_palette(variables)
+    if ansi:
+        return _ansi_palette(variables)
+    return _legible(_blended_palette(variables), _parse(variables["background"]))
+
+
+def _legible(palette: Palette, background: Color) -> Palette:
+    """`palette` with every style readable on its ground, whatever theme it was mixed from."""
+    styles: dict[str, Style] = {
+        field.name: getattr(palette, field.name) for field in fields(Palette)
+    }
+    for name, style in styles.items():
+        least = _LEAST_CONTRAST.get(name, TEXT_CONTRAST)
+        styles[name] = legible_style(style, background, least)
+    return Palette(**styles)
+
+
+_LEAST_CONTRAST = {
+    **dict.fromkeys(("faint", "code_edge", "quote_bar"), LINE_CONTRAST),
+    **dict.fromkeys(("user_bar", "unchanged_gutter"), SIGN_CONTRAST),
+}
 
 
 def _blended_palette(variables: Mapping[str, str]) -> Palette:
@@ -105,12 +130,17 @@ def _blended_palette(variables: Mapping[str, str]) -> Palette:
         warning=ink("text-warning"),
         error=ink("text-error"),
         added=ink("foreground") + on("success", 0.16),
+        added_word=ink("foreground") + on("success", 0.36),
         added_gutter=ink("text-success", 0.85) + on("success", 0.25),
         removed=ink("foreground") + on("error", 0.18),
+        removed_word=ink("foreground") + on("error", 0.4),
         removed_gutter=ink("text-error", 0.85) + on("error", 0.28),
         unchanged=ink("foreground", 0.7),
         unchanged_gutter=ink("foreground", 0.35),
         hunk=ink("text-secondary", 0.7),
+        found=ink("foreground") + on("warning", 0.4) + _UNDERLINE,
+        found_current=Style(color=background.rich_color, bgcolor=colours["warning"].rich_color)
+        + _BOLD,
         keyword=ink("text-primary"),
         string=ink("text-success"),
         number=ink("text-warning"),
@@ -151,12 +181,16 @@ def _ansi_palette(variables: Mapping[str, str]) -> Palette:
         warning=ink("warning"),
         error=ink("error"),
         added=ink("success"),
+        added_word=_BOLD + _UNDERLINE,
         added_gutter=ink("success"),
         removed=ink("error"),
+        removed_word=_BOLD + _UNDERLINE,
         removed_gutter=ink("error"),
         unchanged=plain,
         unchanged_gutter=dim,
         hunk=ink("secondary"),
+        found=_UNDERLINE,
+        found_current=Style(reverse=True, bold=True),
         keyword=ink("primary"),
         string=ink("success"),
         number=ink("warning"),
@@ -171,6 +205,7 @@ _NAMES = (
     "foreground",
     "primary",
     "success",
+    "warning",
     "error",
     "text-primary",
     "text-secondary",

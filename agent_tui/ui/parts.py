@@ -4,27 +4,33 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from agent_tui.agent.prompt_shelf import PromptShelf
+from agent_tui.agent.said import image_refusal
 from agent_tui.tools.walk import project_files
 from agent_tui.ui.activity_line import ActivityLine
 from agent_tui.ui.app_host import AppHost
 from agent_tui.ui.approval_panel import ApprovalPanel
 from agent_tui.ui.commands import CommandRegistry, built_in_commands
+from agent_tui.ui.commands.custom import CustomCommands
 from agent_tui.ui.event_view import EventView, ViewParts
+from agent_tui.ui.hints import Newcomer
+from agent_tui.ui.notifying import Attention
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.plan_view import PlanView
 from agent_tui.ui.prompt import PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.sources import PromptSources
 from agent_tui.ui.queue_view import QueueView
-from agent_tui.ui.start import welcome_block
 from agent_tui.ui.status_fields import StatusSource
 from agent_tui.ui.transcript import Transcript
 from agent_tui.ui.turn_driver import DriverHooks, TurnDriver
+from agent_tui.ui.welcome import welcome_block
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable
 
     from agent_tui.ui.app import AgentApp
+    from agent_tui.ui.commands.registry import Offer
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,7 @@ class Parts:
 
     options: UiOptions
     registry: CommandRegistry
+    custom: CustomCommands
     files: FileIndex
     history: PromptHistory
     chat: Transcript
@@ -44,6 +51,8 @@ class Parts:
     view: EventView
     turns: TurnDriver
     host: AppHost
+    newcomer: Newcomer
+    attention: Attention
 
     @property
     def widgets(self) -> tuple[Transcript, PlanView, ApprovalPanel, QueueView, ActivityLine]:
@@ -53,7 +62,8 @@ class Parts:
 
 def build_parts(app: "AgentApp", options: UiOptions) -> Parts:
     """The parts of `app`, not mounted yet. Call on the event loop."""
-    host = AppHost(app)
+    host, registry, runtime = AppHost(app), built_in_commands(), options.runtime
+    shelf = PromptShelf(runtime.user_config_dir, runtime.trust, registry.own_names)
     chat, plan, queue = Transcript(), PlanView(), QueueView()
     approval, activity = ApprovalPanel(options.approval_quiet_s), ActivityLine(options.clock)
     view_parts = ViewParts(
@@ -63,7 +73,7 @@ def build_parts(app: "AgentApp", options: UiOptions) -> Parts:
         queue=queue,
         plan=plan,
         status_changed=app.refresh_status,
-        attention=app.call_for_attention,
+        noticed=app.notice,
         welcome=lambda: welcome_block(options),
         edit_again=app.edit_again,
     )
@@ -74,26 +84,36 @@ def build_parts(app: "AgentApp", options: UiOptions) -> Parts:
     )
     return Parts(
         options=options,
-        registry=built_in_commands(),
-        files=FileIndex(options.runtime.cwd, project_files, options.clock),
+        registry=registry,
+        custom=CustomCommands(host, shelf),
+        files=FileIndex(lambda: options.runtime.cwd, project_files, options.clock),
         history=PromptHistory(options.history_file),
         chat=chat,
         plan=plan,
         approval=approval,
         queue=queue,
         activity=activity,
-        status=StatusSource(options),
+        status=StatusSource(options, app.guest),
         view=view,
         turns=TurnDriver(options.runtime, view, hooks),
         host=host,
+        newcomer=Newcomer(options.newcomer_file),
+        attention=Attention(options.settings.notify, options.clock),
     )
 
 
 def prompt_sources(parts: Parts) -> PromptSources:
     """What the prompt completes from and remembers in."""
 
-    def choices(name: str) -> "Iterable[str]":
+    def choices(name: str) -> "Offer | Awaitable[Offer]":
         command = parts.registry.find(name)
         return command.choices(parts.host) if command is not None and command.choices else ()
 
-    return PromptSources(parts.registry, choices, parts.files, parts.history)
+    return PromptSources(
+        parts.registry,
+        choices,
+        parts.files,
+        parts.history,
+        lambda: image_refusal(parts.options.runtime.model_info),
+        look_for_commands=parts.custom.refresh,
+    )

@@ -2,47 +2,19 @@
 
 import asyncio
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.activity_line import ActivityState
-from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.prompt.pastes import Draft
-from agent_tui.ui.status_bar import short_path
 from agent_tui.ui.theme import wanted_theme
-from agent_tui.ui.transcript import WelcomeBlock
+from agent_tui.ui.trust_question import ask_about_servers
 
 if TYPE_CHECKING:
     from agent_tui.ui.app import AgentApp
-
-_HINTS = (
-    ("/", "commands"),
-    ("@", "attach files"),
-    ("!", "run a shell command"),
-    ("esc", "stop what runs"),
-    ("/help", "everything else"),
-)
-
-
-def welcome_block(options: UiOptions) -> WelcomeBlock:
-    """The first block of an empty chat."""
-    runtime = options.runtime
-    facts = [
-        ("folder", short_path(runtime.cwd, Path.home())),
-        ("model", runtime.model.name or "none yet"),
-    ]
-    if runtime.context_files:
-        names = ", ".join(file.path.name for file in runtime.context_files)
-        facts.append(("memory", names))
-    if runtime.withheld_files:
-        names = ", ".join(dict.fromkeys(file.path.name for file in runtime.withheld_files))
-        facts.append(("not in force", f"{names} (/memory says why)"))
-    if options.welcome:
-        facts.append(("note", options.welcome))
-    return WelcomeBlock("agent-tui", tuple(facts), _HINTS)
+    from agent_tui.ui.chat_app import ChatApp
 
 
 async def begin(app: "AgentApp") -> None:
@@ -50,12 +22,17 @@ async def begin(app: "AgentApp") -> None:
     options = app.ready.options
     if options.settings.theme:  # it may come from the project, which the first paint did not know
         app.theme = wanted_theme(options.settings.theme, frozenset(app.available_themes))
+    app.guest.switch_mouse(options.settings.mouse)  # likewise
     app.run_worker(warm_up(app), group="warm", exit_on_error=False)
+    if options.servers is not None:
+        options.servers.listen(lambda line: app.ready.host.say(line, "warning"))
+        options.servers.start(app.runtime.cwd)
     if not options.resume:
         app.ready.view.redraw()
     _tell_problems(app)
     await asyncio.gather(
         asyncio.to_thread(app.ready.history.load),
+        asyncio.to_thread(app.ready.newcomer.load),
         asyncio.to_thread(app.ready.status.look_at_branch),
     )
     app.refresh_status()
@@ -66,6 +43,8 @@ async def begin(app: "AgentApp") -> None:
     elif options.opens_picker:
         app.dispatch("/resume")
     app.ready.host.show_events(await app.runtime.refresh_usage())
+    await ask_about_servers(app.ready.host)
+    await app.ready.custom.refresh()  # of the folder of the session that was opened
     if options.first_prompt:
         app.dispatch(options.first_prompt)
 
@@ -74,13 +53,15 @@ def _tell_problems(app: "AgentApp") -> None:
     options = app.ready.options
     for problem in options.problems:
         app.ready.host.say(f"Setting left out: {problem}", "warning")
+    if (theme := options.settings.theme) and theme not in app.available_themes:
+        app.ready.host.say(f"No theme is called {theme}; /theme has them all.", "warning")
     for rule in options.runtime.approvals.problems:
         app.ready.host.say(f"Permission rule left out: {rule}", "warning")
     for notice in options.notices:
         app.ready.host.say(notice)
 
 
-async def warm_up(app: "AgentApp") -> None:
+async def warm_up(app: "ChatApp") -> None:
     """Get the provider and the model ready; say what takes long, and what went wrong."""
     activity, model = app.ready.activity, app.runtime.model
     loading = None
@@ -101,7 +82,7 @@ def send_early(app: "AgentApp", drafts: Iterable[Draft]) -> None:
     """Send what was sent before anything could take it; unknown commands come back."""
     for draft in drafts:
         if reason := app.ready.registry.refusal(draft.text):
-            app.prompt.put_before((draft.full_text,))
+            app.prompt.put_before((draft,))
             app.notify(reason, severity="warning", markup=False)
         else:
             app.take(draft)
@@ -118,7 +99,7 @@ async def _resume(app: "AgentApp", ref: str) -> None:
     await ask_about_workspace(app.ready.host)
 
 
-async def choose_model(app: "AgentApp") -> None:
+async def choose_model(app: "ChatApp") -> None:
     """Offer the ways to a model, or say how to choose one where the chooser has no say."""
     from agent_tui.ui.first_run import FirstRunScreen, TakeTour, UseModel
 
@@ -158,10 +139,7 @@ async def _pull_first(app: "AgentApp") -> bool:
     return model is not None
 
 
-def _go_on_with(app: "AgentApp", model: ModelRef) -> None:
+def _go_on_with(app: "ChatApp", model: ModelRef) -> None:
     """Use a model that was just set up, and get it ready while the person types."""
     app.ready.host.show_events(app.runtime.set_model(model))
-    first, *others = app.ready.chat.blocks or (None,)
-    if isinstance(first, WelcomeBlock):
-        app.ready.chat.load((welcome_block(app.ready.options), *others))
     app.run_worker(warm_up(app), group="warm", exit_on_error=False)

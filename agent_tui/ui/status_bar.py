@@ -34,7 +34,8 @@ _MODE_STYLES: "dict[PermissionMode, str]" = {
 class StatusFields:
     """What the bar shows. `branch` is empty outside a repository, `name` without a name.
 
-    `sandbox` is the word for how commands run, empty where nothing is special.
+    `sandbox` is the word for how commands run, empty where nothing is special. `is_mouse_off`:
+    clicks and drags are the terminal's.
     """
 
     folder: str
@@ -49,6 +50,7 @@ class StatusFields:
     level: Level
     badge: str = ""
     sandbox: str = ""
+    is_mouse_off: bool = False
 
 
 def status_line(fields: StatusFields, width: int) -> Content:
@@ -81,7 +83,7 @@ def starting_line(folder: str, width: int) -> Content:
     return Content.assemble(left, gap, (_CONTEXT_UNKNOWN, _LEVEL_STYLES["normal"]))
 
 
-_GIVE_WAY = ("name", "totals", "branch", "folder", "sandbox", "badge")
+_GIVE_WAY = ("name", "totals", "mouse", "branch", "folder", "sandbox", "badge")
 
 
 def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content]:
@@ -95,6 +97,7 @@ def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content
         ("model", fields.model.rpartition("/")[2] or fields.model, "$foreground"),
         ("mode", fields.mode, _MODE_STYLES[fields.mode]),
         ("sandbox", fields.sandbox, "$text-success"),
+        ("mouse", "mouse off" if fields.is_mouse_off else "", "$foreground-muted"),
         ("totals", totals, "$foreground-muted"),
         ("name", fields.name, "$foreground-muted"),
     )

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from agent_tui.compaction.policy import context_level
+from agent_tui.ui.guest import TerminalGuest
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.status_bar import StatusFields, git_branch, short_path
 
@@ -10,8 +11,9 @@ from agent_tui.ui.status_bar import StatusFields, git_branch, short_path
 class StatusSource:
     """Reads the runtime; the branch is read by `look_at_branch`, as that touches the disk."""
 
-    def __init__(self, options: UiOptions) -> None:
+    def __init__(self, options: UiOptions, guest: TerminalGuest) -> None:
         self._options = options
+        self._guest = guest
         self._branch = ""
         self._sandbox = ""
 
@@ -39,6 +41,7 @@ class StatusSource:
             level=context_level(usage, runtime.settings.compaction, reserve),
             badge=self._badge(),
             sandbox=self._sandbox,
+            is_mouse_off=not self._guest.is_mouse_on,
         )
 
     def _badge(self) -> str:

@@ -62,17 +62,17 @@ class Line:
 BLANK = Line(())
 
 
-def clip(text: str) -> str:
-    """`text` with its overlong lines cut, each cut saying how much is missing."""
-    if len(text) <= MAX_LINE_CHARS:
+def clip(text: str, most: int = MAX_LINE_CHARS) -> str:
+    """`text` with its lines cut after `most` characters, each cut saying how much is missing."""
+    if len(text) <= most:
         return text
-    return "\n".join(map(_clip_line, text.split("\n")))
+    return "\n".join(_clip_line(line, most) for line in text.split("\n"))
 
 
-def _clip_line(line: str) -> str:
-    if len(line) <= MAX_LINE_CHARS:
+def _clip_line(line: str, most: int) -> str:
+    if len(line) <= most:
         return line
-    return f"{line[:MAX_LINE_CHARS]} … +{len(line) - MAX_LINE_CHARS:,} characters"
+    return f"{line[:most]} … +{len(line) - most:,} characters"
 
 
 def wrap(runs: Runs, width: int, *, words: bool = True) -> list[Line]:

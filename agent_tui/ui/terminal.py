@@ -3,8 +3,8 @@
 import asyncio
 import os
 import shlex
+import shutil
 import signal
-import sys
 import termios
 import traceback
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from agent_tui.ui.app import AgentApp
     from agent_tui.ui.options import UiOptions
 
-MAX_TITLE_CHARS = 80
 END_WITHIN_S = 10
 """How long leaving may take once the terminal is gone."""
 
@@ -37,25 +36,35 @@ def run_ui(
 
     Args:
         load: Builds what the screen works on; runs in a thread after the first paint.
-        theme: Wanted from the first paint on; empty for the default.
+        theme: Wanted from the first paint on; empty for the one that fits the terminal.
         mouse: Whether the mouse belongs to the program.
         folder: Where it will work, as far as that is known before loading.
         before_loading: Asks what has to be known before `load`.
     """
     from agent_tui.ui.app import AgentApp
     from agent_tui.ui.status_bar import short_path
+    from agent_tui.ui.theme import theme_for_colours
 
+    theme = theme or theme_for_colours(os.environ.get("COLORFGBG", ""))
     shown = short_path(folder, Path.home()) if folder is not None else ""
-    app = AgentApp(load, theme, shown, before_loading)
+    app = AgentApp(load, theme, shown, before_loading, has_mouse=mouse)
     outcome = app.run(mouse=mouse) or UiOutcome(exit_code=app.return_code or 0)
     if app.parts is not None and (hint := farewell(app.parts.options)):
-        sys.stdout.write(hint)
-        sys.stdout.flush()
+        from agent_tui.ui.scrollback import last_screens, write_out
+
+        if outcome.exit_code == 0:
+            size = shutil.get_terminal_size()
+            said = last_screens(app.parts.chat.blocks, size.columns, size.lines)
+            write_out(f"{said}\n\n" if said else "")
+        write_out(hint)
     return outcome
 
 
 def farewell(options: "UiOptions") -> str:
-    """How to resume the session that was left; empty if there is nothing to resume."""
+    """How to resume the session that was left, to be typed in the same folder.
+
+    Empty if there is nothing to resume.
+    """
     log = options.runtime.log
     if log.path is None or not log.entries:
         return ""
@@ -63,7 +72,10 @@ def farewell(options: "UiOptions") -> str:
     short_id = log.header.id[:8]
     is_found_by_id = log.path.is_relative_to(options.runtime.store.root)
     ref = short_id if is_found_by_id else safe_text(shlex.quote(str(log.path)))
-    return f"Session {short_id}{name} is kept. Go on with: agent-tui -r {ref}\n"
+    where = ""
+    if is_found_by_id and options.session_dir:
+        where = f"--session-dir {safe_text(shlex.quote(options.session_dir))} "
+    return f"Session {short_id}{name} is kept. Go on with: agent-tui {where}-r {ref}\n"
 
 
 def crash_report(error: BaseException | None) -> "Text":
@@ -109,13 +121,3 @@ def _write_nowhere() -> None:
         os.dup2(nowhere, output)
     os.close(nowhere)
     signal.alarm(END_WITHIN_S)
-
-
-def title_sequence(title: str) -> str:
-    """The bytes that set the terminal's title (OSC 2), without what could end them early."""
-    return f"\x1b]2;{safe_text(title, keep_newlines=False)[:MAX_TITLE_CHARS]}\x07"
-
-
-SAVE_TITLE = "\x1b[22;2t"
-RESTORE_TITLE = "\x1b[23;2t"
-"""xterm's title stack; terminals without one ignore both."""

@@ -73,6 +73,33 @@ def own_themes() -> tuple[Theme, Theme]:
     return dark, light
 
 
+def theme_names() -> tuple[str, ...]:
+    """Every theme that can be chosen: our own, then Textual's."""
+    from textual.theme import BUILTIN_THEMES
+
+    own = [theme.name for theme in own_themes()]
+    return (*own, *sorted(name for name in BUILTIN_THEMES if name not in own))
+
+
+def theme_kind(theme: Theme) -> str:
+    """In a word or two what a theme is made for."""
+    if theme.ansi:
+        return "the terminal's own colours"
+    return "dark" if theme.dark else "light"
+
+
 def wanted_theme(setting: str, available: frozenset[str]) -> str:
     """The theme named by the setting, or the dark one if there is none of that name."""
     return setting if setting in available else DARK
+
+
+def theme_for_colours(colorfgbg: str) -> str:
+    """Our theme for a terminal by its ``COLORFGBG``, which rxvt, Konsole and iTerm2 set.
+
+    ``0;15`` is black on white: the last number is the background, of the 16 colours. Empty where
+    it is not known.
+    """
+    background = colorfgbg.rpartition(";")[2]
+    if not background.isdecimal():
+        return ""
+    return LIGHT if background in ("7", "15") else DARK

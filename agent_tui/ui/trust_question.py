@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.errors import AgentTuiError
+from agent_tui.ui.breakpoints import size_classes
 
 if TYPE_CHECKING:
     from agent_tui.agent.trust import FolderTrust
@@ -20,6 +21,7 @@ async def ask_at_start(app: "AgentApp", trust: "FolderTrust", cwd: Path) -> None
     from agent_tui.ui.screens.trust import TrustScreen
 
     screen = TrustScreen(question, app.prompt.area.insert)
+    screen.add_class(*size_classes(app.size))
     answer = await app.push_screen_wait(screen)
     try:
         await asyncio.to_thread(trust.answer, question, answer)
@@ -43,6 +45,7 @@ async def ask_about_workspace(host: "CommandHost", *, is_wanted: bool = False) -
     if question is None:
         if is_wanted:
             host.say(f"{cwd} is too broad to be trusted. Work in one of the folders below.")
+        await ask_about_servers(host)
         return
     answer = await host.ask(TrustScreen(question))
     if answer is None and is_wanted:
@@ -56,3 +59,24 @@ async def ask_about_workspace(host: "CommandHost", *, is_wanted: bool = False) -
         host.say(f"{question.folder}: {trust.state_of(question.folder)}")
     if answer in ("trust", "this run") and any(f.suffix == ".toml" for f in question.files):
         host.say("Its rules hold now, its other settings when agent-tui is started there.")
+    await ask_about_servers(host)
+
+
+async def ask_about_servers(host: "CommandHost") -> None:
+    """Ask about each MCP server of the project that was not decided on, and start it or not."""
+    servers = host.servers
+    if servers is None:
+        return
+    await servers.look(host.runtime.cwd)
+    if not servers.not_asked:
+        return
+    from agent_tui.ui.screens.mcp_server import McpServerScreen
+
+    for spec in servers.not_asked:
+        answer = await host.ask(McpServerScreen(spec, host.write_letter))
+        if answer is None:
+            continue
+        try:
+            await servers.answer(spec, is_allowed=answer)
+        except AgentTuiError as error:
+            host.say(str(error), "warning")

@@ -1,15 +1,18 @@
 """Runs the runtime's activities one after the other and shows their events."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent_tui.agent.mentions import attach_mentions
+from agent_tui.agent.inbox import QueuedMessage
+from agent_tui.agent.said import image_refusal
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import AgentEvent, Notice, QueueChanged
+from agent_tui.events import AgentEvent, Notice, QueueChanged, UserMessageAdded
+from agent_tui.messages import ImageContent
 from agent_tui.ui.event_view import EventView
+from agent_tui.ui.prompt.pastes import Draft, joined
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
@@ -24,7 +27,7 @@ class DriverHooks:
     """
 
     start_work: Callable[[Coroutine[None, None, None]], object]
-    give_back: Callable[[tuple[str, ...]], None]
+    give_back: Callable[[Sequence[Draft]], None]
 
 
 class TurnDriver:
@@ -36,6 +39,7 @@ class TurnDriver:
         self._hooks = hooks
         self._running = False
         self._interrupted = False
+        self._waiting: list[tuple[str, tuple[ImageContent, ...], Draft]] = []
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -44,26 +48,28 @@ class TurnDriver:
         """Whether an activity runs or is about to."""
         return self._running
 
-    def send(self, text: str) -> None:
-        """Send a message with the files it mentions; queue it while something runs."""
+    def send(self, draft: Draft) -> None:
+        """Send a message with what it carries; queue it while something runs."""
         if self._running:
-            self.queue(text)
+            self.queue(draft)
         else:
-            self._launch(self._send(text))
+            self._launch(self._send(draft))
 
-    def queue(self, text: str) -> None:
-        """Deliver `text` before the next request of the running turn, or send it."""
+    def queue(self, draft: Draft) -> None:
+        """Deliver a message before the next request of the running turn, or send it."""
         if self._running:
-            self._show(self._runtime.enqueue(text))
+            text, images = self._outgoing(draft)
+            self._waiting.append((text, images, draft))
+            self._show(self._runtime.enqueue(text, images, shown=draft.text))
         else:
-            self.send(text)
+            self.send(draft)
 
     def start(self, events: AsyncGenerator[AgentEvent, None]) -> None:
         """Run an activity; refused while another one runs."""
         if self._running:
             self._show((Notice("warning", "Something is running. Stop it first with Esc."),))
         else:
-            self._launch(self._watch(events))
+            self._launch(self._run_activity(events))
 
     def interrupt(self) -> bool:
         """Stop the running activity; false if there is none. Queued messages come back."""
@@ -75,11 +81,10 @@ class TurnDriver:
 
     def take_back_queue(self) -> bool:
         """Put queued messages back into the prompt; false if there are none."""
-        texts = self._runtime.take_back_queue()
-        if texts:
-            self._show((QueueChanged(()),))
-            self._hooks.give_back(texts)
-        return bool(texts)
+        drafts = self._taken_back()
+        if drafts:
+            self._hooks.give_back(drafts)
+        return bool(drafts)
 
     async def stop(self) -> None:
         """Interrupt and wait until nothing runs any more."""
@@ -103,30 +108,63 @@ class TurnDriver:
             self._view.idle()
         self._go_on()
 
-    async def _send(self, text: str) -> None:
-        runtime = self._runtime
-        whole = await asyncio.to_thread(
-            attach_mentions, text, runtime.cwd, runtime.model_info.window
-        )
-        if not self._interrupted:
-            await self._watch(runtime.submit(whole))
+    async def _send(self, draft: Draft) -> None:
+        """Send a message; what did not get as far as the session comes back into the prompt."""
+        is_said = False
+        try:
+            if not self._interrupted:
+                is_said = await self._watch(self._runtime.submit(*self._outgoing(draft)))
+        except AgentTuiError:
+            self._hooks.give_back((draft,))
+            raise
+        if not is_said:
+            self._hooks.give_back((draft,))
 
-    async def _watch(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+    async def _run_activity(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+        await self._watch(events)
+
+    async def _watch(self, events: AsyncGenerator[AgentEvent, None]) -> bool:
+        """Show what happens; true if something the person said became part of the session."""
         self._view.begin()
+        is_said = False
         async with aclosing(events) as stream:
             async for event in stream:
+                is_said = is_said or isinstance(event, UserMessageAdded)
                 self._view.show(event)
+        return is_said
+
+    def _outgoing(self, draft: Draft) -> tuple[str, tuple[ImageContent, ...]]:
+        """Text and images for the present model; of images that it does not see the paths."""
+        images = draft.sent_images
+        if not images:
+            return draft.full_text, ()
+        if refusal := image_refusal(self._runtime.model_info):
+            self._show((Notice("info", refusal),))
+            return draft.full_text, ()
+        return draft.sent_text, tuple(
+            ImageContent(data=image.data, mime_type=image.mime_type) for image in images
+        )
+
+    def _taken_back(self) -> list[Draft]:
+        messages = self._runtime.take_back_queue()
+        if messages:
+            self._show((QueueChanged(()),))
+        drafts = [self._draft_of(message) for message in messages]
+        self._waiting.clear()
+        return drafts
+
+    def _draft_of(self, message: QueuedMessage) -> Draft:
+        for text, images, draft in self._waiting:
+            if (text, images) == (message.text, message.images):
+                return draft
+        return Draft(message.text)
 
     def _go_on(self) -> None:
         """Send what was queued; after an interruption or an error give it back instead."""
-        if not self._runtime.queued:
-            return
         if self._interrupted or self._view.last_outcome == "error":
             self.take_back_queue()
-            return
-        texts = self._runtime.take_back_queue()
-        self._show((QueueChanged(()),))
-        self.send("\n\n".join(texts))
+        elif drafts := self._taken_back():
+            self.send(joined(drafts))
 
     def _show(self, events: tuple[AgentEvent, ...]) -> None:
         for event in events:

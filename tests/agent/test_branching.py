@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.mentions import attach_mentions
+from agent_tui.agent.mentions import attach
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import AgentTuiError, SessionError
 from agent_tui.events import (
@@ -148,7 +148,7 @@ async def test_going_back_before_a_compaction_brings_the_whole_conversation_back
 async def test_a_message_returns_without_what_its_mentions_attached(stage: Stage):
     (stage.workspace / "a.txt").write_text("content", encoding="utf-8")
     runtime = stage.runtime(speaking)
-    text = attach_mentions("look at @a.txt", stage.workspace, 100_000)
+    text = attach("look at @a.txt", stage.workspace, 100_000).text
     assert "content" in text
     picture = ImageContent(data="aGk=", mime_type="image/png")
     await collect(runtime.submit(text, (picture,)))

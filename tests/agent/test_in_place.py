@@ -174,6 +174,7 @@ async def test_compaction_in_place_never_stops_the_work(
     assert assert_sound(runtime.log.path)
 
 
+@pytest.mark.thorough
 def test_without_a_screen_the_task_comes_to_its_end_as_well(
     tmp_path: Path, server: OpenAiServer, service: Service
 ):

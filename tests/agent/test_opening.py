@@ -1,10 +1,14 @@
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
+
+import pytest
 
 from agent_tui.agent.opening import model_change, model_to_resume
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.config import Settings
-from agent_tui.providers.base import ModelRef
+from agent_tui.events import Notice
+from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.scripted import Reply
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.log import SessionLog
@@ -48,3 +52,24 @@ async def test_a_login_in_an_address_is_in_no_session_file(tmp_path) -> None:
     assert "http://127.0.0.1:1/v1" in text
     assert "http://127.0.0.1:2/v1" in text
     assert "hunter2" not in text
+
+
+@pytest.mark.parametrize(
+    ("script", "is_told"),
+    [
+        ([Reply(text="Done.")], False),
+        ([Reply(text="I beg", error=ProviderError("auth", "broken"))], True),
+    ],
+)
+async def test_a_turn_that_was_cut_off_is_told_of_when_the_session_is_opened(
+    tmp_path: Path, script: list[Reply], is_told: bool
+):
+    stage = Stage(tmp_path)
+    runtime = stage.runtime(script)
+    await collect(runtime.submit("go"))
+    path = str(runtime.log.path)
+    await runtime.aclose()
+    again = stage.runtime([])
+    events = await again.open_session(path)
+    assert is_told == any("/retry goes on" in e.text for e in events if isinstance(e, Notice))
+    await again.aclose()

@@ -103,6 +103,7 @@ async def work_through(runtime: AgentRuntime, server: StrictServer, turns: int) 
     return events
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("window", "turns", "summary"),
     [

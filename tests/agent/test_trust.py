@@ -304,3 +304,15 @@ def test_a_repository_that_could_make_git_run_something_is_asked_about(store, tm
     trust.decide(odd, "trusted")
     assert trust.may_run_git(odd)
     assert trust.git_doubt(odd) == ""
+
+
+def test_prompt_files_alone_make_a_folder_one_to_be_asked_about(store, tmp_path):
+    commands = tmp_path / "tools" / ".agent-tui" / "commands"
+    commands.mkdir(parents=True)
+    trust = trust_of(store)
+    question = trust.question(tmp_path / "tools")
+    assert question is not None
+    assert question.files == (commands,)
+    assert [file.path for file in trust.withheld(tmp_path / "tools")] == [commands]
+    trust.decide(tmp_path / "tools", "trusted")
+    assert trust.withheld(tmp_path / "tools") == ()

@@ -248,6 +248,22 @@ async def test_a_steered_message_comes_before_the_next_request(stage):
     assert runtime.queued == ()
 
 
+async def test_steered_messages_bring_their_files_and_are_delivered_one_by_one(stage):
+    (stage.workspace / "a.txt").write_text("alpha\n", encoding="utf-8")
+    provider = ScriptedProvider([Reply(tool_calls=(call("c1", "ls"),)), Reply(text="done")])
+    runtime = stage.runtime(provider)
+    seen = []
+    async with aclosing(runtime.submit("look")) as events:
+        async for event in events:
+            seen.append(event)
+            if isinstance(event, ToolStarted):
+                runtime.enqueue("see @a.txt", shown="see it")
+                assert runtime.enqueue("then stop") == (QueueChanged(("see it", "then stop")),)
+    queues = [event.texts for event in of_kind(seen, QueueChanged)]
+    assert queues == [("then stop",), ()]
+    assert provider.requests[1].messages[3].text.endswith('<file path="a.txt">\nalpha\n</file>')
+
+
 async def test_a_message_queued_during_the_last_reply_goes_on_with_the_turn(stage):
     hold = asyncio.Event()
     runtime = stage.runtime([Reply(text="first", gate=hold), Reply(text="second")])
@@ -286,6 +302,20 @@ async def test_an_approved_write_runs_and_a_refused_one_stops_the_turn(stage):
     events = await ask_and_answer(runtime, ApprovalAnswer("no"))
     assert not (stage.workspace / "b.txt").exists()
     assert only(events, TurnFinished).outcome == "aborted"
+    assert only(events, ToolFinished).message.tool_details.ending == "declined"
+
+
+async def test_an_interrupt_before_the_answer_says_that_nothing_was_begun(stage):
+    writes = tuple(call(f"c{n}", "write", path=f"{n}.txt", content="x") for n in range(2))
+    runtime = stage.runtime([Reply(tool_calls=writes)], mode="ask")
+    events = []
+    async for event in runtime.submit("go"):
+        events.append(event)
+        if isinstance(event, ApprovalRequested):
+            runtime.abort()
+    results = [event.message for event in of_kind(events, ToolFinished)]
+    assert [result.tool_details.ending for result in results] == ["cancelled", "cancelled"]
+    assert all(result.text.startswith("Not run") for result in results)
 
 
 async def test_a_no_with_words_goes_on_with_them(stage):

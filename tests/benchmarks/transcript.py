@@ -1,8 +1,10 @@
-"""How the chat holds up in a long session: event-loop gaps, CPU share, memory.
+"""How the chat holds up in a long session: echo of keys, event-loop gaps, CPU share, memory.
 
-Run with ``python -m tests.benchmarks.transcript [--turns 1000] [--json FILE]``. Pilot waits for
-widgets, so its times say little; what a person feels is how long the event loop does not answer.
-A probe that sleeps 5 ms measures that while things happen.
+Run with ``python -m tests.benchmarks.transcript [--messages 5000] [--keys 200] [--json FILE]``.
+First the whole program in a pseudo-terminal (`echo`): typing while a reply streams, and idle,
+with a long session beside an empty chat. Then the chat alone. Pilot waits for widgets, so its
+times say little; what a person feels is how long the event loop does not answer. A probe that
+sleeps 5 ms measures that while things happen.
 """
 
 import argparse
@@ -22,8 +24,17 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from agent_tui.ui.transcript import AssistantBlock, Block, ToolBlock, Transcript, UserBlock
+from tests.benchmarks.echo import (
+    MAX_ECHO_P99_MS,
+    MAX_IDLE_CPU,
+    TOKENS_PER_S,
+    Echo,
+    echo_table,
+    measure_echo,
+)
 
 PROBE_S = 0.005
+BLOCKS_PER_TURN = 4
 MAX_GAP_MS = 100.0
 MAX_STREAMING_CPU = 0.25
 
@@ -98,6 +109,7 @@ class Report:
     rss_before_mb: float = 0.0
     streaming_cpu: float = 0.0
     gaps: list[Measurement] = field(default_factory=list)
+    echoes: list[Echo] = field(default_factory=list)
 
 
 class ChatApp(App[None]):
@@ -143,7 +155,7 @@ def conversation(turns: int) -> list[Block]:
     blocks: list[Block] = []
     for n in range(turns):
         name = f"src/module_{n}.py"
-        output = "\n".join(f"{name}:{line}: something happens here" for line in range(40))
+        output = tool_output(name)
         blocks += [
             UserBlock(f"Why does the parser in {name} lose the last line? Please fix it."),
             AssistantBlock(REPLY.format(name=name, n=n, m=n + 2)),
@@ -151,6 +163,11 @@ def conversation(turns: int) -> list[Block]:
             ToolBlock(f"e{n}", "edit", f"edit {name}", "ok", diff=DIFF.format(n=n + 1)),
         ]
     return blocks
+
+
+def tool_output(name: str) -> str:
+    """What a search in a file prints."""
+    return "\n".join(f"{name}:{line}: something happens here" for line in range(40))
 
 
 async def settle(chat: Transcript) -> None:
@@ -208,16 +225,16 @@ async def measure_events(pilot: Pilot[None], chat: Transcript, report: Report) -
 
 
 async def measure_streaming(chat: Transcript, report: Report, seconds: float) -> None:
-    """A reply at 100 tokens a second, at the end of the whole session."""
+    """A reply at the end of the whole session."""
     words = (REPLY * 20).split(" ")
     process = psutil.Process()
     chat.follow_end()
     chat.start_reply()
     before, started_s = process.cpu_times(), time.perf_counter()
-    async with probing(report, "streaming 100 tokens/s"):
-        for number in range(int(seconds * 100)):
+    async with probing(report, f"streaming {TOKENS_PER_S} tokens/s"):
+        for number in range(int(seconds * TOKENS_PER_S)):
             chat.stream_text(words[number % len(words)] + " ")
-            due_s = started_s + (number + 1) / 100
+            due_s = started_s + (number + 1) / TOKENS_PER_S
             await asyncio.sleep(max(0.0, due_s - time.perf_counter()))
     elapsed_s, after = time.perf_counter() - started_s, process.cpu_times()
     chat.finish_reply()
@@ -265,12 +282,23 @@ def print_table(report: Report) -> None:
 
 def main() -> int:
     """Measure, print, and say by the exit code whether the goals are met."""
-    parser = argparse.ArgumentParser(description="Event-loop gaps of a long chat.")
-    parser.add_argument("--turns", type=int, default=1_000)
+    parser = argparse.ArgumentParser(description="Echo of keys and event-loop gaps of a long chat.")
+    parser.add_argument("--messages", type=int, default=5_000)
+    parser.add_argument("--keys", type=int, default=200, help="typed beside each stream")
+    parser.add_argument(
+        "--idle", type=float, default=20.0, help="seconds to leave the screen alone"
+    )
     parser.add_argument("--seconds", type=float, default=10.0, help="of streaming")
     parser.add_argument("--json", type=Path, help="write the report here, too")
     arguments = parser.parse_args()
-    report = asyncio.run(measure(arguments.turns, arguments.seconds))
+    texts = (REPLY, tool_output("src/module.py"))
+    empty, long = (
+        measure_echo(messages, arguments.keys, arguments.idle, texts)
+        for messages in (0, arguments.messages)
+    )
+    print(echo_table(empty, long), end="\n\n")
+    report = asyncio.run(measure(arguments.messages // BLOCKS_PER_TURN, arguments.seconds))
+    report.echoes = [empty, long]
     print_table(report)
     text = json.dumps(asdict(report), indent=1)
     if arguments.json:
@@ -278,7 +306,9 @@ def main() -> int:
     else:
         print(text)
     gaps_met = all(gap.own_ms <= MAX_GAP_MS for gap in report.gaps if gap.is_goal)
-    return int(not (gaps_met and report.streaming_cpu <= MAX_STREAMING_CPU))
+    chat_met = gaps_met and report.streaming_cpu <= MAX_STREAMING_CPU
+    echo_met = long.echo_p99_ms <= MAX_ECHO_P99_MS and long.idle_cpu <= MAX_IDLE_CPU
+    return int(not (chat_met and echo_met))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from tests.support.openai_server import OpenAiServer
 from tests.support.processes import alive, fugitives, gone
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="needs subreapers")
 @pytest.mark.parametrize(
     "number", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL]

@@ -87,6 +87,7 @@ def check_nothing_is_lost(folder: Path, shown: list[dict]) -> None:
     again.close()
 
 
+@pytest.mark.thorough
 def test_nothing_shown_as_done_is_lost_when_killed_again_and_again(tmp_path, nursery):
     chance = random.Random(20260101)
     moments = [chance.randint(1, EVENTS_OF_THE_TOUR) for _ in range(ROUNDS)]

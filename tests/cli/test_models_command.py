@@ -134,6 +134,7 @@ def test_a_model_is_pulled_from_an_address_and_deleted_when_removed(
     assert not (models / "files" / "mine.gguf").exists()
 
 
+@pytest.mark.thorough
 def test_ctrl_c_stops_a_pull_and_says_that_it_can_go_on(models: Path) -> None:
     content = gguf_bytes(data_bytes=400_000)
     with FileServer() as server:

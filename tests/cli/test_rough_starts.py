@@ -15,6 +15,7 @@ from agent_tui.sessions.entries import Header, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 
 PROGRAM = [sys.executable, "-m", "agent_tui"]
+pytestmark = pytest.mark.thorough
 TOUR = ["--demo", "--permission-mode", "full", "-p"]
 
 

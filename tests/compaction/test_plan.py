@@ -281,6 +281,7 @@ def _check(cut: CompactionPlan, path: Sequence[Entry]) -> None:
     assert cut.summarised
 
 
+@pytest.mark.thorough
 def test_every_cut_of_a_real_session_is_legal(counter: TokenCounter):
     with SessionLog.open(trajectory("pi/before-compaction.jsonl"), read_only=True) as log:
         path = log.path_entries()

@@ -444,6 +444,7 @@ async def test_whatever_the_history_the_result_is_smaller_and_legal(
     assert isinstance(context.messages[0].message, UserMessage)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.8, 1.0])
 async def test_a_real_session_compacts_without_a_model(counter: TokenCounter, share: float):
     with SessionLog.open(trajectory("pi/before-compaction.jsonl"), read_only=True) as log:

@@ -96,6 +96,7 @@ def nobody() -> None:
     """No model at all."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", [diligent, garbage, nobody])
 @pytest.mark.parametrize("in_child", [True, False], ids=["in child sessions", "in place"])
 def test_thirty_rounds_lose_nothing_and_stay_in_the_window(

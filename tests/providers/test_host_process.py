@@ -25,6 +25,7 @@ from tests.support.openai_server import (
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
+@pytest.mark.thorough
 async def test_a_killed_process_is_replaced_once_when_nothing_had_come(
     host: ProviderHost, server: OpenAiServer
 ) -> None:
@@ -65,6 +66,7 @@ async def test_closing_leaves_no_process(tmp_path: Path, worker_environ: dict[st
     assert host.pid is None
 
 
+@pytest.mark.thorough
 async def test_a_process_whose_parent_was_killed_ends_by_itself(
     tmp_path: Path, worker_environ: dict[str, str]
 ) -> None:

@@ -121,7 +121,8 @@ def test_a_folder_that_was_refused_stays_silent(canary):
     kept_trust().decide(canary.path, "not trusted")
     runtime = composed().runtime
     assert TOLD not in runtime.conversation.system_prompt
-    assert len(runtime.withheld_files) == 3
+    withheld = {file.path.name for file in runtime.withheld_files}
+    assert withheld >= {"AGENTS.md", "config.toml", "commands"}
 
 
 def test_a_flag_trusts_for_one_run(canary):
@@ -143,6 +144,7 @@ def printed(canary: CanaryFolder, server: OpenAiServer, *argv: str) -> tuple[str
     return done.stdout, done.stderr
 
 
+@pytest.mark.thorough
 def test_without_a_terminal_the_folder_is_not_obeyed_and_one_line_says_so(canary):
     with OpenAiServer() as server:
         out, err = printed(canary, server)
@@ -258,8 +260,27 @@ async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary
         await until(pilot, lambda: TOLD not in runtime.conversation.system_prompt)
         app.dispatch("/memory")
         await until(pilot, lambda: isinstance(app.screen, PageScreen))
-        rows = [str(row.render()) for row in app.screen.query(".page-right").results(Static)]
-        assert "the folder is not trusted" in rows
+        await until(pilot, lambda: "the folder is not trusted" in shown_rows(app))
+
+
+async def test_commands_of_the_folder_are_there_only_while_it_is_trusted(canary):
+    async with opened() as (app, pilot):
+        await asked(app, pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.parts is not None)
+        registry, look = app.ready.registry, app.ready.custom.refresh
+        await look()
+        assert registry.find("ship") is None
+        trust = app.runtime.trust
+        trust.trust_for_this_run(canary.path)
+        await look()
+        assert registry.find("ship") is not None
+        assert "init.md is left out: /init is the program's own command" in notices(app)
+        trust.decide(canary.path, "not trusted")
+        app.dispatch("/ship")
+        await until(pilot, lambda: "There is no /ship any more" in notices(app))
+        await look()
+        assert registry.find("ship") is None
 
 
 async def test_a_folder_without_any_such_file_is_not_asked_about(canary, tmp_path, monkeypatch):
@@ -298,6 +319,10 @@ async def test_the_screen_says_so_when_the_file_of_decisions_is_broken(canary, t
         await pilot.press("escape")
         await until(pilot, lambda: app.parts is not None)
         await until(pilot, lambda: "trust.json" in notices(app))
+
+
+def shown_rows(app: AgentApp) -> list[str]:
+    return [str(row.render()) for row in app.screen.query(".page-right").results(Static)]
 
 
 def notices(app: AgentApp) -> str:

@@ -49,6 +49,7 @@ class Run:
         return [path for folder in own if folder.exists() for path in (folder, *folder.rglob("*"))]
 
 
+@pytest.mark.thorough
 def test_a_key_that_everyone_repeats_is_in_no_file_and_files_are_private(
     tmp_path: Path, server: OpenAiServer
 ):

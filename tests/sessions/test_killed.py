@@ -113,7 +113,7 @@ def kill_all(folder: Path, seeds: range) -> None:
             shutil.rmtree(here, ignore_errors=True)
 
 
-@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.thorough)])
 def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, half: int) -> None:
     kill_all(tmp_path, range(half * 100, half * 100 + 100))
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from agent_tui.agent.approval import Approvals
+from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.fitting import FittedPrompt
 from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.agent.inbox import QueuedMessage
 from agent_tui.agent.session_desk import OpenMode
 from agent_tui.agent.trust import FolderTrust, WithheldFile
 from agent_tui.agent.trust_file import TrustFile
@@ -133,10 +135,13 @@ class FakeRuntime:
             workspace=self.cwd,
             project_rules_file=root / "rules.json",
         )
-        self.context_files = ()
+        self.context_files: tuple[ContextFile, ...] = ()
+        self.user_config_dir = root / "config"
         self.trust = FolderTrust(TrustFile(root / "trust.json"))
         self.toolbox = _Toolbox()
         self.submitted: list[str] = []
+        self.refusal = ""
+        self.sent_images: list[tuple[ImageContent, ...]] = []
         self.commands: list[tuple[str, bool]] = []
         self.compactions: list[str] = []
         self.answers: list[tuple[str, ApprovalAnswer]] = []
@@ -196,7 +201,7 @@ class FakeRuntime:
 
     @property
     def queued(self) -> tuple[str, ...]:
-        return tuple(self.conversation.inbox.texts)
+        return self.conversation.inbox.shown
 
     @property
     def is_busy(self) -> bool:
@@ -230,9 +235,13 @@ class FakeRuntime:
         self, text: str, images: tuple[ImageContent, ...] = ()
     ) -> AsyncGenerator[AgentEvent, None]:
         self.submitted.append(text)
+        self.sent_images.append(images)
         return self._submit(text, len(images))
 
     async def _submit(self, text: str, image_count: int) -> AsyncGenerator[AgentEvent, None]:
+        if self.refusal:
+            yield TurnFinished("error", self.refusal)
+            return
         entry = self.log.append(MessageEntry(message=UserMessage(content=text)))
         yield TurnStarted()
         yield UserMessageAdded(entry.id, text, image_count)
@@ -287,11 +296,13 @@ class FakeRuntime:
     def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:
         self.answers.append((request_id, answer))
 
-    def enqueue(self, text: str) -> tuple[AgentEvent, ...]:
-        self.conversation.inbox.texts.append(text)
+    def enqueue(
+        self, text: str, images: tuple[ImageContent, ...] = (), *, shown: str = ""
+    ) -> tuple[AgentEvent, ...]:
+        self.conversation.inbox.add(QueuedMessage(text, images, shown))
         return (QueueChanged(self.queued),)
 
-    def take_back_queue(self) -> tuple[str, ...]:
+    def take_back_queue(self) -> tuple[QueuedMessage, ...]:
         return self.conversation.inbox.take_all()
 
     async def start_new_session(self) -> tuple[AgentEvent, ...]:
@@ -352,6 +363,10 @@ class FakeRuntime:
     def set_thinking(self, level: ThinkingLevel) -> tuple[AgentEvent, ...]:
         self.conversation.thinking = level
         return (Notice("info", f"Thinking: {level}"),)
+
+    def use_settings(self, settings: Settings) -> None:
+        self.settings = settings
+        self.conversation.settings = settings.compaction
 
     def set_permission_mode(self, mode: PermissionMode) -> None:
         self.approvals.mode = mode

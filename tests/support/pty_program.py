@@ -113,6 +113,31 @@ class PtyProgram:
                     raise TimeoutError(f"{word!r} did not appear; the end was {self.text[-600:]!r}")
                 self._news.wait(min(left, 0.5))
 
+    @property
+    def piece_count(self) -> int:
+        """How many pieces of output came so far."""
+        with self._news:
+            return len(self._pieces)
+
+    def time_of(self, letter: str, timeout_s: float = 30.0, *, since_piece: int = 0) -> float:
+        """When the first piece of output with `letter` came, as of `time.perf_counter`.
+
+        Each piece is looked at once, so that waiting takes no time from what is measured.
+
+        Raises:
+            TimeoutError: it did not come.
+        """
+        deadline = time.perf_counter() + timeout_s
+        with self._news:
+            while True:
+                for at, piece in self._pieces[since_piece:]:
+                    if letter in piece:
+                        return at
+                since_piece = len(self._pieces)
+                if self._ended or time.perf_counter() > deadline:
+                    raise TimeoutError(f"{letter!r} did not appear within {timeout_s} s")
+                self._news.wait(0.5)
+
     def wait_until_end(self, timeout_s: float = 30.0) -> int:
         """Wait for the program to end by itself; its exit code."""
         code = self.process.wait(timeout=timeout_s)

@@ -25,6 +25,8 @@ from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
+from agent_tui.tools.mcp.hub import McpHub
+from agent_tui.tools.mcp.toolbox import WiderToolbox
 from agent_tui.tools.registry import default_toolbox
 
 MODEL = ModelRef("scripted/test")
@@ -110,6 +112,7 @@ class Stage:
         background: bool = False,
         is_interactive: bool = True,
         secrets: tuple[str, ...] = (),
+        servers: McpHub | None = None,
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is.
 
@@ -125,7 +128,7 @@ class Stage:
         services = RuntimeServices(
             provider=provider,
             store=SessionStore(self.sessions, "none"),
-            toolbox=default_toolbox(),
+            toolbox=WiderToolbox(default_toolbox(), servers) if servers else default_toolbox(),
             counter=counter,
             ratios=TokenRatios(),
             compaction=CompactionService(provider, counter, models, settings.compaction, sleep),
@@ -143,6 +146,8 @@ class Stage:
             secrets=secrets,
             sleep=sleep,
         )
+        if servers is not None:
+            services = dataclasses.replace(services, take_up_tools=servers.take_up)
         return AgentRuntime(services, model, self.workspace, mode)
 
     def _approvals(

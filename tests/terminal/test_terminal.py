@@ -4,6 +4,8 @@ import os
 import re
 import signal
 import sys
+import time
+from collections.abc import Callable
 
 import pytest
 
@@ -35,6 +37,15 @@ def modes_left_on(output: str) -> list[str]:
     return left
 
 
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Until it is so, 30 seconds at most."""
+    deadline = time.monotonic() + 30
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert is_so()
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_the_terminal_as_it_was(demo, environ, tmp_path, signum):
     with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
@@ -54,9 +65,12 @@ def test_leaving_by_a_key_restores_the_terminal_and_says_how_to_come_back(demo, 
         program.send("\x03\x03")
         assert program.wait_until_end() == 0
         assert modes_left_on(program.output) == []
-        assert "agent-tui -r" in program.text
+        left = program.output.rpartition("\x1b[?1049l")[2]
+        assert "> hello" in left
+        assert left.index("> hello") < left.index("agent-tui -r")
 
 
+@pytest.mark.thorough
 def test_a_stopped_tour_goes_on_with_continue_from_the_same_folder(demo, environ, tmp_path):
     with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
         program.wait_for("ctx:")
@@ -67,6 +81,36 @@ def test_a_stopped_tour_goes_on_with_continue_from_the_same_folder(demo, environ
     again = [sys.executable, "-m", "agent_tui", "-c"]
     with PtyProgram(again, environ=environ, cwd=tmp_path) as program:
         program.wait_for("curious")
+
+
+@pytest.mark.thorough
+def test_the_terminal_is_lent_to_the_scrollback_and_to_the_shell_and_taken_back(
+    demo, environ, tmp_path
+):
+    with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
+        program.wait_for("ctx:")
+        program.send("hello\r")
+        program.wait_for("a plan")
+        program.send("\x1b")
+        program.wait_for("interrupted")
+        program.send("/scrollback\r")
+        program.wait_for("Enter goes back")
+        assert modes_left_on(program.output) == []
+        since = len(program.text)
+        program.send("\r")
+        program.wait_for("ctx:", since=since)
+        program.send("\x1a")
+        _, status = os.waitpid(program.process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        wait_until(lambda: modes_left_on(program.output) == [])
+        titles = re.findall(r"\x1b\[2([23]);2t", program.output)
+        assert titles == ["2", "3"] * 2  # remembered and given back, both times
+        since = len(program.text)
+        os.kill(program.process.pid, signal.SIGCONT)
+        program.wait_for("ctx:", since=since)
+        assert "mouse" in modes_left_on(program.output)
+        program.send("жбц")
+        program.wait_for("ц", since=since)
 
 
 def test_a_small_terminal_and_a_storm_of_sizes_leave_a_working_screen(demo, environ, tmp_path):

@@ -177,7 +177,7 @@ async def test_ls_is_capped(context: ToolContext, workspace: Path):
 
 
 def test_project_files_are_relative_sorted_and_pruned(project: Path):
-    assert project_files(project, 100) == [
+    assert list(project_files(project, 100)) == [
         ".env",
         ".github/ci.yml",
         ".gitignore",
@@ -188,7 +188,7 @@ def test_project_files_are_relative_sorted_and_pruned(project: Path):
         "src/app.py",
         "src/app_test.py",
     ]
-    assert project_files(project, 2) == [".env", ".github/ci.yml"]
+    assert list(project_files(project, 2)) == [".env", ".github/ci.yml"]
 
 
 def test_an_ignore_file_that_is_a_pipe_does_not_hang_the_walk(tmp_path: Path):
@@ -200,7 +200,7 @@ def test_an_ignore_file_that_is_a_pipe_does_not_hang_the_walk(tmp_path: Path):
 def test_a_link_to_a_folder_above_is_not_followed(tmp_path: Path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "up").symlink_to(tmp_path)
-    assert project_files(tmp_path, 10) == ["sub/up"]
+    assert list(project_files(tmp_path, 10)) == ["sub/up"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agent_tui.agent.context_map import ContextMap, LargeMessage, Part
 from agent_tui.config import Settings
 from agent_tui.events import (
     ApprovalRequest,
@@ -44,13 +45,14 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.context_map import ContextMap, LargeMessage, Part
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
 from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.pull import QUIET_S, PullBar
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.fake_runtime import MODEL, OTHER, FakeModels, FakeRuntime
 from tests.ui.app_support import Ui
+from tests.ui.file_scenes import memory_page, menu_of_prompt_files
+from tests.ui.settings_scenes import desk_in, setting_refused, settings_page
 
 Scene = Callable[[Ui], Awaitable[None]]
 
@@ -161,6 +163,15 @@ async def chat(ui: Ui) -> None:
     ui.runtime.finish(ReplyFinished("e", AssistantMessage()), TurnFinished("done"))
     await ui.settle()
     ui.app.refresh_status()
+    await ui.settle()
+
+
+async def find(ui: Ui) -> None:
+    """A word is looked for in the chat; its second match is the current one."""
+    await chat(ui)
+    await ui.pilot.press("ctrl+f")
+    await ui.write("version")
+    await ui.pilot.press("enter")
     await ui.settle()
 
 
@@ -341,6 +352,18 @@ async def permissions_page(ui: Ui) -> None:
     await ui.settle()
 
 
+async def new_user(ui: Ui) -> None:
+    """Nothing said yet, by somebody who is told the keys."""
+    await ui.settle()
+
+
+async def command_palette(ui: Ui) -> None:
+    """Looking for something to do."""
+    await ui.pilot.press("ctrl+p")
+    await ui.settle()
+    await ui.write("th")
+
+
 async def theme_picker(ui: Ui) -> None:
     """The themes."""
     await ui.send("/theme")
@@ -485,9 +508,11 @@ SCENES: dict[str, Scene] = {
     for scene in (
         welcome,
         chat,
+        find,
         running,
         retry,
         menu,
+        menu_of_prompt_files,
         files,
         approval,
         approval_armed,
@@ -498,7 +523,12 @@ SCENES: dict[str, Scene] = {
         label,
         help_page,
         permissions_page,
+        memory_page,
+        new_user,
+        command_palette,
         theme_picker,
+        settings_page,
+        setting_refused,
         context_map,
         preview,
         compactions,
@@ -560,9 +590,11 @@ def scene_app(name: str, theme: str, home: Path) -> tuple[AgentApp, FakeRuntime]
         runtime.real,
         ServedModels() if name == "first_run_found" else FakeModels(nothing=is_first),
         settings=Settings(theme=theme),
+        desk=desk_in(home) if name.startswith("setting") else None,
         first_run=FirstRun(KEYS, lambda _name, _key: None) if is_first else None,
         local=FakeLocal(home / "data" / "models", problem),
         pull_first=name.startswith("pull"),
+        newcomer_file=home / "newcomer.json" if name == "new_user" else None,
         approval_quiet_s=3_600.0,
         clock=StillClock(),
     )

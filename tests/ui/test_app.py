@@ -36,6 +36,7 @@ from agent_tui.ui.transcript import (
     WelcomeBlock,
 )
 from tests.support.fake_runtime import FakeModels, FakeRuntime
+from tests.support.images import png
 from tests.ui.app_support import Ui, running_app
 from tests.ui.scenes import StillClock
 
@@ -107,14 +108,46 @@ async def test_alt_up_takes_the_queue_back_while_the_turn_goes_on(tmp_path: Path
         assert ui.app.ready.turns.is_running
 
 
-async def test_a_mentioned_file_goes_along(tmp_path: Path):
-    (tmp_path / "notes.txt").write_text("remember\n", encoding="utf-8")
+async def test_queued_messages_keep_their_order_pastes_and_images(tmp_path: Path):
+    (tmp_path / "shot.png").write_bytes(png(8, 6))
+    pasted = "\n".join(map(str, range(50)))
     async with running_app(tmp_path) as ui:
-        await ui.send("read @notes.txt")
-        await ui.until(lambda: ui.runtime.submitted)
-        text = ui.runtime.submitted[0]
-        assert text.startswith("read @notes.txt")
-        assert '<file path="notes.txt">\nremember\n</file>' in text
+        await ui.send("go")
+        for content in (pasted, f"{tmp_path}/shot.png"):
+            ui.app.post_message(events.Paste(content))
+            await ui.settle()
+            await ui.pilot.press("enter")
+            await ui.settle()
+        shown = ("[paste #1 +49 lines]", "[image #1 shot.png 8x6]")
+        assert ui.runtime.queued == shown
+        await ui.pilot.press("alt+up")
+        await ui.settle()
+        assert ui.text == "\n\n".join(shown)
+        await ui.pilot.press("enter")
+        ui.runtime.finish()
+        await ui.settle()
+        await ui.settle()
+        assert ui.runtime.submitted == ["go", f"{pasted}\n\n{shown[1]}"]
+        assert [image.mime_type for image in ui.runtime.sent_images[1]] == ["image/png"]
+
+
+async def test_a_paste_answers_no_approval_and_goes_into_the_draft(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("go")
+        await ui.write("draft ")
+        ui.runtime.feed(ApprovalRequested(REQUEST))
+        await ui.settle()
+        ui.app.post_message(events.Paste("yes\ny\n"))
+        await ui.settle()
+        assert ui.text == "draft yes\ny\n"
+        assert ui.runtime.answers == []
+
+
+async def test_a_message_that_could_not_be_said_comes_back(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        ui.runtime.refusal = "It is too long."
+        await ui.send("a long story")
+        assert ui.text == "a long story"
 
 
 @pytest.mark.parametrize(("line", "in_context"), [("!ls -a", True), ("!!ls -a", False)])
@@ -415,7 +448,7 @@ async def test_the_prompt_can_be_written_in_another_editor(
         await ui.write("draft")
         await ui.pilot.press("ctrl+g")
         await ui.settle()
-        assert ui.text == "draftfrom outside"
+        assert ui.text == "draft\nfrom outside"
 
 
 async def test_ctrl_r_finds_what_was_sent_before(tmp_path: Path):

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import OptionList
 
-from agent_tui.events import ReplyFinished, ReplyStarted, TextDelta
+from agent_tui.events import ReplyFinished, ReplyStarted, TextDelta, TurnFinished
 from agent_tui.messages import AssistantMessage, TextContent, UserMessage
 from agent_tui.ui.commands import built_in_commands, split_command
 from agent_tui.ui.screens.model_picker import ModelPicker
@@ -34,8 +34,11 @@ def test_every_command_of_the_program_is_there():
         "permissions",
         "tools",
         "memory",
+        "init",
         "loop",
         "trust",
+        "mcp",
+        "find",
         "cost",
         "new",
         "clear",
@@ -45,7 +48,10 @@ def test_every_command_of_the_program_is_there():
         "name",
         "export",
         "copy",
+        "settings",
         "theme",
+        "mouse",
+        "scrollback",
         "keys",
         "help",
         "exit",
@@ -88,6 +94,11 @@ async def test_queue_adds_to_the_running_turn_and_sends_without_one(tmp_path: Pa
 
 async def test_retry_goes_on(tmp_path: Path):
     async with running_app(tmp_path) as ui:
+        await ui.send("/retry")
+        assert ui.notices == ["There is nothing to go on with yet."]
+        await ui.send("hello")
+        ui.runtime.finish(TurnFinished("error", "broken"))
+        await ui.settle()
         await ui.send("/retry")
         assert ui.app.ready.turns.is_running
 
@@ -211,7 +222,9 @@ async def test_export_never_overwrites(tmp_path: Path):
 
 async def test_copy_says_which_way_it_went(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SSH_TTY", "/dev/pts/1")
-    monkeypatch.delenv("TMUX", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name in ("TMUX", "STY", "TERM_PROGRAM"):
+        monkeypatch.delenv(name, raising=False)
     async with running_app(tmp_path) as ui:
         await ui.send("/copy")
         assert ui.notices[-1] == "There is no reply to copy yet."
@@ -221,7 +234,7 @@ async def test_copy_says_which_way_it_went(tmp_path: Path, monkeypatch: pytest.M
         ui.runtime.finish(ReplyFinished("e", answer))
         await ui.settle()
         await ui.send("/copy")
-        assert ui.notices[-1] == "Copied 10 characters to the terminal (OSC 52)."
+        assert ui.notices[-1].startswith("Sent 10 characters to the terminal (OSC 52)")
         assert ui.app.clipboard == "the answer"
 
 
@@ -267,7 +280,7 @@ async def test_a_page_opens_and_escape_closes_it(tmp_path: Path, line: str):
 async def test_cost_says_what_the_session_took(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/cost")
-        assert ui.notices[-1] == "0 tokens in, 0 out, $0.0000."
+        assert ui.notices[-1] == "This session: 0 tokens in, 0 out, $0.0000, 0 requests."
 
 
 async def test_theme_by_name(tmp_path: Path):

@@ -2,10 +2,15 @@ import difflib
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.color_triplet import ColorTriplet
+from rich.style import Style
+from textual.theme import BUILTIN_THEMES
 
 from agent_tui.ui.diff_view import diff_lines, diff_stat, parse_diff
-from agent_tui.ui.palette import plain_palette
+from agent_tui.ui.palette import Palette, make_palette, plain_palette
 from agent_tui.ui.styled_lines import copied_text
+from agent_tui.ui.theme import own_themes
+from agent_tui.ui.transcript.code import CodePainter
 
 DIFF = """--- a/x.py
 +++ b/x.py
@@ -88,3 +93,69 @@ def test_every_change_of_a_real_diff_is_found(old: list[str], new: list[str], co
             assert new[row.number - 1] == row.text
         if row.kind == "removed" and row.number is not None:
             assert old[row.number - 1] == row.text
+
+
+def dark_and_light() -> list[Palette]:
+    return [make_palette(theme.to_color_system().generate(), ansi=False) for theme in own_themes()]
+
+
+def styles_of(diff: str, palette: Palette) -> dict[str, Style]:
+    """The style of each word of a diff of a Python file."""
+    rows = diff_lines(parse_diff(diff), 40, palette, CodePainter(palette).inks)
+    return {
+        word: segment.style or Style()
+        for row in rows
+        for segment in row.segments
+        for word in segment.text.split()
+    }
+
+
+PYTHON = '--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n def same():\n-    return "one"\n+    return "two"\n'
+
+
+def test_code_has_the_colours_of_its_language_on_the_surfaces_of_the_diff():
+    for palette in dark_and_light():
+        styles = styles_of(PYTHON, palette)
+        assert styles["def"].color == palette.keyword.color
+        assert styles["return"].bgcolor in (palette.added.bgcolor, palette.removed.bgcolor)
+        assert styles["one"].bgcolor == palette.removed_word.bgcolor
+        assert styles["two"].bgcolor == palette.added_word.bgcolor
+
+
+def test_without_surfaces_the_colour_of_the_text_tells_added_from_removed():
+    theme = BUILTIN_THEMES["ansi-dark"]
+    palette = make_palette(theme.to_color_system().generate(), ansi=True)
+    styles = styles_of(PYTHON, palette)
+    assert styles["two"].color == palette.added.color
+    assert styles["one"].color == palette.removed.color
+    assert styles["two"].underline
+
+
+def test_a_file_of_no_known_language_and_a_diff_of_no_file_are_shown_plain():
+    palette = dark_and_light()[0]
+    for diff in (PYTHON.replace("a.py", "a"), PYTHON[PYTHON.index("@@") :]):
+        assert styles_of(diff, palette)["return"].color == palette.added.color
+
+
+def test_all_inks_can_be_read_on_the_surfaces_of_a_diff():
+    for palette in dark_and_light():
+        code = "def f(x):  # comment\n+    return int('text') + 1\n+@wraps\n+class A(B): ..."
+        styles = styles_of(f"--- a.py\n+++ a.py\n@@ -0,0 +1,4 @@\n+{code}\n", palette)
+        styles |= styles_of(PYTHON, palette)
+        for word, style in styles.items():
+            if style.bgcolor is not None and not word.isdigit() and word not in "+-":
+                assert contrast(style) >= 4.5, word
+
+
+def contrast(style: Style) -> float:
+    """The contrast ratio of WCAG 2.1 between the ink and its ground."""
+    assert style.color is not None
+    assert style.bgcolor is not None
+    light = [luminance(colour.get_truecolor()) for colour in (style.color, style.bgcolor)]
+    return (max(light) + 0.05) / (min(light) + 0.05)
+
+
+def luminance(colour: ColorTriplet) -> float:
+    shares = [value / 255 for value in colour]
+    linear = [v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

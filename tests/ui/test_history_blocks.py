@@ -1,9 +1,13 @@
+import pytest
+
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
+    CallEnding,
     TextContent,
     ThinkingContent,
     ToolCall,
+    ToolDetails,
     ToolResultMessage,
     UserMessage,
 )
@@ -64,6 +68,21 @@ def test_a_call_without_a_result_was_cancelled():
     message = AssistantMessage(content=(call,), stop_reason="aborted")
     (block,) = blocks_of((MessageEntry(message=message),))
     assert block == ToolBlock("c1", "bash", "sleep 9", "cancelled")
+
+
+@pytest.mark.parametrize(("ending", "status"), [("declined", "denied"), ("cancelled", "cancelled")])
+def test_a_call_that_came_to_nothing_says_why(ending: CallEnding, status: str):
+    call = ToolCall(id="c1", name="bash", arguments={"command": "sleep 9"})
+    result = ToolResultMessage(
+        tool_call_id="c1",
+        tool_name="bash",
+        is_error=True,
+        details=ToolDetails(ending=ending).model_dump(mode="json", exclude_defaults=True),
+    )
+    said = AssistantMessage(content=(call,))
+    (block,) = blocks_of((MessageEntry(message=said), MessageEntry(message=result)))
+    assert isinstance(block, ToolBlock)
+    assert block.status == status
 
 
 def test_an_interrupted_reply_is_marked_at_its_end():

@@ -6,13 +6,13 @@ from agent_tui.ui.queue_view import queue_lines
 
 def test_what_runs_for_how_long_and_how_to_stop_it():
     state = ActivityState("Writing", started_at=100.0, output_chars=1_360)
-    assert activity_text(state, 112.4) == "Writing… · 12s · ↓340 tokens · esc to interrupt"
+    assert activity_text(state, 112.4) == "Writing… · 12s · ↓340 tokens · esc stops"
 
 
 def test_a_retry_counts_down():
     state = ActivityState("Trying again (1 of 3)", 100.0, until=108.0, detail="Overloaded.")
     assert activity_text(state, 104.0) == (
-        "Trying again (1 of 3) in 4 s… · esc to interrupt · Overloaded."
+        "Trying again (1 of 3) in 4 s… · esc stops · Overloaded."
     )
     assert " in " not in activity_text(state, 109.0)
 

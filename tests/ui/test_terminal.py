@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from agent_tui.messages import UserMessage
+from agent_tui.ui.guest import title_sequence
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.terminal import farewell, title_sequence
+from agent_tui.ui.terminal import farewell
 from tests.support.fake_runtime import FakeModels, FakeRuntime
 
 PROGRAM = """
@@ -51,6 +52,14 @@ def test_the_way_back_to_a_session_outside_the_folder_of_sessions_is_its_file(tm
     assert path is not None
     runtime.store.root = tmp_path / "my sessions"
     assert farewell(options).endswith(f"agent-tui -r {path}\n")
+
+
+def test_the_way_back_names_the_folder_of_sessions_that_was_given(tmp_path: Path):
+    runtime = FakeRuntime(tmp_path)
+    runtime.write(UserMessage(content="hi"))
+    options = UiOptions(runtime.real, FakeModels(), session_dir="my sessions")
+    short_id = runtime.log.header.id[:8]
+    assert farewell(options).endswith(f"agent-tui --session-dir 'my sessions' -r {short_id}\n")
 
 
 def read_until(master: int, wanted: bytes, seen: bytes, timeout_s: float) -> bytes:
@@ -94,6 +103,7 @@ def test_a_closed_terminal_ends_the_program(tmp_path: Path):
         process.wait()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_the_terminal_as_it_was(tmp_path: Path, number: signal.Signals):
     process, master, seen = start(tmp_path)

@@ -13,7 +13,7 @@ from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.forking import labels_of
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.tree import SessionTree
-from agent_tui.ui.app import GO_BACK_WITHIN_S
+from agent_tui.ui.chat_app import GO_BACK_WITHIN_S
 from agent_tui.ui.screens.tree import TreeScreen, preview
 from agent_tui.ui.screens.tree_list import TreeList, row_content
 from agent_tui.ui.transcript import UserBlock

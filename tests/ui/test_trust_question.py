@@ -23,6 +23,11 @@ def test_the_question_names_the_folder_and_what_would_be_obeyed():
     assert "Git would be asked" in facts
 
 
+def test_a_folder_of_prompt_files_is_named_without_what_is_in_it():
+    facts = trust_facts(question(FOLDER / ".agent-tui" / "commands"))
+    assert "  .agent-tui/commands/*.md (commands)\n" in facts
+
+
 def test_what_git_would_obey_is_said_without_repeating_the_folder():
     facts = trust_facts(
         question(doubt=f"{FOLDER}/.git/config:2: core.fsmonitor could run a program")

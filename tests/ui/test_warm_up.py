@@ -62,7 +62,7 @@ async def test_a_turn_takes_the_line_over_and_counts_its_own_time(tmp_path: Path
     async with running_app(tmp_path, runtime=runtime, warm=warm, clock=clock) as ui:
         await later(ui, 9.0)
         await ui.send("hello")
-        assert (await later(ui, 1.0))[2:] == "Waiting for the model… · 1s · esc to interrupt"
+        assert (await later(ui, 1.0))[2:] == "Waiting for the model… · 1s · esc stops"
         warm.may_end.set()
         await ui.settle()
         assert ui.app.ready.activity.state is not None

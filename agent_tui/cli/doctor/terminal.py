@@ -26,7 +26,7 @@ def check_terminal(around: Surroundings) -> Iterator[Check]:
         yield Check(_SECTION, "streams", "info", f"{found}; the screen needs one, -p does not")
     if term in ("", "dumb"):
         found = f"{term or 'not set'}: such a terminal cannot show the screen"
-        advice = "Use agent-tui -p, or in a real terminal: export TERM=xterm-256color"
+        advice = "Use agent-tui --plain, or in a real terminal: export TERM=xterm-256color"
         yield Check(_SECTION, "TERM", "info" if elsewhere else "bad", found, advice)
     else:
         yield Check(_SECTION, "TERM", "ok", term)

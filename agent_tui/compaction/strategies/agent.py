@@ -70,6 +70,10 @@ class CompressionAgent:
         self._sleep = sleep
         self._clock = clock
 
+    def use_settings(self, settings: CompactionSettings) -> None:
+        """See `Strategy.use_settings`."""
+        self._settings = settings
+
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
     ) -> StrategyPlan:

@@ -53,6 +53,10 @@ class Strategy(Protocol):
         """
         ...
 
+    def use_settings(self, settings: CompactionSettings) -> None:
+        """Go by `settings` from the next plan on."""
+        ...
+
 
 def target_when_asked(
     strategy: CompactionStrategy, used: int, settings: CompactionSettings, target: int

@@ -49,6 +49,10 @@ class HybridStrategy:
         self._sleep = sleep
         self._on_decisions = on_decisions
 
+    def use_settings(self, settings: CompactionSettings) -> None:
+        """See `Strategy.use_settings`."""
+        self._settings = settings
+
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
     ) -> StrategyPlan:

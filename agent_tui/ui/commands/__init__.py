@@ -17,22 +17,46 @@ __all__ = [
 ]
 
 
+_FIRST = ("help", "model", "resume", "new", "compact", "context", "init", "settings")
+"""What a person looks for first; the others follow by what they are about."""
+
+
 def built_in_commands() -> CommandRegistry:
-    """Every command: context, talking, trust, going back, sessions, the program itself."""
+    """Every command: those one looks for first, then by what they are about."""
     # The commands pull in most of the program; the prompt needs only the registry to be drawn.
     from agent_tui.ui.commands import (
         branching,
         compacting,
+        finding,
         looping,
+        mcp,
         program,
+        remembering,
         sessions,
+        settings,
+        starting,
         talking,
         trusting,
     )
 
-    return CommandRegistry(
+    found = [
         entry
-        for module in (compacting, talking, looping, trusting, branching, sessions, program)
+        for module in (
+            compacting,
+            talking,
+            finding,
+            looping,
+            starting,
+            remembering,
+            trusting,
+            mcp,
+            branching,
+            sessions,
+            settings,
+            program,
+        )
         for entry in vars(module).values()
         if isinstance(entry, Command)
-    )
+    ]
+    places = {name: place for place, name in enumerate(_FIRST)}
+    return CommandRegistry(sorted(found, key=lambda entry: places.get(entry.name, len(places))))

@@ -9,7 +9,7 @@ _BUSY = "Cannot go back while responding. Use /abort first."
 
 @command(refusal=_BUSY)
 async def tree(host: CommandHost, _argument: str) -> None:
-    """Go back to an earlier message, fork from it or label it."""
+    """Go back to an earlier message."""
     from agent_tui.ui.screens.tree import TreeScreen
 
     runtime = host.runtime
@@ -33,7 +33,7 @@ async def tree(host: CommandHost, _argument: str) -> None:
 
 @command(refusal="Cannot fork while responding. Use /abort first.")
 async def fork(host: CommandHost, _argument: str) -> None:
-    """Go on in a copy of this session; this one stays as it is."""
+    """Go on in a copy of this session."""
     try:
         host.show_events(await host.runtime.fork())
     except AgentTuiError as error:

@@ -1,21 +1,29 @@
 """Commands about the context: what fills it, making room in it, and taking that back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from agent_tui.config import STRATEGY_NAMES, strategy_named
+from agent_tui.config import STRATEGY_NAMES, CompactionStrategy, strategy_named
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import SessionChanged
 from agent_tui.ui.commands.host import CommandHost
-from agent_tui.ui.commands.registry import command
+from agent_tui.ui.commands.registry import Choice, command
 
 PREVIEW = "--preview"
 STRATEGY = "--strategy"
+_STRATEGY_WORDS: Mapping[CompactionStrategy, str] = {
+    "tiered": "a summary, in this session",
+    "hybrid": "message by message, the model judging each",
+    "agent": "the model edits a copy of the conversation",
+}
 
 
 @command(
     f"[focus] [{PREVIEW}] [{STRATEGY} NAME]",
     refusal="Cannot compact while responding. Use /abort first.",
-    choices=lambda _host: (PREVIEW, *(f"{STRATEGY} {name}" for name in STRATEGY_NAMES)),
+    choices=lambda _host: (
+        Choice(PREVIEW, "show what it would do"),
+        *(Choice(f"{STRATEGY} {name}", _STRATEGY_WORDS[name]) for name in STRATEGY_NAMES),
+    ),
     harmless=(PREVIEW,),
 )
 async def compact(host: CommandHost, argument: str) -> None:
@@ -76,7 +84,7 @@ async def uncompact(host: CommandHost, _argument: str) -> None:
 @command()
 async def context(host: CommandHost, _argument: str) -> None:
     """Show what fills the context window."""
-    from agent_tui.ui.context_map import map_context
+    from agent_tui.agent.context_map import map_context
     from agent_tui.ui.screens.context import ContextScreen
 
     shown = await map_context(host.runtime.conversation)

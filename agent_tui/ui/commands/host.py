@@ -1,6 +1,7 @@
 """What a slash command may use of the program around it."""
 
 from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from agent_tui.events import AgentEvent
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from agent_tui.agent.runtime import AgentRuntime
+    from agent_tui.config.desk import SettingsDesk
+    from agent_tui.tools.mcp.hub import McpHub
     from agent_tui.ui.commands.registry import CommandRegistry
 
 ResultT = TypeVar("ResultT")
@@ -29,8 +32,22 @@ class CommandHost(Protocol):
         ...
 
     @property
+    def servers(self) -> "McpHub | None":
+        """The MCP servers; None where there can be none."""
+        ...
+
+    def write_letter(self, letter: str) -> None:
+        """Put a letter that was typed somewhere else into the prompt."""
+        ...
+
+    @property
     def registry(self) -> "CommandRegistry":
         """All commands."""
+        ...
+
+    @property
+    def settings_desk(self) -> "SettingsDesk | None":
+        """Where settings are read and changed; None where there are none."""
         ...
 
     @property
@@ -80,8 +97,29 @@ class CommandHost(Protocol):
         """Copy to the clipboard; returns the way it was done, for the person."""
         ...
 
+    async def find(self, text: str) -> None:
+        """Search the chat for `text`, or ask for it."""
+        ...
+
     def set_theme(self, name: str) -> None:
         """Use another theme."""
+        ...
+
+    @property
+    def is_mouse_on(self) -> bool:
+        """Whether clicks and drags come to the program."""
+        ...
+
+    def set_mouse(self, on: bool) -> None:
+        """Take the mouse, or leave it to the terminal."""
+        ...
+
+    def edit_file(self, path: Path) -> bool:
+        """Let the person's editor change a file; false, with the reason said, if it did not."""
+        ...
+
+    def show_scrollback(self) -> None:
+        """Write the whole conversation into the terminal's scrollback, and wait there."""
         ...
 
     def leave(self) -> None:

@@ -3,15 +3,19 @@
 from agent_tui.agent.loop_plan import parse_loop
 from agent_tui.errors import UsageError
 from agent_tui.ui.commands.host import CommandHost
-from agent_tui.ui.commands.registry import command
+from agent_tui.ui.commands.registry import Choice, command
 
 
 @command(
     "<N | over a,b,c> [compress] <prompt>",
+    choices=lambda _host: (
+        Choice("3 ", "three times the same prompt"),
+        Choice("over ", "once for each of a list: over a,b,c"),
+    ),
     refusal="Cannot begin a loop while responding. Use /abort first.",
 )
 async def loop(host: CommandHost, argument: str) -> None:
-    """Run a prompt N times, or once for each item, and sum it up at the end."""
+    """Run a prompt again and again."""
     try:
         plan = parse_loop(argument)
     except UsageError as error:

@@ -1,34 +1,38 @@
 """Commands about sessions: leave one, open one, name, export and copy."""
 
 import asyncio
-import os
-from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
 
+from agent_tui.agent.export_file import export_target, write_export
 from agent_tui.ui.commands.host import CommandHost
-from agent_tui.ui.commands.registry import command
+from agent_tui.ui.commands.offers import session_choices
+from agent_tui.ui.commands.registry import Choice, command
 
-if TYPE_CHECKING:
-    from agent_tui.sessions.log import SessionLog
-
-EXPORT_SUFFIXES = {"md": ".md", "html": ".html", "jsonl": ".jsonl"}
+_EXPORT_KINDS = (
+    ("md", "Markdown, to read"),
+    ("html", "a web page by itself"),
+    ("jsonl", "the whole session file"),
+)
 _BUSY = "Cannot leave this session while responding. Use /abort first."
 
 
 @command(refusal=_BUSY)
 async def new(host: CommandHost, _argument: str) -> None:
-    """Begin an empty session; this one stays as it is."""
+    """Begin an empty session."""
     host.show_events(await host.runtime.start_new_session())
 
 
 @command(refusal=_BUSY)
 async def clear(host: CommandHost, _argument: str) -> None:
-    """Begin an empty session; /resume brings this one back."""
+    """Begin an empty session (this one stays)."""
     host.show_events(await host.runtime.start_new_session())
 
 
-@command("[id or name | --from agent]", aliases=("sessions",), refusal=_BUSY)
+@command(
+    "[id or name | --from agent]",
+    aliases=("sessions",),
+    refusal=_BUSY,
+    choices=session_choices,
+)
 async def resume(host: CommandHost, argument: str) -> None:
     """Go on with an earlier session."""
     from agent_tui.ui.session_opening import open_picked, open_session
@@ -70,7 +74,11 @@ async def name(host: CommandHost, argument: str) -> None:
     host.say(f"Session named: {wanted}")
 
 
-@command("[md|html|jsonl] [path]", choices=lambda _host: EXPORT_SUFFIXES)
+@command(
+    "[md|html|jsonl] [path]",
+    choices=lambda _host: tuple(Choice(*kind) for kind in _EXPORT_KINDS),
+    takes_path=True,
+)
 async def export(host: CommandHost, argument: str) -> None:
     """Write the conversation to a file."""
     log = host.runtime.log
@@ -86,42 +94,6 @@ async def export(host: CommandHost, argument: str) -> None:
         host.say(f"{path} cannot be written: {error.strerror}.", "error")
     else:
         host.say(f"Exported to {path}")
-
-
-def export_target(argument: str, log: "SessionLog", cwd: Path) -> tuple[str, Path]:
-    """The kind and the file an ``/export`` argument means; Markdown in `cwd` by default."""
-    first, _, rest = argument.partition(" ")
-    kind, written = (first, rest.strip()) if first in EXPORT_SUFFIXES else ("", argument)
-    if written:
-        path = (cwd / Path(written).expanduser()).resolve()
-        by_suffix = {suffix: kind for kind, suffix in EXPORT_SUFFIXES.items()}
-        return kind or by_suffix.get(path.suffix, "md"), path
-    stamp = datetime.fromisoformat(log.header.timestamp).strftime("%Y-%m-%d-%H%M")
-    kind = kind or "md"
-    stem = f"session-{stamp}-{log.header.id[:8]}"
-    return kind, free_path(cwd, stem, EXPORT_SUFFIXES[kind])
-
-
-def free_path(folder: Path, stem: str, suffix: str) -> Path:
-    """A path in `folder` that no file has yet."""
-    path, number = folder / f"{stem}{suffix}", 2
-    while path.exists():
-        path, number = folder / f"{stem}-{number}{suffix}", number + 1
-    return path
-
-
-def write_export(kind: str, path: Path, log: "SessionLog") -> None:
-    """Write the present branch (``jsonl``: the whole file) as a new file.
-
-    Raises:
-        OSError: it exists already or cannot be written.
-    """
-    from agent_tui.providers.keys import secret_values
-    from agent_tui.sessions.export import exported
-
-    text = exported(log, kind, secret_values(os.environ))
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text)
 
 
 @command()

@@ -1,5 +1,7 @@
 """Commands about the running conversation: its turn, its model, what it may do."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import get_args
 
 from agent_tui.config import PermissionMode
@@ -7,7 +9,8 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.commands.host import CommandHost
-from agent_tui.ui.commands.registry import command
+from agent_tui.ui.commands.offers import model_choices
+from agent_tui.ui.commands.registry import Choice, command
 
 THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
 PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
@@ -15,14 +18,14 @@ PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 
 @command()
 async def abort(host: CommandHost, _argument: str) -> None:
-    """Stop what runs; the partial reply is kept."""
+    """Stop what runs; what came is kept."""
     if not host.interrupt():
         host.say("Nothing is running.")
 
 
 @command("<text>")
 async def queue(host: CommandHost, argument: str) -> None:
-    """Deliver a message before the next request of the running turn."""
+    """Say something to the running turn."""
     if argument:
         host.queue(argument)
     else:
@@ -31,14 +34,19 @@ async def queue(host: CommandHost, argument: str) -> None:
 
 @command(aliases=("continue",), refusal="A turn is running already. Use /queue to add to it.")
 async def retry(host: CommandHost, _argument: str) -> None:
-    """Go on after an error, an interruption or a reply that was cut off."""
+    """Go on after an error or an interruption."""
+    if not host.runtime.log.entries:
+        host.say("There is nothing to go on with yet.", "warning")
+        return
+    if not host.runtime.model.name and not await host.set_up_model():
+        return
     host.start(host.runtime.continue_turn())
 
 
 @command(
     "[name]",
     refusal="Cannot change the model while responding. Use /abort first.",
-    choices=lambda host: (host.runtime.model.name,),
+    choices=model_choices,
 )
 async def model(host: CommandHost, argument: str) -> None:
     """Choose the model of the next requests."""
@@ -75,9 +83,9 @@ async def _model_named(host: CommandHost, name: str) -> ModelRef:
         return host.models.resolve(name)
 
 
-@command("[level]", choices=lambda _host: THINKING_LEVELS)
+@command("[level]", choices=lambda host: _marked(THINKING_LEVELS, host.runtime.thinking))
 async def thinking(host: CommandHost, argument: str) -> None:
-    """Let the model think more or less before it answers."""
+    """Let the model think more or less."""
     if not argument:
         host.say(f"Thinking is {host.runtime.thinking}. Use /thinking {'|'.join(THINKING_LEVELS)}.")
         return
@@ -88,9 +96,15 @@ async def thinking(host: CommandHost, argument: str) -> None:
     host.say(f"No level {argument}: use one of {', '.join(THINKING_LEVELS)}.", "warning")
 
 
-@command("[mode|remove RULE]", choices=lambda host: (*PERMISSION_MODES, *_removals(host)))
+@command(
+    "[mode|remove RULE]",
+    choices=lambda host: (
+        *_marked(PERMISSION_MODES, host.runtime.permission_mode),
+        *_removals(host),
+    ),
+)
 async def permissions(host: CommandHost, argument: str) -> None:
-    """Show what asks for approval and what was decided, or change it."""
+    """Show or change what asks for approval."""
     if not argument:
         from agent_tui.ui.pages import permissions_page
         from agent_tui.ui.screens.page import PageScreen
@@ -108,6 +122,11 @@ async def permissions(host: CommandHost, argument: str) -> None:
             host.say(f"Permissions: {mode}")
             return
     host.say(f"No mode {argument}: use one of {', '.join(PERMISSION_MODES)}.", "warning")
+
+
+def _marked(names: Iterable[str], present: str) -> tuple[Choice, ...]:
+    """`names`, the present one said to be so."""
+    return tuple(Choice(name, "in use" if name == present else "") for name in names)
 
 
 def _removals(host: CommandHost) -> tuple[str, ...]:
@@ -138,29 +157,25 @@ async def tools(host: CommandHost, _argument: str) -> None:
     from agent_tui.ui.pages import tools_page
     from agent_tui.ui.screens.page import PageScreen
 
-    await host.ask(
-        PageScreen(tools_page(host.runtime.conversation.tools, host.runtime.toolbox.specs))
-    )
-
-
-@command()
-async def memory(host: CommandHost, _argument: str) -> None:
-    """List the AGENTS.md files the model is given, and those it is not."""
-    from agent_tui.ui.pages import memory_page
-    from agent_tui.ui.screens.page import PageScreen
-
-    runtime = host.runtime
-    page = memory_page(runtime.context_files, runtime.withheld_files, runtime.cwd)
-    await host.ask(PageScreen(page))
+    conversation = host.runtime.conversation
+    page = tools_page(conversation.tools, host.runtime.toolbox.specs)
+    tokens = conversation.counter.count_tools(conversation.tools)
+    title = f"{page.title} · about {tokens:,} tokens of every request"
+    await host.ask(PageScreen(replace(page, title=title)))
 
 
 @command()
 async def cost(host: CommandHost, _argument: str) -> None:
-    """Say how many tokens and dollars this session took."""
-    totals, info = host.runtime.totals, host.runtime.model_info
-    text = f"{totals.input_tokens:,} tokens in, {totals.output_tokens:,} out"
-    if totals.cost_usd or info.input_price is not None:
-        text += f", ${totals.cost_usd:.4f}"
-    else:
-        text += f"; the price of {host.runtime.model.name} is not known"
-    host.say(text + ".")
+    """Say what this session took and cost."""
+    from agent_tui.agent.spending import spending_of
+    from agent_tui.ui.cost_lines import cost_lines
+
+    runtime = host.runtime
+
+    def has_price(name: str) -> bool:
+        ref = ModelRef(name)
+        runs_here = ref.provider in ("local", "scripted")
+        return runs_here or host.models.info(ref).input_price is not None
+
+    spending = spending_of(runtime.log)
+    host.say("\n".join(cost_lines(spending, runtime.totals, runtime.model.name, has_price)))

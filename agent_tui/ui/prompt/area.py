@@ -1,18 +1,25 @@
 """The text field of the prompt: which keys write, which make a new line, which are offered."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import TextArea
 
-from agent_tui.ui.prompt.pastes import mark_before
+from agent_tui.ui.prompt.bursts import KeyBurst
+from agent_tui.ui.prompt.pastes import Mark, mark_after, mark_before, marks_in
 
 NEW_LINE_KEYS = frozenset(
     {"shift+enter", "ctrl+j", "alt+enter", "ctrl+enter", "shift+\r", "ctrl+\r"}
 )
 """tmux sends shift+enter as ``shift+\\r``; terminals without the kitty protocol only ctrl+j."""
+_FORWARDING_S = 0.005
+"""How long keys that are there already may take to get here from the terminal."""
 
 
 class PromptArea(TextArea):
@@ -33,7 +40,7 @@ class PromptArea(TextArea):
     def __init__(
         self,
         take_key: Callable[[str], bool],
-        take_paste: Callable[[str], str],
+        take_paste: Callable[[str], Awaitable[str]],
         placeholder: str,
     ) -> None:
         super().__init__(
@@ -46,6 +53,8 @@ class PromptArea(TextArea):
         )
         self._take_key = take_key
         self._take_paste = take_paste
+        self._keys_waiting = 0
+        self._burst = KeyBurst(self._has_keys_waiting)
 
     @property
     def text_before_cursor(self) -> str:
@@ -63,13 +72,47 @@ class PromptArea(TextArea):
         """Whether there is no row below the cursor, wrapped ones counted."""
         return self.navigator.is_last_wrapped_line(self.cursor_location)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw, and put the terminal's own caret, where input methods open, at ours.
+
+        Textual does the latter only when ours moves within the field, not with the field.
+        """
+        if self.has_focus and self.screen.is_current:
+            self._watch_scroll_y()  # what it does after a scroll
+        return super().render_lines(crop)
+
     def replace_before_cursor(self, length: int, text: str) -> None:
         """Replace so many characters before the cursor, on its line, with `text`."""
         row, column = self.cursor_location
         self.replace(text, (row, column - length), (row, column), maintain_selection_offset=False)
 
+    async def _on_hide(self, event: events.Hide) -> None:
+        # A terminal with no row left for the field hides it. Textual would take the focus away,
+        # and keys would go nowhere once there is room again.
+        event.prevent_default()
+
+    @property
+    def mark_at_cursor(self) -> Mark | None:
+        """The mark that the cursor is in or beside."""
+        row, column = self.cursor_location
+        marks = marks_in(self.document.get_line(row))
+        return next((mark for mark in marks if mark.start <= column <= mark.end), None)
+
+    def post_message(self, message: Message) -> bool:
+        """Take a message; keys are counted, so that one can know of those behind it."""
+        if isinstance(message, events.Key):
+            self._keys_waiting += 1
+        return super().post_message(message)
+
+    async def _has_keys_waiting(self) -> bool:
+        await asyncio.sleep(_FORWARDING_S)
+        return self._keys_waiting > 0
+
     async def _on_key(self, event: events.Key) -> None:
-        if not self._take_key(event.key):
+        self._keys_waiting -= 1
+        if await self._burst.is_pasted(event.key, event.time):
+            self.insert("\t" if event.key == "tab" else "\n")
+        elif not self._take_key(event.key):
             if event.key not in NEW_LINE_KEYS:
                 return
             self.insert("\n")
@@ -79,13 +122,31 @@ class PromptArea(TextArea):
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
+        text = await self._take_paste(event.text)
         start, end = self.selection
-        self.replace(self._take_paste(event.text), start, end, maintain_selection_offset=False)
+        self.replace(text, start, end, maintain_selection_offset=False)
 
     def action_delete_left(self) -> None:
-        """Backspace; the mark of a paste goes as a whole."""
+        """Backspace; a mark goes as a whole."""
+        if not self._delete_mark_before():
+            super().action_delete_left()
+
+    def action_delete_word_left(self) -> None:
+        """Ctrl+W; a mark goes as a whole."""
+        if not self._delete_mark_before():
+            super().action_delete_word_left()
+
+    def action_delete_right(self) -> None:
+        """Delete; a mark goes as a whole."""
+        row, column = self.cursor_location
+        length = mark_after(self.document.get_line(row)[column:]) if self.selection.is_empty else 0
+        if length:
+            self.replace("", (row, column), (row, column + length))
+        else:
+            super().action_delete_right()
+
+    def _delete_mark_before(self) -> bool:
         length = mark_before(self.text_before_cursor) if self.selection.is_empty else 0
         if length:
             self.replace_before_cursor(length, "")
-        else:
-            super().action_delete_left()
+        return bool(length)

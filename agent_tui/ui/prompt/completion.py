@@ -1,13 +1,12 @@
 """What can be completed at the cursor, and with what. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from textual.fuzzy import FuzzySearch
-
-from agent_tui.ui.commands.registry import Command
+from agent_tui.ui.commands.registry import Choice, Command, Offer
+from agent_tui.ui.prompt.fuzzy import FuzzyMatch, fuzzy_match
 
 MAX_ITEMS = 50
 
@@ -22,7 +21,7 @@ class NameQuery:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentQuery:
-    """The argument of a slash command is being written."""
+    """The argument of a slash command is being written; `typed` is all of it so far."""
 
     name: str
     typed: str
@@ -51,6 +50,7 @@ class MenuItem:
         description: Second column.
         matched: Offsets in `label` that match what was typed.
         runs: Whether Enter sends the prompt once this was inserted.
+        stands_for: Whether `insert` is an id that nobody types: what was typed is not it yet.
     """
 
     label: str
@@ -59,81 +59,133 @@ class MenuItem:
     description: str = ""
     matched: tuple[int, ...] = ()
     runs: bool = False
+    stands_for: bool = False
 
 
 _MENTION = re.compile(r"(?:^|(?<=[\s(\[{\"'`,;]))@(?:\"([^\"]*)|([^\s\"]*))$")
-_NAME = re.compile(r"^/([\w-]*)$")
-_ARGUMENT = re.compile(r"^/([\w-]+) +(\S*)$")
+_NAME = re.compile(r"^/([\w:-]*)$")
+_ARGUMENT = re.compile(r"^/([\w:-]+)\s+(.*)$")
 
 
 def query_at(line_before_cursor: str, *, is_first_line: bool) -> Query | None:
     """What is being written at the cursor, None if nothing that has a menu."""
+    if mention := _MENTION.search(line_before_cursor):
+        return MentionQuery(mention[1] or mention[2] or "", mention.start())
     if is_first_line:
         if name := _NAME.match(line_before_cursor):
             return NameQuery(name[1])
         if argument := _ARGUMENT.match(line_before_cursor):
             return ArgumentQuery(argument[1], argument[2], argument.start(2))
-    if mention := _MENTION.search(line_before_cursor):
-        return MentionQuery(mention[1] or mention[2] or "", mention.start())
     return None
 
 
 def command_items(commands: Sequence[Command], typed: str) -> tuple[MenuItem, ...]:
     """The commands that match, best first; names that begin with `typed` before all others."""
-    search = FuzzySearch()
     ranked: list[tuple[float, int, MenuItem]] = []
     for order, entry in enumerate(commands):
-        name, matched, score = _best_name(search, entry, typed)
-        if typed and not score:
+        name, match = _best_name(entry, typed)
+        if match is None:
             continue
         item = MenuItem(
             label="/" + name,
             insert=f"/{name} " if entry.argument_hint else f"/{name}",
             hint=entry.argument_hint,
             description=entry.description,
-            matched=tuple(offset + 1 for offset in matched),
+            matched=tuple(offset + 1 for offset in match.offsets),
             runs=not entry.needs_argument,
         )
-        ranked.append((-score, order, item))
-    return tuple(item for _, _, item in sorted(ranked, key=lambda entry: entry[:2]))
+        ranked.append((-match.score, order, item))
+    return _in_order(ranked)[:MAX_ITEMS]
 
 
-def _best_name(
-    search: FuzzySearch, entry: Command, typed: str
-) -> tuple[str, tuple[int, ...], float]:
-    """The name or alias that matches best, where, and how well (0: not at all)."""
-    best: tuple[str, tuple[int, ...], float] = (entry.name, (), 0.0)
-    if not typed:
-        return best
-    for name in (entry.name, *entry.aliases):
-        score, offsets = search.match(typed, name)
-        if score and name.startswith(typed.lower()):
-            score += 100.0
-        if score > best[2]:
-            best = (name, tuple(offsets), score)
-    return best
+def _best_name(entry: Command, typed: str) -> tuple[str, FuzzyMatch | None]:
+    """The name or alias that matches best, and how."""
+    best_name, best = entry.name, fuzzy_match(typed, entry.name)
+    for name in entry.aliases:
+        match = fuzzy_match(typed, name)
+        if match is not None and (best is None or match.score > best.score):
+            best_name, best = name, match
+    return best_name, best
 
 
-def choice_items(choices: Iterable[str], typed: str) -> tuple[MenuItem, ...]:
-    """The arguments that match, best first.
+def argument_items(offer: Offer, typed: str) -> tuple[MenuItem, ...]:
+    """What the argument may become, best first.
 
-    An option is found by its dashes: a free text that happens to have letters of it is none.
+    Where nothing fits all that was typed, an option may still stand behind free words.
     """
-    search = FuzzySearch()
+    choices = [Choice(entry) if isinstance(entry, str) else entry for entry in offer]
+    whole = _ranked(choices, typed)
+    words, dash, begun = typed.rpartition(" -")
+    if whole or not dash:
+        return whole
+    return tuple(
+        MenuItem(choice.text, f"{words} {choice.text}", description=choice.description, runs=True)
+        for choice in choices
+        if choice.text.startswith(f"-{begun}")
+    )
+
+
+def _ranked(choices: Sequence[Choice], typed: str) -> tuple[MenuItem, ...]:
     ranked: list[tuple[float, int, MenuItem]] = []
     for order, choice in enumerate(choices):
-        if choice.startswith("-") and typed and not choice.startswith(typed):
+        match = _match(choice, typed)
+        if match is None:
             continue
-        score, offsets = search.match(typed, choice) if typed else (1.0, ())
-        if score:
-            item = MenuItem(choice, choice, matched=tuple(offsets), runs=True)
-            ranked.append((-score, order, item))
-    ordered = sorted(ranked, key=lambda entry: entry[:2])
-    return tuple(item for _, _, item in ordered[:MAX_ITEMS])
+        item = MenuItem(
+            label=choice.label or choice.text,
+            insert=choice.text,
+            description=choice.description,
+            matched=match.offsets,
+            runs=not choice.text.endswith(" "),
+            stands_for=bool(choice.label),
+        )
+        ranked.append((-match.score, order, item))
+    return _in_order(ranked)[:MAX_ITEMS]
 
 
-def mention_item(path: str) -> MenuItem:
+def _match(choice: Choice, typed: str) -> FuzzyMatch | None:
+    """How `choice` fits.
+
+    An option is found by its dashes: a free text that happens to have letters of it is none.
+    Of a choice with several words those before the last must be written out.
+    """
+    if choice.label:
+        is_id = bool(typed) and choice.text.startswith(typed)
+        return FuzzyMatch(0.0, ()) if is_id else fuzzy_match(typed, choice.label)
+    if choice.text.startswith("-") and not choice.text.startswith(typed):
+        return None
+    head, last = split_last_word(typed)
+    if not choice.text.lower().startswith(head.lower()):
+        return None
+    match = fuzzy_match(last, choice.text[len(head) :])
+    if match is None:
+        return None
+    return FuzzyMatch(match.score, tuple(offset + len(head) for offset in match.offsets))
+
+
+def path_items(paths: Sequence[str], typed: str) -> tuple[MenuItem, ...]:
+    """Paths for the last word of an argument; they are written as they are, without quotes."""
+    head, last = split_last_word(typed)
+    return tuple(MenuItem(path, head + path, matched=_letters(path, last)) for path in paths)
+
+
+def split_last_word(typed: str) -> tuple[str, str]:
+    """Everything up to the last blank, with it, and what comes after."""
+    head, blank, last = typed.rpartition(" ")
+    return head + blank, last
+
+
+def mention_item(path: str, typed: str = "") -> MenuItem:
     """The menu line for a path; one with blanks is quoted. A folder ends with a slash."""
-    written = f'@"{path}"' if re.search(r"\s", path) else f"@{path}"
-    blank = "" if path.endswith("/") else " "
-    return MenuItem(path, written + blank)
+    before, after = ('@"', '"') if re.search(r"\s", path) else ("@", "")
+    insert = before + path + ("" if path.endswith("/") else after + " ")
+    return MenuItem(path, insert, matched=_letters(path, typed))
+
+
+def _letters(path: str, typed: str) -> tuple[int, ...]:
+    match = fuzzy_match(typed, path)
+    return match.offsets if match is not None else ()
+
+
+def _in_order(ranked: list[tuple[float, int, MenuItem]]) -> tuple[MenuItem, ...]:
+    return tuple(item for _, _, item in sorted(ranked, key=lambda entry: entry[:2]))

@@ -1,105 +1,124 @@
-"""The project's files for ``@`` completion: listed in a thread, kept, ranked with rapidfuzz."""
+"""The project's files for completion: listed in a thread, kept, and listed anew when asked."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from pathlib import Path
 
-MAX_FILES = 100_000
-MAX_AGE_S = 15.0
-"""A list older than this is shown at once and read anew behind it."""
+from agent_tui.ui.prompt.path_ranking import PathCatalog, fold_path, rank_paths
+
+MAX_FILES = 250_000
+MAX_AGE_S = 3.0
+MAX_EFFORT = 5
+"""A list older than this, and than so many times what listing takes, is shown at once and read
+anew behind it."""
+_MIN_AGE_S = 1.0
+"""A list younger than this is never read anew."""
+PARTIAL_EVERY_S = 0.25
+"""While the first listing takes its time, what was found so far is shown so often."""
 
 ListFiles = Callable[[Path, int], Iterable[str]]
 
 
 class FileIndex:
-    """Relative paths of the files under one folder.
+    """Relative paths of the files and folders under one folder.
 
     Args:
-        root: The folder.
+        root: Says which folder; it changes when another session is opened.
         list_files: Lists at most so many relative paths; runs in a thread.
         clock: Monotonic seconds.
     """
 
-    def __init__(self, root: Path, list_files: ListFiles, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, root: Callable[[], Path], list_files: ListFiles, clock: Callable[[], float]
+    ) -> None:
         self._root = root
         self._list_files = list_files
         self._clock = clock
-        self._paths: tuple[str, ...] = ()
+        self._listed: Path | None = None
+        self._catalog = PathCatalog()
         self._read_at: float | None = None
+        self._took_s = 0.0
         self._reading: asyncio.Task[None] | None = None
+        self._query: object = None
+        self._is_closed = False
 
-    async def search(self, typed: str, limit: int) -> tuple[str, ...]:
-        """The paths that match `typed` best; the shortest ones if nothing is typed.
+    @property
+    def root(self) -> Path:
+        """The folder that paths are relative to."""
+        return self._root()
 
-        Waits for the first listing; later a list that is too old is read anew meanwhile.
-        """
-        if self._is_stale and self._reading is None:
-            self._reading = asyncio.create_task(self._read())
-        if self._read_at is None:
-            await self.settle()
-        return await asyncio.to_thread(rank_paths, self._paths, typed, limit)
+    async def answers(self, typed: str, limit: int) -> AsyncGenerator[tuple[str, ...], None]:
+        """The paths that fit `typed` best: from what is known at once, again once more is."""
+        self._query = query = object()
+        self._begin_reading_if_stale()
+        is_first = self._read_at is None
+        shown = None
+        while True:
+            reading = self._reading
+            if is_first and reading is not None:
+                await asyncio.wait({reading}, timeout=PARTIAL_EVERY_S)
+                reading = self._reading
+            found = await asyncio.to_thread(
+                rank_paths, self._catalog, typed, limit, lambda: self._query is query
+            )
+            if self._query is not query:
+                return
+            if found != shown:
+                yield found
+                shown = found
+            if reading is None and not self._is_worth_a_look(typed, found):
+                return
+            if reading is None:
+                self._begin_reading()
+            if not is_first:
+                await self.settle()
 
     async def settle(self) -> None:
         """Wait for a listing under way."""
         if self._reading is not None:
-            await asyncio.shield(self._reading)
+            await asyncio.wait({self._reading})
 
     async def aclose(self) -> None:
         """Stop a listing under way."""
+        self._is_closed = True
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
 
-    @property
-    def _is_stale(self) -> bool:
-        return self._read_at is None or self._clock() - self._read_at > MAX_AGE_S
+    def _begin_reading_if_stale(self) -> None:
+        root = self.root
+        if root != self._listed and self._reading is None:
+            self._listed, self._catalog, self._read_at = root, PathCatalog(), None
+        max_age_s = max(MAX_AGE_S, MAX_EFFORT * self._took_s)
+        is_stale = self._read_at is None or self._clock() - self._read_at > max_age_s
+        if is_stale and self._reading is None:
+            self._begin_reading()
 
-    async def _read(self) -> None:
+    def _begin_reading(self) -> None:
+        # The first list is shown while it grows; a later one takes its place when it is whole.
+        catalog = self._catalog if self._read_at is None else PathCatalog()
+        self._reading = asyncio.create_task(self._read(self.root, catalog))
+
+    def _is_worth_a_look(self, typed: str, found: tuple[str, ...]) -> bool:
+        """Whether what is typed may be a new file: no path has it, and the list has some age."""
+        wanted = fold_path(typed)
+        if any(wanted in fold_path(path) for path in found) or self._read_at is None:
+            return False
+        return self._clock() - self._read_at > max(_MIN_AGE_S, 2 * self._took_s)
+
+    async def _read(self, root: Path, catalog: PathCatalog) -> None:
+        began_at = self._clock()
         try:
-            self._paths = await asyncio.to_thread(
-                lambda: tuple(self._list_files(self._root, MAX_FILES))
-            )
+            await asyncio.to_thread(self._fill, root, catalog)
         except OSError:
-            self._paths = ()
+            pass  # a folder that cannot be read has nothing to offer
         finally:
+            self._catalog = catalog
             self._read_at = self._clock()
+            self._took_s = self._read_at - began_at
             self._reading = None
 
-
-def rank_paths(paths: tuple[str, ...], typed: str, limit: int) -> tuple[str, ...]:
-    """Best matches of `typed` among `paths`; a match in the file's name counts most.
-
-    Plain containment is tried first, as it is what people mean and quick; what is left of
-    `limit` is filled by rapidfuzz's partial ratio, so that typing errors still find the file.
-    """
-    if not typed:
-        return tuple(sorted(paths, key=lambda path: (path.count("/"), path)))[:limit]
-    wanted = typed.lower()
-    inside = [path for path in paths if wanted in path.lower()]
-    inside.sort(
-        key=lambda path: (
-            not _name(path).startswith(wanted),
-            wanted not in _name(path),
-            len(path),
-            path,
-        )
-    )
-    best = inside[:limit]
-    if len(best) < limit and len(typed) >= 3:
-        from rapidfuzz import fuzz, process  # 20 ms to import, and only needed here
-
-        close = process.extract(
-            wanted,
-            paths,
-            scorer=fuzz.partial_ratio,
-            processor=str.lower,
-            limit=limit,
-            score_cutoff=75,
-        )
-        known = set(best)
-        best += [path for path, _, _ in close if path not in known]
-    return tuple(best[:limit])
-
-
-def _name(path: str) -> str:
-    return path.rstrip("/").rpartition("/")[2].lower()
+    def _fill(self, root: Path, catalog: PathCatalog) -> None:
+        for _ in catalog.fill(self._list_files(root, MAX_FILES)):
+            if self._is_closed:
+                return

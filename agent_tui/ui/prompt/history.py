@@ -1,20 +1,27 @@
 """What was sent in a project before: a private JSON-lines file, and walking through it."""
 
+import fcntl
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
 from agent_tui.paths import make_private_dir
 from agent_tui.ui.prompt.pastes import Draft
 
-MAX_DRAFTS = 1_000
-"""Older ones are dropped when the file has grown to twice as many lines."""
+MAX_DRAFTS = 10_000
+MAX_BYTES = 16_000_000
+"""Older ones are dropped at the start once the file has twice as many lines or bytes."""
 
 
 class PromptHistory:
     """The drafts sent in one project, oldest first, no text twice.
+
+    Several programs may write the same file: each appends whole lines, and the one that shortens
+    it holds a lock and keeps what the others wrote.
 
     Args:
         path: ``history.jsonl``, created with mode 0600 at the first `add`; None keeps the
@@ -24,7 +31,6 @@ class PromptHistory:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._drafts: dict[str, Draft] = {}
-        self._lines_in_file = 0
 
     @property
     def drafts(self) -> tuple[Draft, ...]:
@@ -32,14 +38,13 @@ class PromptHistory:
         return tuple(self._drafts.values())
 
     def load(self) -> None:
-        """Read the file. Lines that cannot be read are skipped; what was added stays newest."""
+        """Read the file, and shorten it where it has grown. Blocking.
+
+        Lines that cannot be read are skipped; what was added before stays newest. A file that
+        cannot be read or shortened changes nothing.
+        """
         added = self.drafts
-        self._drafts.clear()
-        for line in self._read_lines():
-            self._lines_in_file += 1
-            draft = _decode(line)
-            if draft is not None:
-                self._remember(draft)
+        self._drafts = _decoded(self._read())
         for draft in added:
             self._remember(draft)
 
@@ -55,10 +60,8 @@ class PromptHistory:
         if self._path is None:
             return
         make_private_dir(self._path.parent)
-        if self._lines_in_file >= 2 * MAX_DRAFTS:
-            self._rewrite(self._path)
-        else:
-            self._append(self._path, _encode(draft))
+        with _locked(self._path) as descriptor:
+            _write(descriptor, _encode(draft))
 
     def _remember(self, draft: Draft) -> None:
         self._drafts.pop(draft.text, None)
@@ -66,37 +69,89 @@ class PromptHistory:
         while len(self._drafts) > MAX_DRAFTS:
             del self._drafts[next(iter(self._drafts))]
 
-    def _read_lines(self) -> list[str]:
+    def _read(self) -> list[bytes]:
         if self._path is None:
             return []
         try:
-            return self._path.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = self._path.read_bytes().splitlines()
         except OSError:
             return []
+        if len(lines) >= 2 * MAX_DRAFTS or sum(map(len, lines)) >= 2 * MAX_BYTES:
+            with suppress(OSError):
+                self._shorten(self._path)
+        return lines
 
-    def _append(self, path: Path, line: str) -> None:
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(line)
-        self._lines_in_file += 1
-
-    def _rewrite(self, path: Path) -> None:
+    def _shorten(self, path: Path) -> None:
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
-        handle = os.open(temporary, os.O_WRONLY | os.O_TRUNC | os.O_CREAT, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.writelines(_encode(draft) for draft in self.drafts)
-        temporary.replace(path)
-        self._lines_in_file = len(self._drafts)
+        with _locked(path):
+            kept = _newest(_decoded(path.read_bytes().splitlines()).values())
+            handle = os.open(temporary, os.O_WRONLY | os.O_TRUNC | os.O_CREAT, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.writelines(kept)
+            temporary.replace(path)
 
 
-def _encode(draft: Draft) -> str:
+@contextmanager
+def _locked(path: Path) -> Generator[int]:
+    """The file, open for appending, nobody else writing: also not one that takes its place."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _is_still(path, descriptor):
+                yield descriptor
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _write(descriptor: int, line: bytes) -> None:
+    """Append `line`; behind a line that another program could not finish on one of its own."""
+    size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        line = b"\n" + line
+    while line:
+        line = line[os.write(descriptor, line) :]
+
+
+def _newest(drafts: Iterable[Draft]) -> list[bytes]:
+    """The lines of the newest drafts within `MAX_BYTES`, oldest first."""
+    kept: list[bytes] = []
+    size = 0
+    for draft in reversed(tuple(drafts)):
+        line = _encode(draft)
+        size += len(line)
+        if size > MAX_BYTES:
+            break
+        kept.append(line)
+    return kept[::-1]
+
+
+def _decoded(lines: Iterable[bytes]) -> dict[str, Draft]:
+    """The newest drafts by their text, oldest first."""
+    drafts: dict[str, Draft] = {}
+    for line in lines:
+        if (draft := _decode(line)) is not None:
+            drafts.pop(draft.text, None)
+            drafts[draft.text] = draft
+    return dict(islice(drafts.items(), max(len(drafts) - MAX_DRAFTS, 0), None))
+
+
+def _encode(draft: Draft) -> bytes:
     value: dict[str, object] = {"text": draft.text}
     if draft.pastes:
         value["pastes"] = dict(draft.pastes)
-    return json.dumps(value) + "\n"
+    return json.dumps(value).encode() + b"\n"
 
 
-def _decode(line: str) -> Draft | None:
+def _decode(line: bytes) -> Draft | None:
     """The draft of one line; None for anything that `_encode` did not write."""
     try:
         value: object = json.loads(line)

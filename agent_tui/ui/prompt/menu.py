@@ -81,9 +81,11 @@ class CompletionMenu(OptionList, can_focus=False):
 
 
 def _rows(items: Sequence[MenuItem], width: int) -> list[Content]:
-    """Two aligned columns; the description gives way on a narrow screen."""
+    """Two aligned columns; hints give way to descriptions, and these on a narrow screen."""
     heads = [_head(item) for item in items]
-    column = min(max((head.cell_length for head in heads), default=0), max(width // 2, 12))
+    longest = max((head.cell_length for head in heads), default=0)
+    label = max((Content(safe_text(item.label)).cell_length for item in items), default=0)
+    column = min(longest, max(label, width // 3), max(width // 2, 12))
     rows: list[Content] = []
     for item, head in zip(items, heads, strict=True):
         if not item.description or width < _NARROW_COLUMNS // 2:
@@ -100,7 +102,7 @@ def _rows(items: Sequence[MenuItem], width: int) -> list[Content]:
 def _head(item: MenuItem) -> Content:
     label = Content(safe_text(item.label))
     for offset in item.matched:
-        label = label.stylize("bold $primary", offset, offset + 1)
+        label = label.stylize("bold $match", offset, offset + 1)
     if not item.hint:
         return label
     return Content.assemble(label, " ", (safe_text(item.hint), "$foreground-muted italic"))

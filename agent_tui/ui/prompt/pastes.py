@@ -1,32 +1,71 @@
-"""Large pastes: shown in the prompt as one short mark, sent whole."""
+"""Drafts: large pastes and images stand in the prompt as one short mark each, and go whole."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
+
+from agent_tui.tools.images import ImageFile
 
 PASTE_LINES = 10
 PASTE_CHARS = 1_000
 """A paste longer than either is shown as a mark."""
+_NAME_CHARS = 40
 
-_MARK = re.compile(r"\[paste #(\d+) [^\]\n]*\]")
-_LONGEST_MARK = 60
+_MARK = re.compile(r"\[(paste|image) #(\d{1,6}) ([^\]\n]{1,80})\]")
+
+MarkKind = Literal["paste", "image"]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftImage:
+    """An image and the path it was read from, as it was given."""
+
+    path: str
+    image: ImageFile
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A mark in a line: what it stands for, and the columns it takes."""
+
+    kind: MarkKind
+    number: int
+    start: int
+    end: int
 
 
 def _no_pastes() -> Mapping[int, str]:
     return {}
 
 
+def _no_images() -> Mapping[int, DraftImage]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What stands in the prompt: the text as shown, and the pastes its marks stand for."""
+    """What stands in the prompt: the text as shown, and what its marks stand for."""
 
     text: str = ""
     pastes: Mapping[int, str] = field(default_factory=_no_pastes)
+    images: Mapping[int, DraftImage] = field(default_factory=_no_images)
+
+    @property
+    def sent_text(self) -> str:
+        """The text with what was pasted; the marks of images stay, as the model sees those."""
+        return _replaced(self.text, self._paste_of)
 
     @property
     def full_text(self) -> str:
-        """The text with every known mark replaced by what was pasted."""
-        return _MARK.sub(lambda mark: self.pastes.get(int(mark[1]), mark[0]), self.text)
+        """The text with what was pasted, and the path of each image."""
+        return _replaced(self.text, lambda kind, number: self._words_of(kind, number, "{}"))
+
+    @property
+    def sent_images(self) -> tuple[ImageFile, ...]:
+        """The images, in the order of their marks."""
+        numbers = dict.fromkeys(m.number for m in marks_in(self.text) if m.kind == "image")
+        return tuple(self.images[number].image for number in numbers if number in self.images)
 
     @property
     def is_empty(self) -> bool:
@@ -34,10 +73,65 @@ class Draft:
         return not self.text.strip()
 
     def trimmed(self) -> "Draft":
-        """Without blanks at both ends and without pastes that no mark names any more."""
-        named = {int(mark[1]) for mark in _MARK.finditer(self.text)}
-        kept = {number: text for number, text in self.pastes.items() if number in named}
-        return Draft(self.text.strip(), kept)
+        """Without blanks at both ends and without what no mark names any more."""
+        named = {(mark.kind, mark.number) for mark in marks_in(self.text)}
+        return Draft(
+            self.text.strip(),
+            {n: text for n, text in self.pastes.items() if ("paste", n) in named},
+            {n: image for n, image in self.images.items() if ("image", n) in named},
+        )
+
+    def with_mentions(self) -> "Draft":
+        """The same with each image as a mention of its file: what can be kept for later."""
+        if not self.images:
+            return self
+        kept = _replaced(
+            self.text,
+            lambda kind, n: self._words_of(kind, n, '@"{}"') if kind == "image" else None,
+        )
+        return Draft(kept, self.pastes)
+
+    def folded(self, text: str) -> "Draft":
+        """`text`, made from `full_text` by an editor, with what is unchanged as marks again."""
+        for mark in marks_in(self.text):
+            words = self._words_of(mark.kind, mark.number, "{}")
+            if words:
+                text = text.replace(words, self.text[mark.start : mark.end], 1)
+        return Draft(text, self.pastes, self.images)
+
+    def _paste_of(self, kind: MarkKind, number: int) -> str | None:
+        return self.pastes.get(number) if kind == "paste" else None
+
+    def _words_of(self, kind: MarkKind, number: int, form: str) -> str | None:
+        if kind == "paste":
+            return self.pastes.get(number)
+        image = self.images.get(number)
+        return form.format(image.path) if image is not None else None
+
+
+def joined(drafts: Iterable[Draft]) -> Draft:
+    """One draft of several, an empty line between them; their marks are numbered anew."""
+    texts: list[str] = []
+    pastes: dict[int, str] = {}
+    images: dict[int, DraftImage] = {}
+    for draft in drafts:
+        numbers: dict[tuple[str, int], int] = {}
+        for number, text in draft.pastes.items():
+            numbers["paste", number] = len(pastes) + 1
+            pastes[len(pastes) + 1] = text
+        for number, image in draft.images.items():
+            numbers["image", number] = len(images) + 1
+            images[len(images) + 1] = image
+        texts.append(_renumbered(draft.text, numbers))
+    return Draft("\n\n".join(texts), pastes, images)
+
+
+def _renumbered(text: str, numbers: Mapping[tuple[str, int], int]) -> str:
+    def mark_of(mark: re.Match[str]) -> str:
+        number = numbers.get((mark[1], int(mark[2])))
+        return mark[0] if number is None else f"[{mark[1]} #{number} {mark[3]}]"
+
+    return _MARK.sub(mark_of, text)
 
 
 def is_large(text: str) -> bool:
@@ -52,8 +146,40 @@ def paste_mark(number: int, text: str) -> str:
     return f"[paste #{number} {size}]"
 
 
+def image_mark(number: int, image: ImageFile) -> str:
+    """The mark for image `number`: ``[image #1 shot.png 800x600]``."""
+    name = "".join(c if c.isprintable() and c not in "[]" else "_" for c in image.name)
+    if len(name) > _NAME_CHARS:
+        name = f"{name[: _NAME_CHARS - 9]}…{name[-8:]}"
+    size = f" {image.width}x{image.height}" if image.width else ""
+    return f"[image #{number} {name}{size}]"
+
+
+def marks_in(line: str) -> Iterator[Mark]:
+    """The marks in a line or text, from left to right."""
+    for found in _MARK.finditer(line):
+        kind: MarkKind = "paste" if found[1] == "paste" else "image"
+        yield Mark(kind, int(found[2]), found.start(), found.end())
+
+
 def mark_before(text: str) -> int:
     """Length of the mark that `text` ends with, 0 if it ends with none."""
-    tail = text[-_LONGEST_MARK:]
-    ends = [mark for mark in _MARK.finditer(tail) if mark.end() == len(tail)]
-    return len(ends[0][0]) if ends else 0
+    start = text.rfind("[")
+    mark = next(marks_in(text[start:]), None) if start >= 0 else None
+    return mark.end if mark is not None and start + mark.end == len(text) else 0
+
+
+def mark_after(text: str) -> int:
+    """Length of the mark that `text` begins with, 0 if it begins with none."""
+    found = _MARK.match(text)
+    return len(found[0]) if found else 0
+
+
+def _replaced(text: str, words_of: Callable[[MarkKind, int], str | None]) -> str:
+    """`text` with each mark that stands for words replaced by them."""
+
+    def words(mark: re.Match[str]) -> str:
+        found = words_of("paste" if mark[1] == "paste" else "image", int(mark[2]))
+        return mark[0] if found is None else found
+
+    return _MARK.sub(words, text)

@@ -1,8 +1,8 @@
 """The prompt widget: text field, history, completion menu and pastes put together."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from functools import partial
-from typing import assert_never
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,25 +11,25 @@ from textual.message import Message
 from textual.widgets import Static, TextArea
 
 from agent_tui.ui.prompt.area import PromptArea
+from agent_tui.ui.prompt.carried import Carried
+from agent_tui.ui.prompt.completer import Completer, Items
 from agent_tui.ui.prompt.completion import (
-    MAX_ITEMS,
     ArgumentQuery,
     MentionQuery,
     MenuItem,
     NameQuery,
     Query,
-    choice_items,
-    command_items,
-    mention_item,
     query_at,
 )
-from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.history import HistoryWalk
 from agent_tui.ui.prompt.menu import CompletionMenu
-from agent_tui.ui.prompt.pastes import Draft, is_large, paste_mark
+from agent_tui.ui.prompt.pasted_images import is_image_name
+from agent_tui.ui.prompt.pastes import Draft, Mark, joined
 from agent_tui.ui.prompt.sources import PromptSources
-from agent_tui.ui.prompt.stray import clean_paste, report_length
+from agent_tui.ui.prompt.stray import report_length
 
+MOST_OPENED_CHARS = 100_000
+"""A longer paste is not written out in the prompt."""
 PLACEHOLDER = "Ask anything · / commands · @ files · ! shell"
 
 
@@ -44,7 +44,7 @@ class Prompt(Vertical):
             self.draft = draft
 
     class Refused(Message):
-        """Enter was pressed on an unknown command; the text stays."""
+        """Something cannot be done with what was written, such as an unknown command; it stays."""
 
         def __init__(self, reason: str) -> None:
             super().__init__()
@@ -63,7 +63,9 @@ class Prompt(Vertical):
     def __init__(self, sources: PromptSources | None = None) -> None:
         super().__init__(id="prompt")
         self._sources = sources
-        self._pastes: dict[int, str] = {}
+        self._completer = Completer(sources) if sources is not None else None
+        self._carried = Carried(self._refuse)
+        self._shown_mark: Mark | None = None
         self._walk: HistoryWalk | None = None
         self._menu_dismissed = False
         self._loaded_text = ""
@@ -82,16 +84,17 @@ class Prompt(Vertical):
     def attach(self, sources: PromptSources) -> None:
         """Complete and remember from now on; before, the prompt only takes text."""
         self._sources = sources
+        self._completer = Completer(sources)
         self._update_menu()
 
     @property
     def draft(self) -> Draft:
         """What stands in the prompt."""
-        return Draft(self.area.text, dict(self._pastes))
+        return self._carried.draft(self.area.text)
 
     def load(self, draft: Draft, *, cursor_at_start: bool = False) -> None:
         """Put `draft` in place of what stands there, without opening a menu."""
-        self._pastes = dict(draft.pastes)
+        self._carried.load(draft)
         self._loaded_text = draft.text
         self._menu_dismissed = False
         self.area.load_text(draft.text)
@@ -104,11 +107,10 @@ class Prompt(Vertical):
         self._walk = None
         self.load(Draft())
 
-    def put_before(self, texts: Sequence[str]) -> None:
-        """Put `texts` above what stands in the prompt, which is kept."""
-        rest = self.area.text
-        parts = [*texts, rest] if rest.strip() else list(texts)
-        self.load(Draft("\n\n".join(parts), self._pastes))
+    def put_before(self, drafts: Sequence[Draft]) -> None:
+        """Put `drafts` above what stands in the prompt, which is kept."""
+        present = self.draft
+        self.load(joined(drafts if present.is_empty else (*drafts, present)))
 
     def remember(self, draft: Draft) -> None:
         """Add to the history.
@@ -117,7 +119,7 @@ class Prompt(Vertical):
             OSError: the history file cannot be written.
         """
         if self._sources is not None:
-            self._sources.history.add(draft)
+            self._sources.history.add(draft.with_mentions())
 
     def go_back_to(self, draft: Draft | None) -> None:
         """Write on an earlier draft, if any; Down brings back what stands here now."""
@@ -155,6 +157,8 @@ class Prompt(Vertical):
                 self._walk_history(older=True)
             case "down" if self.area.is_on_last_row and self._walk is not None:
                 self._walk_history(older=False)
+            case "ctrl+o" if (mark := self.area.mark_at_cursor) and mark.kind == "paste":
+                self._open_paste(mark)
             case "tab":
                 self._menu_dismissed, self._loaded_text = False, ""
                 self._update_menu()
@@ -189,6 +193,11 @@ class Prompt(Vertical):
             self._update_menu()
         return not self.menu.is_open or self._answered != self._query
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the menu does not answer yet what stands at the cursor."""
+        return self._query_now() != self._answered
+
     def _query_now(self) -> Query | None:
         row, _ = self.area.cursor_location
         return query_at(self.area.text_before_cursor, is_first_line=row == 0)
@@ -196,9 +205,10 @@ class Prompt(Vertical):
     @property
     def _enter_chooses(self) -> bool:
         """Whether Enter takes the highlighted item; a written argument counts as it stands."""
-        if isinstance(self._query, ArgumentQuery):
-            return self.menu.was_moved
-        return self.menu.current is not None
+        item = self.menu.current
+        if item is None or not isinstance(self._query, ArgumentQuery):
+            return item is not None
+        return self.menu.was_moved or (item.stands_for and bool(self._query.typed.strip()))
 
     def _enter(self) -> None:
         if self.area.text_before_cursor.endswith("\\"):
@@ -209,7 +219,7 @@ class Prompt(Vertical):
             return
         sources = self._sources
         if sources is not None and (reason := sources.registry.refusal(draft.text)):
-            self.post_message(self.Refused(reason))
+            self._refuse(reason)
             return
         self.clear()
         self.post_message(self.Submitted(draft))
@@ -226,13 +236,44 @@ class Prompt(Vertical):
         self.load(step, cursor_at_start=older and "\n" in step.text)
         self._walk = walk
 
-    def _take_paste(self, text: str) -> str:
-        clean = clean_paste(text)
-        if not is_large(clean):
-            return clean
-        number = max(self._pastes, default=0) + 1
-        self._pastes[number] = clean
-        return paste_mark(number, clean)
+    async def _take_paste(self, text: str) -> str:
+        return await self._carried.take_paste(text, self._sources)
+
+    async def _attach_mentioned(self, path: str, written: str) -> None:
+        """Put the mark of an image in place of its mention, where that still stands."""
+        mark = await self._carried.take_image(path, self._sources) if self._sources else ""
+        for row, line in enumerate(self.area.document.lines):
+            if mark and (column := line.find(written)) >= 0:
+                self.area.replace(mark, (row, column), (row, column + len(written)))
+                return
+
+    def _refuse(self, reason: str) -> None:
+        self.post_message(self.Refused(reason))
+
+    def _open_paste(self, mark: Mark) -> None:
+        """Write the paste out in place of its mark."""
+        text = self._carried.paste(mark.number)
+        if text is None:
+            return
+        if len(text) > MOST_OPENED_CHARS:
+            reason = "This paste is too long to be shown here; ctrl+g opens it in your editor."
+            self._refuse(reason)
+            return
+        row, _ = self.area.cursor_location
+        place = (row, mark.start), (row, mark.end)
+        self.area.replace(text, *place, maintain_selection_offset=False)
+
+    def _show_mark(self) -> None:
+        """Say what can be done with the mark at the cursor."""
+        mark = self.area.mark_at_cursor
+        if mark == self._shown_mark:
+            return
+        self._shown_mark = mark
+        frame = self.query_one("#prompt-frame")
+        can_open = (
+            mark is not None and mark.kind == "paste" and bool(self._carried.paste(mark.number))
+        )
+        frame.border_subtitle = "ctrl+o opens the paste" if can_open else None
 
     @on(TextArea.Changed)
     def _text_changed(self, event: TextArea.Changed) -> None:
@@ -246,12 +287,14 @@ class Prompt(Vertical):
             self.set_class(is_shell, "-shell")
             self.query_one("#prompt-sign", Static).update("!" if is_shell else "›")
         self._update_menu()
+        self._show_mark()
         self.post_message(self.Typed())
 
     @on(TextArea.SelectionChanged)
     def _cursor_moved(self, event: TextArea.SelectionChanged) -> None:
         event.stop()
         self._update_menu()
+        self._show_mark()
 
     @on(CompletionMenu.Chosen)
     def _item_clicked(self, event: CompletionMenu.Chosen) -> None:
@@ -260,34 +303,59 @@ class Prompt(Vertical):
         self.area.focus()
 
     def on_resize(self) -> None:
-        """Keep the menu just above the prompt, however tall it is."""
+        """Keep the menu just above the prompt, however tall it is.
+
+        The field is measured anew: Textual keeps the height it had where there was no room.
+        """
+        self.area.refresh(layout=True)
         self._update_menu()
 
     def _update_menu(self) -> None:
-        sources = self._sources
-        if sources is None:
+        completer = self._completer
+        if completer is None:
             return
-        query = self._query = self._query_now()
+        query = self._query_now()
         if query is None:
             self._menu_dismissed = False
+            completer.forget()
         if query is None or self._menu_dismissed or self.area.text == self._loaded_text:
+            self._query = self._answered = query
             self._close_menu()
             return
-        match query:
-            case NameQuery():
-                self._show(command_items(sources.registry.commands, query.typed))
-            case ArgumentQuery():
-                self._show(choice_items(sources.choices(query.name), query.typed))
-            case MentionQuery():
-                find = partial(self._find_files, sources.files, query)
-                self.run_worker(find, group="completion", exclusive=True)
-            case _:
-                assert_never(query)
+        if query == self._query and (self._answered != query or self.menu.is_open):
+            self._show_again()  # the cursor moved, or the screen: what is asked for is the same
+            return
+        is_name_begun = isinstance(query, NameQuery) and not isinstance(self._query, NameQuery)
+        self._query = query
+        if is_name_begun:
+            self.run_worker(self._look_for_commands(), group="commands", exclusive=True)
+        answer = completer.answer(query)
+        if callable(answer):
+            find = partial(self._show_later, query, answer)
+            self.run_worker(find, group="completion", exclusive=True)
+        else:
+            self._show(answer)
 
-    async def _find_files(self, files: FileIndex, query: MentionQuery) -> None:
-        paths = await files.search(query.typed, MAX_ITEMS)
-        if query == self._query and not self._menu_dismissed:
-            self._show([mention_item(path) for path in paths])
+    async def _show_later(
+        self, query: Query, find: Callable[[], AsyncGenerator[Items, None]]
+    ) -> None:
+        async with aclosing(find()) as answers:
+            async for items in answers:
+                if query == self._query and not self._menu_dismissed:
+                    self._show(items)
+
+    async def _look_for_commands(self) -> None:
+        """Prompt files may have come or gone since the menu was last open."""
+        sources, completer = self._sources, self._completer
+        if sources is None or completer is None or not await sources.look_for_commands():
+            return
+        is_wanted = not self._menu_dismissed and self.area.text != self._loaded_text
+        if isinstance(query := self._query, NameQuery) and is_wanted:
+            self._show(completer.names(query))
+
+    def _show_again(self) -> None:
+        if self.menu.is_open:
+            self.menu.open(self.menu.items, above=self.region.y, width=self.size.width)
 
     def _show(self, items: Sequence[MenuItem]) -> None:
         self._answered = self._query
@@ -310,3 +378,6 @@ class Prompt(Vertical):
         self._close_menu()
         length = len(self.area.text_before_cursor) - self._query.start
         self.area.replace_before_cursor(length, item.insert)
+        if isinstance(self._query, MentionQuery) and is_image_name(item.label):
+            attach = partial(self._attach_mentioned, item.label, item.insert.rstrip())
+            self.run_worker(attach, group="images")

@@ -1,18 +1,34 @@
 """What the prompt completes from and remembers in."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from agent_tui.ui.commands.registry import CommandRegistry
+from agent_tui.ui.commands.registry import CommandRegistry, Offer
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.history import PromptHistory
 
 
+def _always_sees() -> str:
+    return ""
+
+
+async def _no_news() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class PromptSources:
-    """Given to the prompt once they are there. `choices`: the arguments of a command by name."""
+    """Given to the prompt once they are there.
+
+    Attributes:
+        choices: The arguments of a command by name; what takes time is awaited.
+        look_for_commands: Brings the registry up to date; true where that changed it.
+        image_refusal: Why the present model can be given no images; empty if it can.
+    """
 
     registry: CommandRegistry
-    choices: Callable[[str], Iterable[str]]
+    choices: Callable[[str], Offer | Awaitable[Offer]]
     files: FileIndex
     history: PromptHistory
+    image_refusal: Callable[[], str] = _always_sees
+    look_for_commands: Callable[[], Awaitable[bool]] = _no_news

@@ -10,10 +10,11 @@ from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Static
 
+from agent_tui.agent.context_map import PART_LABELS, ContextMap, PartKind
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.compaction_outlook import TIER_LABELS, last_tier
-from agent_tui.ui.context_map import PART_LABELS, ContextMap, PartKind, bar_cells
+from agent_tui.ui.context_map import bar_cells
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.reading import ReadingScreen
 
@@ -24,13 +25,23 @@ _STYLES: dict[PartKind, str] = {
     "you": "$primary",
     "replies": "$success",
     "results": "$error",
-    "free": "$panel",
+    "free": "$foreground-disabled",
 }
+_SIGNS: dict[PartKind, str] = {
+    "system": "█",
+    "tools": "▓",
+    "summary": "▒",
+    "you": "▞",
+    "replies": "▚",
+    "results": "░",
+    "free": "·",
+}
+"""A sign for each kind, so that the bar can be read without colours."""
 _NUMBER_WIDTH = 10
 
 
 class ContextBar(Widget):
-    """Two rows of coloured cells, each kind as wide as its share."""
+    """Two rows of signs, each kind as wide as its share."""
 
     def __init__(self, shown: ContextMap) -> None:
         super().__init__(id="context-bar")
@@ -40,7 +51,7 @@ class ContextBar(Widget):
         """The bar at the present width."""
         row = Content.assemble(
             *(
-                (" " * cells, f"on {_STYLES[kind]}")
+                (_SIGNS[kind] * cells, _STYLES[kind])
                 for kind, cells in bar_cells(self._shown.parts, self.content_size.width)
             )
         )
@@ -95,7 +106,9 @@ class ContextScreen(ReadingScreen):
             yield Static(title, id="page-title", markup=False)
             yield ContextBar(self._shown)
             for part in self._shown.parts:
-                label = Content.assemble(("■ ", _STYLES[part.kind]), PART_LABELS[part.kind])
+                label = Content.assemble(
+                    (f"{_SIGNS[part.kind]} ", _STYLES[part.kind]), PART_LABELS[part.kind]
+                )
                 yield ContextLine(label, part.tokens, usage.window)
             heading = "What each tier of a compaction would free"
             yield Static(heading, classes="page-heading", markup=False)

@@ -28,8 +28,11 @@ class HistoryPicker(PickerScreen[Draft]):
         """Newest first."""
         return [_row(draft) for draft in reversed(self._drafts)]
 
+    def preview_of(self, row: PickerRow[Draft]) -> Content:
+        """The whole draft, as it stood in the prompt."""
+        return Content(safe_text(row.value.text))
+
 
 def _row(draft: Draft) -> PickerRow[Draft]:
     first_line, _, rest = draft.text.strip().partition("\n")
-    preview = Content(safe_text(draft.text))
-    return PickerRow(draft, first_line, search=rest, preview=preview)
+    return PickerRow(draft, first_line, search=rest)

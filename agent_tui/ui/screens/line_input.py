@@ -38,7 +38,7 @@ class LineInputScreen(ModalScreen[str]):
         about = safe_text(self._about, keep_newlines=False)
         present = safe_text(self._present, keep_newlines=False)
         with Vertical(id="line"):
-            yield Static(self._title, id="page-title", markup=False)
+            yield Static(safe_text(self._title, keep_newlines=False), id="page-title", markup=False)
             yield Static(about, id="line-about", markup=False)
             yield Input(present, placeholder="a few words", id="line-text")
             keys = f"enter keep · empty {self._empty_means} · esc close"

@@ -40,6 +40,7 @@ class PickerRow(Generic[ValueT]):
         preview: Shown at the side.
         is_dim: Drawn less bright (it cannot be used now, or belongs elsewhere).
         guide: Drawn before the title while nothing is searched for: how rows hang together.
+        is_heading: Only names the rows below it; cannot be picked.
     """
 
     value: ValueT
@@ -49,6 +50,7 @@ class PickerRow(Generic[ValueT]):
     preview: Content | None = None
     is_dim: bool = False
     guide: str = ""
+    is_heading: bool = False
 
 
 class PickerList(OptionList, can_focus=False):
@@ -225,7 +227,12 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
         self._catch_up()
         if self._shown:
             present = self._list.highlighted or 0
-            self._list.highlighted = min(max(present + step, 0), len(self._shown) - 1)
+            place = min(max(present + step, 0), len(self._shown) - 1)
+            way = (*range(place, len(self._shown)), *range(place, -1, -1))
+            back = (*range(place, -1, -1), *range(place, len(self._shown)))
+            ahead = way if step > 0 else back
+            pickable = (n for n in ahead if not self._shown[n].is_heading)
+            self._list.highlighted = next(pickable, present)
 
     def action_leave(self) -> None:
         """Close without a result."""
@@ -233,7 +240,11 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
 
     def _pick(self, index: int | None) -> None:
         if index is not None and index < len(self._shown):
-            self.dismiss(self._shown[index].value)
+            self.picked(self._shown[index])
+
+    def picked(self, row: PickerRow[ValueT]) -> None:
+        """A row was chosen: close with its value."""
+        self.dismiss(row.value)
 
     def refill(self) -> None:
         """Search again; a new search begins at its first row."""
@@ -251,7 +262,9 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
         width = max(self._list.scrollable_content_region.width, 20)
         widths = column_widths([self.column_titles, *(row.columns for row in found)])
         lines = (picker_line(row, widths, width, self.title_width) for row in found)
-        self._list.set_options(map(Option, lines))
+        self._list.set_options(
+            Option(line, disabled=row.is_heading) for line, row in zip(lines, found, strict=True)
+        )
         if found:
             self._list.highlighted = place
         elif self.has_preview:

@@ -2,7 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
+from textual import getters
+from textual.app import App
+
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
+from agent_tui.ui.theme import theme_kind
+
+
+def _any_app() -> type[App[object]]:
+    return App
 
 
 class ThemePicker(PickerScreen[str]):
@@ -14,6 +22,7 @@ class ThemePicker(PickerScreen[str]):
         try_on: Uses a theme.
     """
 
+    app = getters.app(_any_app)
     heading = "Choose the colours"
     nothing = "There are no themes."
 
@@ -26,7 +35,8 @@ class ThemePicker(PickerScreen[str]):
     async def load_rows(self) -> Sequence[PickerRow[str]]:
         """The themes, the one in use first."""
         ordered = sorted(self._names, key=lambda name: name != self._before)
-        return [PickerRow(name, name) for name in ordered]
+        known = self.app.available_themes
+        return [PickerRow(name, name, (theme_kind(known[name]),)) for name in ordered]
 
     def row_highlighted(self, row: PickerRow[str]) -> None:
         """Try the theme on."""

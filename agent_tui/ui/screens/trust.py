@@ -1,19 +1,14 @@
 """The question whether a folder is trusted, with what would be obeyed there."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from textual.events import Key
-
+from agent_tui.agent.project_files import COMMANDS_FOLDER
 from agent_tui.agent.trust import Answer, TrustQuestion, TrustState
 from agent_tui.ui.sanitise import safe_text
-from agent_tui.ui.screens.choice import Choice, ChoiceScreen
-
-QUIET_S = 1.0
-"""No letter answers this soon after the screen came up or another was typed: what was meant for
-the prompt must not trust a folder."""
+from agent_tui.ui.screens.choice import Choice
+from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen, ignore_letter
 
 MAX_FILES_SHOWN = 3
 MAX_PATH_CHARS = 100
@@ -31,47 +26,20 @@ _STATES: dict[TrustState, str] = {
 }
 
 
-def _ignore(_character: str) -> object:
-    return None
-
-
-class TrustScreen(ChoiceScreen[Answer]):
+class TrustScreen(QuietChoiceScreen[Answer]):
     """Returns the answer, None after Esc.
 
     Args:
         question: What is asked.
         take_stray: Gets the letters that were meant for the prompt.
-        quiet_s: Seconds without a letter before one answers.
-        clock: Monotonic seconds.
     """
 
     KEYS_HINT: ClassVar[str] = "esc go on without; it is asked again"
 
     def __init__(
-        self,
-        question: TrustQuestion,
-        take_stray: Callable[[str], object] = _ignore,
-        *,
-        quiet_s: float = QUIET_S,
-        clock: Callable[[], float] = time.monotonic,
+        self, question: TrustQuestion, take_stray: Callable[[str], object] = ignore_letter
     ) -> None:
-        super().__init__("Trust this folder?", trust_facts(question), _CHOICES)
-        self._take_stray = take_stray
-        self._quiet_s = quiet_s
-        self._clock = clock
-        self._quiet_since_s = clock()
-
-    def on_key(self, event: Key) -> None:
-        """Pass on what is typed before there was a pause, and letters that answer nothing."""
-        if not event.is_printable or event.character is None:
-            return
-        is_quiet = self._clock() - self._quiet_since_s >= self._quiet_s
-        if is_quiet and event.key in {choice.key for choice in _CHOICES}:
-            return
-        event.prevent_default()
-        event.stop()
-        self._quiet_since_s = self._clock()
-        self._take_stray(event.character)
+        super().__init__("Trust this folder?", trust_facts(question), _CHOICES, take_stray)
 
 
 def trust_facts(question: TrustQuestion) -> str:
@@ -83,7 +51,7 @@ def trust_facts(question: TrustQuestion) -> str:
         more = len(question.files) - MAX_FILES_SHOWN
         lines += [f"  … and {more} more"] if more > 0 else []
     else:
-        lines.append("It holds no AGENTS.md and no settings of ours now.")
+        lines.append("It holds no AGENTS.md, settings or commands of ours now.")
     if question.git_doubt:
         doubt = question.git_doubt.replace(f"{question.folder}/", "")
         lines.append(_short(f"What git would obey: {doubt}", MAX_PATH_CHARS))
@@ -93,7 +61,10 @@ def trust_facts(question: TrustQuestion) -> str:
 
 
 def _shown(file: Path, question: TrustQuestion) -> str:
-    return _short(str(file.relative_to(question.folder)), MAX_NAME_CHARS)
+    """A file; of a folder of prompt files, which is not listed before, what it may hold."""
+    name = str(file.relative_to(question.folder))
+    of_prompts = file.parts[-2:] == COMMANDS_FOLDER.parts
+    return _short(name, MAX_NAME_CHARS) + ("/*.md (commands)" if of_prompts else "")
 
 
 def _short(text: str, limit: int) -> str:

@@ -45,7 +45,7 @@ class ToolBlock:
     """A tool call and what came of it.
 
     `title` is one line for the person, `summary` a short result ("42 lines"), `diff` a
-    unified diff. While it runs, `output` holds its last lines.
+    unified diff. While it runs, `output` holds its last lines, `lines_before` came before them.
     """
 
     call_id: str
@@ -56,11 +56,15 @@ class ToolBlock:
     diff: str = ""
     summary: str = ""
     elapsed_s: float | None = None
+    lines_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class BashBlock:
-    """A command the person ran with ``!``; `in_context` is false for ``!!``."""
+    """A command the person ran with ``!``; `in_context` is false for ``!!``.
+
+    While it runs, `output` holds its last lines, `lines_before` came before them.
+    """
 
     call_id: str
     command: str
@@ -68,6 +72,7 @@ class BashBlock:
     output: str = ""
     exit_code: int | None = None
     in_context: bool = True
+    lines_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,5 +124,5 @@ Block: TypeAlias = (
     | WelcomeBlock
 )
 
-DetailedBlock: TypeAlias = ToolBlock | SummaryBlock
-"""Blocks of one line that unfold together."""
+DetailedBlock: TypeAlias = UserBlock | ToolBlock | BashBlock | SummaryBlock
+"""Blocks that unfold together; thinking has a key of its own."""

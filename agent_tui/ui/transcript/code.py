@@ -1,7 +1,9 @@
 """Source code as styled lines, coloured by Pygments in the colours of the theme."""
 
+from collections.abc import Callable
+
 from pygments.lexer import Lexer
-from pygments.lexers import find_lexer_class_by_name
+from pygments.lexers import find_lexer_class_by_name, find_lexer_class_for_filename
 from pygments.token import Token
 from pygments.util import ClassNotFound
 from rich.segment import Segment
@@ -20,6 +22,7 @@ block, however long, costs more than its last lines at each step.
 """
 
 _CACHED_PIECES = 24
+_NO_INK = Style()
 
 
 class CodePainter:
@@ -28,8 +31,10 @@ class CodePainter:
     def __init__(self, palette: Palette) -> None:
         self._palette = palette
         self._styles: dict[object, Style] = {}
+        self._inks: dict[object, Style] = {}
         self._inked: dict[Style, Style] = {}
         self._lexers: dict[str, Lexer | None] = {}
+        self._file_lexers: dict[str, Lexer | None] = {}
         self._pieces: dict[tuple[str, str, int, bool], list[Line]] = {}
 
     def block(self, code: str, language: str, width: int) -> list[Line]:
@@ -65,19 +70,11 @@ class CodePainter:
 
     def highlight(self, code: str, language: str) -> list[list[Segment]]:
         """The coloured runs of each line; plain where the language is unknown."""
-        lexer = self._lexer(language)
-        surface = self._palette.code
-        if lexer is None:
-            return [[Segment(line, surface)] if line else [] for line in code.split("\n")]
-        lines: list[list[Segment]] = [[]]
-        for token, text in lexer.get_tokens(code):
-            style = self._style(token)
-            for number, piece in enumerate(text.split("\n")):
-                if number:
-                    lines.append([])
-                if piece:
-                    _add(lines[-1], piece, style)
-        return lines[: code.count("\n") + 1]
+        return _coloured(code, self._lexer(language), self._style, self._palette.code)
+
+    def inks(self, code: str, file_name: str) -> list[list[Segment]]:
+        """The runs of each line of a file in their colours alone, without a surface."""
+        return _coloured(code, self._file_lexer(file_name), self._ink, _NO_INK)
 
     def _lexer(self, language: str) -> Lexer | None:
         if language not in self._lexers:
@@ -88,6 +85,12 @@ class CodePainter:
                 self._lexers[language] = None
         return self._lexers[language]
 
+    def _file_lexer(self, file_name: str) -> Lexer | None:
+        if file_name not in self._file_lexers:
+            found = find_lexer_class_for_filename(file_name)
+            self._file_lexers[file_name] = found and found(stripnl=False, ensurenl=True)
+        return self._file_lexers[file_name]
+
     def _style(self, token: object) -> Style:
         style = self._styles.get(token)
         if style is None:
@@ -97,7 +100,13 @@ class CodePainter:
         return style
 
     def _ink(self, token: object) -> Style:
-        """The palette's colour for a Pygments token: the nearest kind that has one."""
+        ink = self._inks.get(token)
+        if ink is None:
+            ink = self._inks[token] = self._nearest_ink(token)
+        return ink
+
+    def _nearest_ink(self, token: object) -> Style:
+        """The palette's colour for a Pygments token: that of the nearest kind that has one."""
         palette = self._palette
         inks = (
             (Token.Comment, palette.comment),
@@ -121,7 +130,24 @@ class CodePainter:
         for kind, ink in inks:
             if isinstance(token, _TokenType) and token in kind:
                 return ink
-        return Style()
+        return _NO_INK
+
+
+def _coloured(
+    code: str, lexer: Lexer | None, style_of: Callable[[object], Style], plain: Style
+) -> list[list[Segment]]:
+    """The runs of each line of `code`, all `plain` without a lexer."""
+    if lexer is None:
+        return [[Segment(line, plain)] if line else [] for line in code.split("\n")]
+    lines: list[list[Segment]] = [[]]
+    for token, text in lexer.get_tokens(code):
+        style = style_of(token)
+        for number, piece in enumerate(text.split("\n")):
+            if number:
+                lines.append([])
+            if piece:
+                _add(lines[-1], piece, style)
+    return lines[: code.count("\n") + 1]
 
 
 def _add(runs: list[Segment], text: str, style: Style) -> None:

@@ -53,7 +53,8 @@ class BlockPainter:
         self._parser = parser
         self._room = max(10, width - MARGIN - 2)
         measure = min(self._room, MAX_MEASURE)
-        self._markdown = MarkdownPainter(palette, CodePainter(palette), measure, MARGIN)
+        self._code = CodePainter(palette)
+        self._markdown = MarkdownPainter(palette, self._code, measure, MARGIN)
 
     def stream(self) -> MarkdownStream:
         """A Markdown text to be fed piece by piece."""
@@ -69,7 +70,8 @@ class BlockPainter:
             case ThinkingBlock():
                 return self._thinking(block, is_expanded=is_expanded)
             case ToolBlock():
-                return tool_lines(block, self.palette, self.width, is_expanded=is_expanded)
+                inks, width = self._code.inks, self.width
+                return tool_lines(block, self.palette, inks, width, is_expanded=is_expanded)
             case BashBlock():
                 return bash_lines(block, self.palette, self.width, is_expanded=is_expanded)
             case SummaryBlock():
@@ -115,7 +117,7 @@ class BlockPainter:
         rows = wrap_text(safe_text(clip(text)), palette.user, min(self._room, MAX_MEASURE))
         notes: list[str] = []
         if hidden:
-            notes.append(f"… +{hidden:,} lines")
+            notes.append(f"… +{hidden:,} lines · ctrl+o")
         if block.image_count:
             notes.append(f"+ {block.image_count} image{'s' * (block.image_count > 1)}")
         surface = replace_colour(palette.user, palette.muted)

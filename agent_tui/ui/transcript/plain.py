@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from agent_tui.ui.sanitise import safe_output, safe_text
+from agent_tui.ui.styled_lines import clip
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
@@ -41,10 +42,10 @@ def plain_text(block: Block) -> str:
 
 
 def _tool(block: ToolBlock) -> str:
-    title = safe_text(block.title or block.name, keep_newlines=False)
+    title = safe_text(clip(block.title or block.name), keep_newlines=False)
     head = f"* {title}"
     if block.summary:
-        head += f"  {safe_text(block.summary, keep_newlines=False)}"
+        head += f"  {safe_text(clip(block.summary), keep_newlines=False)}"
     if block.status not in ("ok", "running"):
         head += f"  ({block.status})"
     return "\n".join(part for part in (head, safe_text(block.diff).rstrip("\n")) if part)

@@ -67,6 +67,8 @@ class BlockStack:
         self._total = 0
         self._next_id: BlockId = 1
         self._kept_rows = 0
+        self.version = 0
+        """Grows whenever a block comes, goes or becomes another."""
 
     def __len__(self) -> int:
         return len(self._items)
@@ -104,23 +106,30 @@ class BlockStack:
         self._next_id += 1
         self._items.append(item)
         self._ids.append(item.id)
+        self.version += 1
         return item
 
     def replace(self, index: int, block: Block) -> None:
         """Put other data in the place of a block."""
-        item = self._items[index]
-        item.block = block
-        item.stream = None
+        self._items[index].stream = None
+        self.grow(index, block)
         self.invalidate(index)
+
+    def grow(self, index: int, block: Block) -> None:
+        """Take over what a block became; its rows are drawn or set by the caller."""
+        self._items[index].block = block
+        self.version += 1
 
     def remove(self, index: int) -> None:
         """Take a block out."""
+        self.version += 1
         self._forget_rows(self._items[index])
         del self._items[index], self._ids[index]
         self._valid = min(self._valid, index)
 
     def clear(self) -> None:
         """Take all blocks out. Ids are not used again."""
+        self.version += 1
         self._items.clear()
         self._ids.clear()
         self._valid = self._kept_rows = 0

@@ -7,10 +7,10 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
-from agent_tui.ui.diff_view import diff_lines, diff_stat, parse_diff
+from agent_tui.ui.diff_view import Inks, diff_lines, diff_stat, parse_diff
 from agent_tui.ui.palette import Palette
 from agent_tui.ui.sanitise import safe_output, safe_text
-from agent_tui.ui.styled_lines import Line, clip, prefixed, wrap, wrap_text
+from agent_tui.ui.styled_lines import MAX_LINE_CHARS, Line, clip, prefixed, wrap, wrap_text
 from agent_tui.ui.transcript.blocks import BashBlock, ToolBlock, ToolStatus
 
 LIVE_LINES = 5
@@ -22,6 +22,9 @@ FOLDED_DIFF_LINES = 12
 UNFOLDED_LINES = 2_000
 """Lines drawn when unfolded; tools are capped at as many."""
 
+FOLDED_LINE_CHARS = 400
+"""Characters of one long line while its output is folded: a few rows."""
+
 MAX_TITLE_CHARS = 1_000
 """Longer titles are cut before anything else: one row is all they get."""
 
@@ -32,17 +35,19 @@ _BODY = Segment("   ")
 _SIZE_IN_TITLE = re.compile(r" \(\+\d+ -\d+\)$")
 
 
-def tool_lines(block: ToolBlock, palette: Palette, width: int, *, is_expanded: bool) -> list[Line]:
+def tool_lines(
+    block: ToolBlock, palette: Palette, inks: Inks, width: int, *, is_expanded: bool
+) -> list[Line]:
     """A tool call: its head line, then the diff or the output as far as it is unfolded."""
     body: list[Line] = []
     if block.diff:
-        body += _diff(block.diff, palette, width, is_expanded=is_expanded)
+        body += _diff(block.diff, palette, inks, width, is_expanded=is_expanded)
     if is_expanded:
-        body += _output(block.output, palette, width, UNFOLDED_LINES)
+        body += _output(block, palette, width, UNFOLDED_LINES)
     elif block.status == "running":
-        body += _output(block.output, palette, width, LIVE_LINES)
+        body += _output(block, palette, width, LIVE_LINES)
     elif block.status in ("error", "denied"):
-        body += _output(block.output, palette, width, FOLDED_ERROR_LINES)
+        body += _output(block, palette, width, FOLDED_ERROR_LINES)
     return [_tool_head(block, palette, width), *body]
 
 
@@ -66,7 +71,7 @@ def bash_lines(block: BashBlock, palette: Palette, width: int, *, is_expanded: b
         notes.append(f"exit {block.exit_code}")
     if not block.in_context:
         notes.append("not in the model's context")
-    rows = [*head, *_output(block.output, palette, width, limit)]
+    rows = [*head, *_output(block, palette, width, limit)]
     if notes:
         note = wrap_text(" · ".join(notes), palette.muted, max(10, width - 5))
         rows += prefixed(note, [_BODY])
@@ -119,37 +124,39 @@ def _status(status: ToolStatus, palette: Palette) -> tuple[str, Style]:
     }[status]
 
 
-def _diff(diff: str, palette: Palette, width: int, *, is_expanded: bool) -> list[Line]:
+def _diff(diff: str, palette: Palette, inks: Inks, width: int, *, is_expanded: bool) -> list[Line]:
     rows = parse_diff(diff)
     if sum(row.kind == "file" for row in rows) == 1:
         rows = tuple(row for row in rows if row.kind != "file")
     limit = UNFOLDED_LINES if is_expanded else FOLDED_DIFF_LINES
     shown = rows if len(rows) <= limit + 1 else rows[:limit]
-    lines = prefixed(diff_lines(shown, max(10, width - 4), palette), [_BODY])
+    lines = prefixed(diff_lines(shown, max(10, width - 4), palette, inks), [_BODY])
     if len(shown) < len(rows):
-        lines.append(_fold(len(rows) - len(shown), palette))
+        lines.append(_fold(len(rows) - len(shown), palette, is_expanded=is_expanded))
     return lines
 
 
-def _output(output: str, palette: Palette, width: int, limit: int) -> list[Line]:
+def _output(block: ToolBlock | BashBlock, palette: Palette, width: int, limit: int) -> list[Line]:
     """The last `limit` lines of an output, with a line that says how many are folded."""
-    output = output.rstrip()
+    output = block.output.rstrip()
     if not output:
         return []
+    is_expanded = limit == UNFOLDED_LINES
     hidden = output.count("\n") + 1 - limit
     if hidden > 1:
         output = "\n".join(output.rsplit("\n", limit)[1:])
-    room = max(10, width - 7)
-    rows = wrap_text(safe_output(clip(output)), palette.muted, room, words=False)
-    bar = [_BODY, Segment("│ ", palette.faint)]
-    lines = prefixed(rows, bar)
-    return [_fold(hidden, palette), *lines] if hidden > 1 else lines
+    output = clip(output, MAX_LINE_CHARS if is_expanded else FOLDED_LINE_CHARS)
+    rows = wrap_text(safe_output(output), palette.muted, max(10, width - 7), words=False)
+    lines = prefixed(rows, [_BODY, Segment("│ ", palette.faint)])
+    hidden = (hidden if hidden > 1 else 0) + block.lines_before
+    return [_fold(hidden, palette, is_expanded=is_expanded), *lines] if hidden else lines
 
 
-def _fold(hidden: int, palette: Palette) -> Line:
-    text = f"… +{hidden:,} lines"
+def _fold(hidden: int, palette: Palette, *, is_expanded: bool) -> Line:
+    """What is not drawn; where it can be had by unfolding, by which key."""
+    text = f"… +{hidden:,} line{'s' * (hidden > 1)}" + ("" if is_expanded else " · ctrl+o")
     segments = (_BODY, Segment(text, palette.muted))
-    return Line(segments, is_decoration=True, toggles=True)
+    return Line(segments, is_decoration=True, toggles=not is_expanded)
 
 
 def short_time(seconds: float) -> str:

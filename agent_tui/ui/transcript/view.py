@@ -1,9 +1,8 @@
 """The chat: what the program tells it to show, and what the person does with it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Literal, TypeAlias
 
 from textual import events
 from textual.geometry import Offset
@@ -21,14 +20,15 @@ from agent_tui.ui.transcript.blocks import (
     ThinkingBlock,
     ToolBlock,
 )
+from agent_tui.ui.transcript.finding_view import FindingView
+from agent_tui.ui.transcript.live_reply import LiveReply, PieceKind, merged
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.plain import plain_text
 from agent_tui.ui.transcript.selection import block_selection, word_at
 from agent_tui.ui.transcript.stack import Item, can_toggle
-from agent_tui.ui.transcript.stack_view import StackView
 
-FLUSH_INTERVAL_S = 0.05
-"""Streamed text is shown 20 times a second."""
+FLUSH_INTERVAL_S = 0.08
+"""Streamed text is shown 12 times a second: more would be paid for by the echo of keys."""
 
 FLUSH_SHARE = 6
 """After a flush, at least this many times its duration is left to everything else."""
@@ -36,10 +36,8 @@ FLUSH_SHARE = 6
 MAX_LIVE_CHARS = 32_000
 """Output of a running command that is kept for the screen."""
 
-_Kind: TypeAlias = Literal["text", "thinking"]
 
-
-class Transcript(StackView):
+class Transcript(FindingView):
     """The whole conversation as one widget."""
 
     show_thinking: var[bool] = var(False, init=False)
@@ -49,8 +47,8 @@ class Transcript(StackView):
         super().__init__(id=id, classes=classes)
         self._by_call: dict[str, BlockId] = {}
         self._details_expanded = False
-        self._reply: list[BlockId] = []
-        self._arrived: list[tuple[_Kind, str]] = []
+        self._reply = LiveReply(self._stack)
+        self._arrived: list[tuple[PieceKind, str]] = []
         self._live_output: dict[str, list[str]] = {}
         self._flush_timer: Timer | None = None
         self._next_flush_s = 0.0
@@ -127,10 +125,7 @@ class Transcript(StackView):
 
     def start_reply(self) -> BlockId:
         """A reply begins; it takes no room until something of it comes."""
-        self._close_live("", "")
-        item = self._add_live(AssistantBlock("", is_finished=False))
-        self._reply = [item.id]
-        return item.id
+        return self._reply.begin()
 
     def stream_text(self, delta: str) -> None:
         """More visible text of the reply."""
@@ -145,14 +140,13 @@ class Transcript(StackView):
     def finish_reply(self, mark: ReplyMark = "", note: str = "") -> None:
         """The reply is over; `mark` and `note` say so where it did not end well."""
         self._flush()
-        self._close_live(mark, note)
+        self._reply.close(mark, note)
         self._settle_changed()
 
     def discard_reply(self) -> None:
         """Nothing of the present reply is to stay."""
         self._arrived.clear()
-        reply, self._reply = self._reply, []
-        for block_id in reply:
+        for block_id in self._reply.forget():
             self.remove_block(block_id)
 
     def append_tool_output(self, call_id: str, text: str) -> None:
@@ -173,7 +167,7 @@ class Transcript(StackView):
         self._settle_in_place()
 
     def toggle_details(self) -> bool:
-        """Unfold all results of tools and all summaries, also those to come, or fold them.
+        """Unfold all output, pastes and summaries, also those to come, or fold them.
 
         Returns:
             Whether they are unfolded now.
@@ -247,7 +241,7 @@ class Transcript(StackView):
     def _forget(self) -> None:
         self._stack.clear()
         self._by_call.clear()
-        self._reply = []
+        self._reply.forget()
         self._arrived.clear()
         self._live_output.clear()
         self._set_following(True)
@@ -272,83 +266,14 @@ class Transcript(StackView):
         """Show everything that arrived; the next flush waits the longer this one takes."""
         started_s = perf_counter()
         arrived, self._arrived = self._arrived, []
-        for kind, text in _merged(arrived):
-            self._extend_reply(kind, text)
+        for kind, text in merged(arrived):
+            if (index := self._reply.extend(kind, text)) is not None:
+                self._redraw(index)
         outputs, self._live_output = self._live_output, {}
         for call_id, parts in outputs.items():
             self._extend_output(call_id, "".join(parts))
         now_s = perf_counter()
         self._next_flush_s = now_s + FLUSH_SHARE * (now_s - started_s)
-
-    def _extend_reply(self, kind: _Kind, text: str) -> None:
-        index = self._stack.index(self._live_id(kind))
-        if index is None:
-            return
-        item = self._stack[index]
-        match item.block:
-            case AssistantBlock() as block:
-                item.block = replace(block, markdown=block.markdown + text)
-                if item.stream is not None:
-                    item.stream.feed(text)
-            case ThinkingBlock() as block:
-                item.block = replace(block, text=block.text + text)
-            case _:
-                return
-        self._redraw(index)
-
-    def _live_id(self, kind: _Kind) -> BlockId:
-        """The block of the present reply that text of this kind belongs to, made if need be."""
-        if not self._reply:
-            self.start_reply()
-        live_id = self._reply[-1]
-        block = self.block(live_id)
-        if kind == "thinking" and block == AssistantBlock("", is_finished=False):
-            index = self._stack.index(live_id)
-            if index is not None:
-                self._stack.replace(index, ThinkingBlock("", is_finished=False))
-        elif isinstance(block, AssistantBlock) != (kind == "text"):
-            self._finish_block(live_id, "", "")
-            is_text = kind == "text"
-            fresh = AssistantBlock("", False) if is_text else ThinkingBlock("", False)
-            live_id = self._add_live(fresh).id
-            self._reply.append(live_id)
-        return live_id
-
-    def _add_live(self, block: AssistantBlock | ThinkingBlock) -> Item:
-        item = self._add(block)
-        if isinstance(block, AssistantBlock):
-            item.stream = self._stack.painter.stream()
-        self._stack.set_rows(len(self._stack) - 1, [])
-        return item
-
-    def _close_live(self, mark: ReplyMark, note: str) -> None:
-        reply, self._reply = self._reply, []
-        if mark and reply and not isinstance(self.block(reply[-1]), AssistantBlock):
-            reply.append(self._add_live(AssistantBlock("", is_finished=False)).id)
-        for block_id in reply:
-            is_last = block_id == reply[-1]
-            self._finish_block(block_id, mark if is_last else "", note if is_last else "")
-
-    def _finish_block(self, block_id: BlockId, mark: ReplyMark, note: str) -> None:
-        """Nothing more comes for a streamed block; an empty one is taken out."""
-        index = self._stack.index(block_id)
-        if index is None:
-            return
-        item = self._stack[index]
-        match item.block:
-            case AssistantBlock(markdown=text) if not (text.strip() or mark):
-                self._stack.remove(index)
-            case AssistantBlock() as block:
-                item.block = replace(block, is_finished=True, mark=mark, note=note)
-                if item.stream is not None:
-                    rows = item.stream.rows(is_end=True)
-                    item.stream = None
-                    marks = self._stack.painter.mark_rows(item.block)
-                    self._stack.set_rows(index, rows + marks)
-            case ThinkingBlock() as block:
-                self._stack.replace(index, replace(block, is_finished=True))
-            case _:
-                pass
 
     def _extend_output(self, call_id: str, text: str) -> None:
         index = self._stack.index(self._by_call.get(call_id, 0))
@@ -356,10 +281,12 @@ class Transcript(StackView):
             return
         block = self._stack[index].block
         if isinstance(block, ToolBlock | BashBlock):
-            output = block.output + text
+            output = whole = block.output + text
             if len(output) > MAX_LIVE_CHARS:
                 output = output[-MAX_LIVE_CHARS:].partition("\n")[2] or output[-MAX_LIVE_CHARS:]
-            self._stack[index].block = replace(block, output=output)
+            cut = whole.count("\n") - output.count("\n")
+            grown = replace(block, output=output, lines_before=block.lines_before + cut)
+            self._stack.grow(index, grown)
             self._redraw(index)
 
     def _redraw(self, index: int) -> None:
@@ -375,14 +302,3 @@ class Transcript(StackView):
         if len(before) != len(after):
             self._settle()
         self._refresh_from(index, changed)
-
-
-def _merged(arrived: Iterable[tuple[_Kind, str]]) -> list[tuple[_Kind, str]]:
-    """Neighbouring pieces of one kind joined."""
-    merged: list[tuple[_Kind, list[str]]] = []
-    for kind, text in arrived:
-        if merged and merged[-1][0] == kind:
-            merged[-1][1].append(text)
-        else:
-            merged.append((kind, [text]))
-    return [(kind, "".join(texts)) for kind, texts in merged]

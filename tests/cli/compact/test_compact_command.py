@@ -131,6 +131,7 @@ def test_a_session_another_process_writes_is_compacted_as_it_stands(
         other.communicate()
 
 
+@pytest.mark.thorough
 def test_a_smaller_window_frees_more_before_the_summary(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -239,6 +240,7 @@ def test_a_model_that_does_not_exist_is_a_usage_error(session: Path) -> None:
         run_command([str(session), "--model", "nonesuch"])
 
 
+@pytest.mark.thorough
 def test_a_model_of_the_program_writes_the_summary_with_the_focus(
     capsys: pytest.CaptureFixture[str], session: Path, tmp_path: Path
 ) -> None:

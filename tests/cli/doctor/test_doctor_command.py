@@ -105,6 +105,7 @@ def test_nothing_is_made_by_looking(home, capsys):
     assert [path.name for path in home.iterdir()] == ["work"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("script", ['rmdir "$PWD"; exec "$@"', 'unset HOME; exec "$@"'])
 def test_a_missing_folder_or_home_is_no_traceback(ill, home, script):
     gone = home / "gone"
@@ -122,6 +123,7 @@ def test_a_home_that_does_not_exist_is_no_traceback(ill, home):
     assert "~/.config/agent-tui, made when it is needed" in done.stdout.decode()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_closed_streams_do_no_harm(ill, closed):
     command = ["sh", "-c", f'exec "$@" {closed}', "sh", *PROGRAM]
@@ -136,6 +138,7 @@ def test_a_wrong_argument_is_a_usage_error(capsys):
     assert "--jason" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("columns", "width"), [(0, 80), (80, 80), (60, 60), (300, 100)])
 def test_in_a_terminal_it_is_coloured_and_fits(ill, columns, width):
     with PtyProgram(PROGRAM, columns=columns, rows=24) as program:

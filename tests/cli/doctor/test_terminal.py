@@ -43,7 +43,7 @@ def test_a_terminal_without_abilities_is_bad(around, find, monkeypatch, term):
     here = dataclasses.replace(around(), terminal=SCREEN)
     check = find(terminal.check_terminal(here))["TERM"]
     assert check.state == "bad"
-    assert "agent-tui -p" in check.advice
+    assert "agent-tui --plain" in check.advice
 
 
 @pytest.mark.parametrize(

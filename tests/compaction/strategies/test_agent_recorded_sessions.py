@@ -19,6 +19,7 @@ from tests.support.trajectories import trajectory
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "least_segments"),
     [

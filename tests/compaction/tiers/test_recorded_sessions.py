@@ -58,6 +58,7 @@ def test_what_is_left_of_a_real_session_can_be_sent(name: str, counter: TokenCou
         assert planned(after, counter, target=target, settings=DEFAULTS).edits == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "step", [pytest.param(53, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
 )

@@ -106,6 +106,7 @@ def test_whatever_fits_the_schema_fits_the_grammar(tool: ToolSpec) -> None:
     check()
 
 
+@pytest.mark.thorough
 def test_schemas_of_other_kinds_take_any_json() -> None:
     pattern = pattern_of(call_grammar([STRANGE]).text)
 

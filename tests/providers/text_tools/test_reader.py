@@ -146,6 +146,7 @@ UNITS = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unit", UNITS)
 def test_time_grows_with_the_length_only(unit: str) -> None:
     small, large = (unit * (size // len(unit)) for size in (20_000, 80_000))

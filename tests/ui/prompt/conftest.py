@@ -21,14 +21,20 @@ class PromptApp(App[None]):
 
     def __init__(self, history: PromptHistory, *, is_ready: bool = True) -> None:
         super().__init__()
+        self.folder = Path()
+        self.file_names = FILES
+        self.image_refusal = ""
         self.sent: list[Draft] = []
         self.refused: list[str] = []
         self.history = history
         sources = PromptSources(
             registry=built_in_commands(),
             choices=lambda name: ("off", "low", "high") if name == "thinking" else (),
-            files=FileIndex(Path(), lambda _root, _limit: FILES, lambda: 0.0),
+            files=FileIndex(
+                lambda: self.folder, lambda _root, _limit: self.file_names, lambda: 0.0
+            ),
             history=history,
+            image_refusal=lambda: self.image_refusal,
         )
         self.prompt = Prompt(sources if is_ready else None)
 

@@ -1,16 +1,17 @@
 import pytest
 
 from agent_tui.ui.commands import built_in_commands
+from agent_tui.ui.commands.registry import Choice
 from agent_tui.ui.prompt.completion import (
     ArgumentQuery,
     MentionQuery,
     NameQuery,
-    choice_items,
+    argument_items,
     command_items,
     mention_item,
+    path_items,
     query_at,
 )
-from agent_tui.ui.prompt.file_index import FileIndex, rank_paths
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,8 @@ from agent_tui.ui.prompt.file_index import FileIndex, rank_paths
         ("/comp", NameQuery("comp")),
         ("/model cl", ArgumentQuery("model", "cl", 7)),
         ("/model ", ArgumentQuery("model", "", 7)),
-        ("/compact the api and", None),
+        ("/compact the api and", ArgumentQuery("compact", "the api and", 9)),
+        ("/loop 2 see @src", MentionQuery("src", 12)),
         ("look at @src/ma", MentionQuery("src/ma", 8)),
         ("@", MentionQuery("", 0)),
         ('see @"my fi', MentionQuery("my fi", 4)),
@@ -44,6 +46,10 @@ def test_a_slash_on_a_later_line_is_text():
         ("comp", "/compact"),
         ("cmpt", "/compact"),
         ("quit", "/quit"),
+        ("c", "/compact"),
+        ("ctx", "/context"),
+        ("res", "/resume"),
+        ("mdl", "/model"),
         ("th", "/thinking"),
         ("exp", "/export"),
         ("new", "/new"),
@@ -69,51 +75,46 @@ def test_a_command_that_needs_an_argument_does_not_run_from_the_menu():
 
 
 def test_arguments_are_matched_loosely():
-    items = choice_items(("agent-dark", "agent-light", "nord"), "light")
+    items = argument_items(("agent-dark", "agent-light", "nord"), "light")
     assert [item.label for item in items] == ["agent-light"]
 
 
 def test_an_option_is_found_by_its_dashes_not_by_words_that_share_its_letters():
     choices = ("--preview",)
-    assert [item.label for item in choice_items(choices, "")] == ["--preview"]
-    assert [item.label for item in choice_items(choices, "--p")] == ["--preview"]
-    assert choice_items(choices, "review") == ()
+    assert [item.label for item in argument_items(choices, "")] == ["--preview"]
+    assert [item.label for item in argument_items(choices, "--p")] == ["--preview"]
+    assert argument_items(choices, "review") == ()
 
 
 def test_a_path_with_blanks_is_quoted_and_a_folder_can_be_gone_into():
+    assert mention_item("my notes/").insert == '@"my notes/'
     assert mention_item("a b.txt").insert == '@"a b.txt" '
     assert mention_item("src/").insert == "@src/"
     assert mention_item("src/main.py").insert == "@src/main.py "
 
 
-PATHS = ("README.md", "src/app.py", "src/application/main.py", "tests/test_app.py", "docs/app.md")
+def test_the_last_of_several_words_is_completed():
+    modes = ("plan", "remove bash(git push *)", "remove edit")
+    assert [item.insert for item in argument_items(modes, "remove ba")] == [modes[1]]
+    strategies = ("--preview", "--strategy tiered", "--strategy agent")
+    after_words = argument_items(strategies, "the parser --str")
+    assert after_words[0].insert == "the parser --strategy tiered"
+    assert [item.insert for item in argument_items(strategies, "--strategy ag")] == [strategies[2]]
+    assert argument_items(strategies, "the parser") == ()
 
 
-def test_a_match_in_the_name_comes_before_one_in_the_folder():
-    assert rank_paths(PATHS, "app", 3) == ("src/app.py", "docs/app.md", "tests/test_app.py")
+def test_a_choice_with_a_label_is_found_by_it_and_inserts_its_text():
+    sessions = (Choice("0a1b", "3h", "fix the parser"), Choice("0c2d", "2d", "parse dates"))
+    fixed, *_ = argument_items(sessions, "the par")
+    assert (fixed.label, fixed.insert, fixed.description) == ("fix the parser", "0a1b", "3h")
+    assert [item.insert for item in argument_items(sessions, "0c")] == ["0c2d"]
 
 
-def test_a_typing_error_still_finds_the_file():
-    assert "README.md" in rank_paths(PATHS, "redame", 3)
+def test_what_wants_more_behind_it_is_not_sent():
+    (item,) = argument_items(("remove ",), "rem")
+    assert not item.runs
 
 
-def test_without_a_letter_the_top_files_come_first():
-    assert rank_paths(PATHS, "", 2) == ("README.md", "docs/app.md")
-
-
-async def test_an_old_list_is_shown_at_once_and_read_anew(tmp_path):
-    now, listings = [0.0], [["a.py"], ["a.py", "b.py"]]
-    index = FileIndex(tmp_path, lambda _root, _limit: listings.pop(0), lambda: now[0])
-    assert await index.search("", 5) == ("a.py",)
-    now[0] = 60.0
-    assert await index.search("", 5) == ("a.py",)
-    await index.settle()
-    assert await index.search("", 5) == ("a.py", "b.py")
-    assert listings == []
-
-
-async def test_a_folder_that_cannot_be_read_offers_nothing(tmp_path):
-    def refuse(_root: object, _limit: int) -> list[str]:
-        raise PermissionError(13, "Permission denied")
-
-    assert await FileIndex(tmp_path, refuse, lambda: 0.0).search("a", 5) == ()
+def test_a_path_takes_the_place_of_the_last_word():
+    (item,) = path_items(("docs/out.md",), "md do")
+    assert (item.label, item.insert) == ("docs/out.md", "md docs/out.md")

@@ -1,7 +1,11 @@
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from agent_tui.ui.prompt.history import MAX_DRAFTS, HistoryWalk, PromptHistory
+import pytest
+
+from agent_tui.ui.prompt import history as history_module
+from agent_tui.ui.prompt.history import HistoryWalk, PromptHistory
 from agent_tui.ui.prompt.pastes import Draft
 
 
@@ -47,16 +51,63 @@ def test_what_was_sent_before_the_file_was_read_stays_newest(tmp_path: Path):
     assert [draft.text for draft in history.drafts] == ["old", "older", "fresh"]
 
 
-def test_the_file_is_shortened_when_it_has_grown(tmp_path: Path):
+def test_the_file_is_shortened_when_it_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(history_module, "MAX_DRAFTS", 50)
     path = tmp_path / "history.jsonl"
-    lines = [f'{{"text": "prompt {n}"}}\n' for n in range(2 * MAX_DRAFTS)]
+    lines = [f'{{"text": "prompt {n}"}}\n' for n in range(100)]
     path.write_text("".join(lines), encoding="utf-8")
     history = PromptHistory(path)
     history.load()
+    assert len(history.drafts) == 50
     history.add(Draft("newest"))
     kept = path.read_text(encoding="utf-8").splitlines()
-    assert len(kept) == MAX_DRAFTS
+    assert len(kept) == 51
     assert "newest" in kept[-1]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_large_pastes_do_not_make_the_file_grow_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(history_module, "MAX_BYTES", 10_000)
+    history = PromptHistory(tmp_path / "history.jsonl")
+    for number in range(12):
+        history.add(Draft(f"{number} [paste #1 2,000 chars]", {1: "x" * 2_000}))
+    again = PromptHistory(tmp_path / "history.jsonl")
+    again.load()
+    assert len(again.drafts) == 12
+    assert (tmp_path / "history.jsonl").stat().st_size <= 10_000
+    again.load()
+    assert [draft.text[:2] for draft in again.drafts][-4:] == ["8 ", "9 ", "10", "11"]
+
+
+def test_a_line_that_was_cut_off_does_not_spoil_the_next_one(tmp_path: Path):
+    path = tmp_path / "history.jsonl"
+    path.write_text('{"text": "one"}\n{"text": "half', encoding="utf-8")
+    PromptHistory(path).add(Draft("two"))
+    history = PromptHistory(path)
+    history.load()
+    assert [draft.text for draft in history.drafts] == ["one", "two"]
+
+
+def test_several_programs_that_write_and_shorten_lose_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(history_module, "MAX_DRAFTS", 400)
+    path = tmp_path / "history.jsonl"
+
+    def work(name: str) -> None:
+        for number in range(20):
+            own = PromptHistory(path)
+            own.add(Draft(f"{name} {number}", {1: "x" * 5_000}))
+            own._shorten(path)
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(work, "abcd"))
+    history = PromptHistory(path)
+    history.load()
+    expected = {f"{name} {number}" for name in "abcd" for number in range(20)}
+    assert {draft.text for draft in history.drafts} == expected
 
 
 def test_a_walk_comes_back_to_the_draft_and_keeps_what_was_changed_on_the_way():

@@ -1,7 +1,20 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.ui.prompt.pastes import Draft, is_large, mark_before, paste_mark
+from agent_tui.tools.images import ImageFile
+from agent_tui.ui.prompt.pastes import (
+    Draft,
+    DraftImage,
+    image_mark,
+    is_large,
+    joined,
+    mark_after,
+    mark_before,
+    paste_mark,
+)
+
+SHOT = ImageFile("shot.png", "image/png", "aGk=", 800, 600)
+IMAGE = DraftImage("/tmp/my shot.png", SHOT)
 
 
 def test_a_paste_of_ten_thousand_lines_is_one_short_mark_and_is_sent_whole():
@@ -43,3 +56,42 @@ def test_pasted_text_is_never_searched_for_marks(before: str, pasted: str):
     pasted += mark
     full = Draft(before.replace("[", "") + mark, {1: pasted}).full_text
     assert full == before.replace("[", "") + pasted
+
+
+def test_an_image_is_a_mark_with_its_name_and_size():
+    assert image_mark(1, SHOT) == "[image #1 shot.png 800x600]"
+    odd = ImageFile("[a]\n" + "x" * 60 + ".webp", "image/webp", "", 0, 0)
+    mark = image_mark(12, odd)
+    assert mark_after(mark) == mark_before(f"see {mark}") == len(mark) < 60
+
+
+def test_an_image_is_sent_as_one_and_its_path_where_that_cannot_be():
+    draft = Draft(
+        f"see {image_mark(1, SHOT)} and {paste_mark(1, 'x' * 2_000)}", {1: "xx"}, {1: IMAGE}
+    )
+    assert draft.sent_text == "see [image #1 shot.png 800x600] and xx"
+    assert draft.sent_images == (SHOT,)
+    assert draft.full_text == "see /tmp/my shot.png and xx"
+    kept = draft.with_mentions()
+    assert kept.text == 'see @"/tmp/my shot.png" and [paste #1 2,000 chars]'
+    assert (kept.pastes, kept.images) == ({1: "xx"}, {})
+
+
+def test_drafts_are_put_together_with_their_pastes_and_images():
+    one = Draft("[paste #1 +10 lines] [image #1 shot.png 800x600]", {1: "one"}, {1: IMAGE})
+    two = Draft("[paste #3 +10 lines] [paste #9 +1 lines]", {3: "two"})
+    both = joined((one, two, one))
+    assert both.full_text == (
+        "one /tmp/my shot.png\n\ntwo [paste #9 +1 lines]\n\none /tmp/my shot.png"
+    )
+    assert len(both.sent_images) == 2
+
+
+def test_what_an_editor_left_alone_is_a_mark_again():
+    pasted = "\n".join("abc" * 10)
+    draft = Draft("before [paste #1 +29 lines] after", {1: pasted})
+    assert draft.folded(f"more before {pasted} after") == Draft(
+        "more before [paste #1 +29 lines] after", {1: pasted}
+    )
+    changed = draft.folded("before a\nb after")
+    assert changed.text == "before a\nb after"

@@ -1,9 +1,12 @@
+from pathlib import Path
+
 import pytest
 from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Static
 
 from agent_tui.ui.prompt import Draft, PromptHistory
+from tests.support.images import png
 from tests.ui.prompt.conftest import PromptApp
 
 
@@ -218,6 +221,74 @@ async def test_backspace_takes_a_mark_as_a_whole(pilot: Pilot[None], app: Prompt
     assert app.text == ""
 
 
+async def test_a_paste_is_opened_in_its_place(pilot: Pilot[None], app: PromptApp):
+    pasted = "\n".join(str(n) for n in range(20))
+    await write(pilot, "see ")
+    await paste(pilot, pasted)
+    frame = app.prompt.query_one("#prompt-frame")
+    assert frame.border_subtitle == "ctrl+o opens the paste"
+    await write(pilot, " end")
+    assert frame.border_subtitle is None
+    await pilot.press("home", *["right"] * 6, "ctrl+o")
+    await pilot.pause()
+    assert app.text == f"see {pasted} end"
+    await pilot.press("enter")
+    assert [draft.full_text for draft in app.sent] == [f"see {pasted} end"]
+
+
+async def test_a_paste_too_long_for_the_screen_says_what_opens_it(
+    pilot: Pilot[None], app: PromptApp
+):
+    await paste(pilot, "wide 宽\t\r\n\x1b[31mred\x00\x9b" * 25_000)
+    assert app.text == "[paste #1 +25,000 lines]"
+    await pilot.press("ctrl+o")
+    await pilot.pause()
+    assert app.refused == [
+        "This paste is too long to be shown here; ctrl+g opens it in your editor."
+    ]
+    await pilot.press("enter")
+    assert app.sent[0].full_text == ("wide 宽\t\nred" * 25_000)
+
+
+async def test_delete_and_ctrl_w_take_a_mark_as_a_whole(pilot: Pilot[None], app: PromptApp):
+    await paste(pilot, "x" * 2_000)
+    await pilot.press("home", "delete")
+    assert app.text == ""
+    await paste(pilot, "x" * 2_000)
+    await pilot.press("ctrl+w")
+    assert app.text == ""
+
+
+async def test_lines_that_come_as_keys_all_at_once_are_not_sent(pilot: Pilot[None], app: PromptApp):
+    for key in ("/", "c", "o", "enter", "tab", "r", "m", "enter"):
+        character = {"enter": "\r", "tab": "\t"}.get(key, key)
+        app.prompt.area.post_message(events.Key(key, character))
+    await pilot.pause()
+    await pilot.pause()
+    assert (app.text, app.sent) == ("/co\n\trm\n", [])
+
+
+async def test_images_that_are_dropped_or_mentioned_are_marks(
+    pilot: Pilot[None], app: PromptApp, tmp_path: Path
+):
+    app.folder = tmp_path
+    (tmp_path / "my shot.png").write_bytes(png(800, 600))
+    await paste(pilot, f"'{tmp_path}/my shot.png'")
+    app.file_names = ["my shot.png"]
+    await write(pilot, "@shot")
+    await app.workers.wait_for_complete()
+    await pilot.pause()
+    await pilot.press("tab")
+    await app.workers.wait_for_complete()
+    await pilot.pause()
+    assert app.text == "[image #1 my shot.png 800x600] [image #2 my shot.png 800x600] "
+    await pilot.press("enter")
+    assert [image.mime_type for image in app.sent[0].sent_images] == ["image/png"] * 2
+    app.image_refusal = "It sees no images."
+    await paste(pilot, f"'{tmp_path}/my shot.png'")
+    assert (app.text, app.refused) == (f"'{tmp_path}/my shot.png'", ["It sees no images."])
+
+
 async def test_a_split_mouse_report_leaves_no_trace(pilot: Pilot[None], app: PromptApp):
     await write(pilot, "hi")
     for letter in "[<35;67;12M":
@@ -229,7 +300,7 @@ async def test_a_split_mouse_report_leaves_no_trace(pilot: Pilot[None], app: Pro
 
 async def test_queued_messages_come_back_above_the_draft(pilot: Pilot[None], app: PromptApp):
     await write(pilot, "draft")
-    app.prompt.put_before(("first", "second"))
+    app.prompt.put_before((Draft("first"), Draft("second")))
     await pilot.pause()
     assert app.text == "first\n\nsecond\n\ndraft"
 

@@ -217,6 +217,7 @@ def test_an_overlong_line_is_cut_and_the_next_one_is_not():
     assert text == "y" * 10_000 + " … +20,000 characters\n\nnext"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unit", ["*a ", "[", "![](", "`a", "> ", "- ", "**", "<", "a\n", "|a"])
 def test_hostile_repetition_is_bounded(unit: str):
     source = unit * 20_000

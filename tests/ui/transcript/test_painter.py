@@ -89,7 +89,7 @@ def test_each_status_can_be_told_without_colour(status: ToolStatus, head: str):
 def test_a_failed_call_shows_the_end_of_its_output():
     output = "\n".join(f"line {n}" for n in range(20))
     shown = rows(ToolBlock("1", "bash", "bash x", "error", output, summary="exit 1"))
-    assert shown[:2] == [" ✗ bash x  exit 1", "   … +16 lines"]
+    assert shown[:2] == [" ✗ bash x  exit 1", "   … +16 lines · ctrl+o"]
     assert shown[-1] == "   │ line 19"
 
 
@@ -97,7 +97,7 @@ def test_a_long_diff_is_folded_and_counted():
     diff = "@@ -0,0 +1,50 @@\n" + "".join(f"+line {n}\n" for n in range(50))
     shown = rows(ToolBlock("1", "write", "write a.py", "ok", diff=diff))
     assert shown[0] == " ● write a.py  +50 -0"
-    assert shown[-1] == "   … +39 lines"
+    assert shown[-1] == "   … +39 lines · ctrl+o"
     assert rows(ToolBlock("1", "write", "", "ok", diff=diff), expanded=True)[-1] == (
         "   50 + line 49"
     )
@@ -107,13 +107,13 @@ def test_a_command_of_the_person_shows_its_last_lines_and_its_exit_code():
     output = "\n".join(f"line {n}" for n in range(300))
     block = BashBlock("1", "make\nall", "error", output, 2, in_context=False)
     shown = rows(block)
-    assert shown[:3] == [" $ make", "   all", "   … +290 lines"]
+    assert shown[:3] == [" $ make", "   all", "   … +290 lines · ctrl+o"]
     assert shown[-2:] == ["   │ line 299", "   exit 2 · not in the model's context"]
 
 
 def test_a_pasted_message_is_folded():
     block = UserBlock("\n".join(f"row {n}" for n in range(10_000)))
-    assert rows(block)[-1] == " ▌ … +9,970 lines"
+    assert rows(block)[-1] == " ▌ … +9,970 lines · ctrl+o"
     assert rows(block, expanded=True)[-1] == " ▌ row 9999"
 
 
@@ -121,6 +121,22 @@ def test_a_single_line_of_ten_megabytes_is_bounded():
     text = "x" * 10_000_000
     for block in (UserBlock(text), AssistantBlock(text), ToolBlock("1", "t", text, "error", text)):
         assert 0 < len(rows(block, 80)) < 500
+
+
+def test_a_long_line_of_a_folded_output_takes_a_few_rows_and_says_what_is_missing():
+    block = ToolBlock("1", "bash", "bash x", "error", "y" * 1_000 + "\nend")
+    shown = rows(block, 80)
+    assert len(shown) < 10
+    assert shown[-2].endswith(" … +600 characters")
+    assert len(rows(block, 80, expanded=True)) > len(shown)
+
+
+def test_what_no_key_unfolds_names_no_key():
+    output = "\n".join(f"line {n}" for n in range(5_000))
+    shown = rows(ToolBlock("1", "read", "read x", "ok", output), expanded=True)
+    assert shown[1] == "   … +3,000 lines"
+    block = ToolBlock("1", "bash", "bash x", "running", "a\nb", lines_before=70)
+    assert rows(block)[1] == "   … +70 lines · ctrl+o"
 
 
 def test_a_branch_summary_has_its_own_title():

@@ -124,17 +124,17 @@ async def test_only_blocks_near_the_screen_are_drawn_at_once(pilot: Pilot[None])
 
 async def test_following_ends_with_any_scroll_up_and_begins_again_at_the_end(pilot: Pilot[None]):
     app = app_of(pilot)
-    app.chat.focus()
     app.chat.load(turns(20))
     await idle(pilot)
-    await pilot.press("up")
+    app.chat.action_scroll_up()
+    await idle(pilot)
     assert not app.chat.is_following
     before = app.screen_rows()
     app.chat.append(NoticeBlock("info", "news"))
     app.chat.append(NoticeBlock("info", "more news"))
     await pilot.pause()
     assert app.screen_rows() == before
-    await pilot.press("end")
+    app.chat.action_scroll_end()
     await pilot.pause()
     assert app.chat.is_following
     assert app.screen_rows()[-2] == " • more news"
@@ -183,13 +183,12 @@ async def test_paging_up_through_guessed_blocks_skips_nothing(pilot: Pilot[None]
 
 async def test_home_and_end_reach_both_ends(pilot: Pilot[None]):
     app = app_of(pilot)
-    app.chat.focus()
     app.chat.load(turns(100))
     await pilot.pause()
-    await pilot.press("home")
+    app.chat.action_scroll_home()
     await pilot.pause()
     assert app.screen_rows()[1] == " ▌ question 0"
-    await pilot.press("end")
+    app.chat.action_scroll_end()
     await pilot.pause()
     assert "file99.py" in app.screen_rows()[-2]
 
@@ -293,7 +292,7 @@ async def test_a_running_command_shows_its_last_lines(pilot: Pilot[None]):
     app.chat._flush()
     assert app.screen_rows()[1:8] == [
         " ◐ bash make",
-        "   … +95 lines",
+        "   … +95 lines · ctrl+o",
         *(f"   │ line {number}" for number in range(95, 100)),
     ]
     app.chat.replace(block_id, ToolBlock("c", "bash", "bash make", "ok", "all", summary="exit 0"))
@@ -310,6 +309,7 @@ async def test_live_output_is_bounded(pilot: Pilot[None]):
     block = chat.block(block_id)
     assert isinstance(block, BashBlock)
     assert len(block.output) <= 32_000
+    assert block.lines_before + block.output.count("\n") == 500_000
 
 
 async def test_a_click_on_the_head_line_unfolds_and_folds(pilot: Pilot[None]):
@@ -345,6 +345,50 @@ async def test_all_tools_unfold_also_those_to_come(pilot: Pilot[None]):
     assert "   │ out b" in rows
     assert not app.chat.toggle_details()
     assert "   │ out a" not in app.screen_rows()
+
+
+def folded_blocks() -> list[Block]:
+    many = "\n".join(f"line {number}" for number in range(60))
+    diff = "@@ -0,0 +1,60 @@\n" + "".join(f"+{line}\n" for line in many.split("\n"))
+    return [
+        UserBlock(many),
+        BashBlock("b", "make", "ok", many),
+        ToolBlock("t", "bash", "bash make", "error", many),
+        ToolBlock("d", "edit", "edit a.py", "ok", diff=diff),
+        ToolBlock("o", "read", "read a.py", "ok", many),
+        SummaryBlock(many.replace("\n", "\n\n"), 10, 5),
+        ThinkingBlock(many),
+    ]
+
+
+async def test_every_kind_of_fold_opens_with_a_key_and_with_a_click(pilot: Pilot[None]):
+    chat = app_of(pilot).chat
+    chat.load(folded_blocks())
+    await idle(pilot)
+
+    def sizes() -> list[int]:
+        return [len(chat._stack.rows(index)) for index in range(len(chat._stack))]
+
+    folded = sizes()
+    assert max(folded) < 40
+    chat.toggle_details()
+    chat.show_thinking = True
+    unfolded = sizes()
+    assert min(unfolded) >= 60
+    chat.toggle_details()
+    chat.show_thinking = False
+    assert sizes() == folded
+    for index in range(len(folded)):
+        rows = chat._stack.rows(index)
+        row = next(number for number, line in enumerate(rows) if line.toggles)
+        y = chat._stack.top(index) + chat._stack.gap(index) + row
+        chat.scroll_to(y=max(0, y - 5), animate=False)
+        await pilot.pause()
+        await pilot.click(chat, offset=(5, y - chat.scroll_offset.y))
+        await pilot.pause()
+        assert len(chat._stack.rows(index)) == unfolded[index]
+        chat.toggle(chat._stack[index].id)
+        await pilot.pause()
 
 
 async def test_thinking_is_shown_when_asked_for(pilot: Pilot[None]):

@@ -24,6 +24,9 @@ REFUSED = {
     "models.m.base_url": '[models.m]\nbase_url = "http://evil.example/v1"',
     "models.m.api_key_env": '[models.m]\napi_key_env = "GITHUB_TOKEN"',
     "local": '[local]\nmodel = "other"',
+    "mcp": '[mcp.servers.x]\ncommand = "evil"',
+    "plain": "plain = true",
+    "notify": 'notify = "off"',
     "model": 'model = "huggingface/https://evil.example/generate"',
     "compaction.model": '[compaction]\nmodel = "huggingface/https://evil.example/generate"',
 }

@@ -1,0 +1,126 @@
+"""What fills the context window, by kind, and the largest single messages."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    Message,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.tokens import ContextUsage
+
+if TYPE_CHECKING:
+    from agent_tui.agent.conversation import Conversation
+
+PartKind: TypeAlias = Literal["system", "tools", "summary", "you", "replies", "results", "free"]
+
+PART_LABELS: Mapping[PartKind, str] = {
+    "system": "System prompt and AGENTS.md",
+    "tools": "Tool descriptions",
+    "summary": "Summary of what was compacted",
+    "you": "Your messages",
+    "replies": "Replies and tool calls",
+    "results": "Tool results",
+    "free": "Free",
+}
+LARGEST_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Tokens of one kind."""
+
+    kind: PartKind
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class LargeMessage:
+    """One message that takes much room. `label` says which."""
+
+    label: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextMap:
+    """All parts of the window, ``free`` last, and the largest messages, largest first."""
+
+    usage: ContextUsage
+    parts: tuple[Part, ...]
+    largest: tuple[LargeMessage, ...]
+
+
+async def map_context(conversation: "Conversation") -> ContextMap:
+    """Count every message of the next request, off the event loop."""
+    messages = [(item.message, item.entry_id) for item in conversation.context().messages]
+    compaction = conversation.context().compaction
+    summary_id = compaction.id if compaction is not None else None
+    return await asyncio.to_thread(_count, conversation, messages, summary_id)
+
+
+def _count(
+    conversation: "Conversation", messages: list[tuple[Message, str]], summary_id: str | None
+) -> ContextMap:
+    counter = conversation.counter
+    tokens: dict[PartKind, int] = {
+        "system": counter.count_text(conversation.system_prompt),
+        "tools": counter.count_tools(conversation.tools),
+    }
+    counted: list[LargeMessage] = []
+    for message, entry_id in messages:
+        kind = "summary" if entry_id == summary_id else _kind(message)
+        count = counter.count_message(message)
+        tokens[kind] = tokens.get(kind, 0) + count
+        counted.append(LargeMessage(_label(kind, message), count))
+    return scale_to_usage(conversation.usage, tokens, counted)
+
+
+def scale_to_usage(
+    usage: ContextUsage, tokens: Mapping[PartKind, int], counted: list[LargeMessage]
+) -> ContextMap:
+    """Fit our estimates to what the provider counted in all, so that the parts add up."""
+    estimated = sum(tokens.values())
+    factor = usage.used / estimated if usage.used and estimated else 1.0
+    parts = [Part(kind, round(tokens[kind] * factor)) for kind in PART_LABELS if tokens.get(kind)]
+    used = usage.used or estimated
+    parts.append(Part("free", max(usage.window - used, 0)))
+    counted.sort(key=lambda message: -message.tokens)
+    largest = tuple(
+        LargeMessage(message.label, round(message.tokens * factor))
+        for message in counted[:LARGEST_SHOWN]
+    )
+    return ContextMap(usage, tuple(parts), largest)
+
+
+def _kind(message: Message) -> PartKind:
+    match message:
+        case UserMessage():
+            return "you"
+        case AssistantMessage():
+            return "replies"
+        case ToolResultMessage() | BashExecutionMessage():
+            return "results"
+
+
+def _label(kind: PartKind, message: Message) -> str:
+    match message:
+        case ToolResultMessage():
+            return f"{message.tool_name}: {_first_line(message.text)}"
+        case BashExecutionMessage():
+            return f"! {_first_line(message.command)}"
+        case UserMessage():
+            said = _first_line(message.text)
+            return "summary" if kind == "summary" else f"you: {said}"
+        case AssistantMessage():
+            calls = ", ".join(call.name for call in message.tool_calls)
+            return f"reply: {_first_line(message.text) or calls}"
+
+
+def _first_line(text: str) -> str:
+    return " ".join(text.strip().partition("\n")[0].split())[:80]

@@ -1,0 +1,123 @@
+"""Prompt files: what such a Markdown file says, and the message it makes. Touches no disk."""
+
+import re
+from dataclasses import dataclass
+
+MAX_FILE_BYTES = 100_000
+"""A prompt of 25,000 tokens: nothing that a person wrote as one is larger."""
+
+_MAX_DESCRIPTION_CHARS = 200
+_FENCE = "---"
+_DESCRIPTION = "description"
+_HINT = "argument-hint"
+_KEY = re.compile(r"([A-Za-z][\w-]*)\s*:(?:\s+(.*))?$")
+_BLOCK_MARKS = ("|", ">", "|-", ">-", "|+", ">+")
+_PLACE = re.compile(r"\$(?:(ARGUMENTS)\b|(@)|([1-9])(?!\d))")
+_WORD = re.compile(r'"([^"]*)"|(\S+)')
+
+
+class PromptFileError(ValueError):
+    """A prompt file that cannot be used; the text says why and follows the file's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptText:
+    """What a prompt file says.
+
+    Attributes:
+        description: One line: what the front matter says, else the first line of the body.
+        argument_hint: What may follow the command; empty if the file takes nothing special.
+        body: The prompt, before anything is put in its places.
+    """
+
+    description: str
+    argument_hint: str
+    body: str
+
+
+def parse_prompt_file(data: bytes) -> PromptText:
+    """Read a prompt file.
+
+    Front matter stands between two lines ``---`` at the very top, as lines ``key: value``.
+    ``description`` and ``argument-hint`` count; keys that other agents know are passed over.
+
+    Raises:
+        PromptFileError: It is too large, binary, not UTF-8 or empty, or its front matter is
+            not what it should be.
+    """
+    if len(data) > MAX_FILE_BYTES:
+        raise PromptFileError(f"is larger than {MAX_FILE_BYTES:,} bytes")
+    if b"\0" in data:
+        raise PromptFileError("is binary, not text")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PromptFileError(f"is not UTF-8 text (byte {error.start:,})") from error
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    known: dict[str, str] = {}
+    if lines[0].rstrip() == _FENCE:
+        end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), 0)
+        if not end:
+            raise PromptFileError("begins with --- but has no second line ---")
+        known = _front_matter(lines[1:end])
+        lines = lines[end + 1 :]
+    body = "\n".join(lines).strip("\n")
+    if not body.strip():
+        raise PromptFileError("is empty")
+    description = known.get(_DESCRIPTION) or _first_line(body)
+    hint = known.get(_HINT) or ("[arguments]" if _PLACE.search(body) else "")
+    return PromptText(description[:_MAX_DESCRIPTION_CHARS], hint, body)
+
+
+def expand_prompt(body: str, argument: str) -> str:
+    """The message that `body` makes of `argument`.
+
+    ``$ARGUMENTS`` and ``$@`` stand for all of it, ``$1`` to ``$9`` for its words (``"two words"``
+    count as one), which are empty where there are fewer. Where `body` has none of these, the
+    argument follows it. What is put in is not looked at again.
+    """
+    if not _PLACE.search(body):
+        return f"{body}\n\n{argument}" if argument else body
+    words = [quoted or plain for quoted, plain in _WORD.findall(argument)]
+
+    def filled(place: re.Match[str]) -> str:
+        if not place[3]:
+            return argument
+        at = int(place[3]) - 1
+        return words[at] if at < len(words) else ""
+
+    return _PLACE.sub(filled, body)
+
+
+def _front_matter(lines: list[str]) -> dict[str, str]:
+    """The keys we know; what belongs to others may go on over several lines."""
+    known: dict[str, str] = {}
+    key = ""
+    for number, line in enumerate(lines, start=2):
+        is_continued = line[:1] in (" ", "\t", "-")
+        if not line.strip() or line.startswith("#"):
+            continue
+        if is_continued and key and key not in (_DESCRIPTION, _HINT):
+            continue
+        found = None if is_continued else _KEY.match(line.rstrip())
+        if found is None:
+            raise PromptFileError(f"line {number}: the front matter takes lines key: value")
+        key, value = found[1].lower(), (found[2] or "").strip()
+        if key in (_DESCRIPTION, _HINT):
+            if value in _BLOCK_MARKS:
+                raise PromptFileError(f"line {number}: {key} goes on one line")
+            if key in known:
+                raise PromptFileError(f"line {number}: {key} is there twice")
+            known[key] = " ".join(_unquoted(value).split())
+    return known
+
+
+def _unquoted(value: str) -> str:
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if is_quoted else value
+
+
+def _first_line(body: str) -> str:
+    """The first line with words, without the marks of a heading."""
+    line = next(line for line in body.split("\n") if line.strip())
+    return " ".join(line.strip().lstrip("#").split())

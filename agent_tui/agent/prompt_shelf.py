@@ -1,0 +1,293 @@
+"""Which prompt files are in force in a folder: the person's own and those of a trusted project."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from agent_tui.agent.project_files import COMMANDS_FOLDER, project_folders
+from agent_tui.agent.prompt_files import (
+    MAX_FILE_BYTES,
+    PromptFileError,
+    PromptText,
+    expand_prompt,
+    parse_prompt_file,
+)
+from agent_tui.agent.prompt_mentions import unasked_mention
+from agent_tui.agent.trust import NOT_TRUSTED, FolderTrust
+from agent_tui.errors import ConfigError
+
+PromptSource: TypeAlias = Literal["user", "project"]
+
+MAX_FILES = 2_000
+"""Of one folder; what is beyond was hardly meant to be a menu."""
+
+MAX_FOLDERS = 200
+MAX_DEPTH = 4
+"""Folders below each other: ``/a:b:c:d``."""
+
+_SUFFIX = ".md"
+_NAME_PART = re.compile(r"\w[\w-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """One prompt file.
+
+    Attributes:
+        name: What is typed after the slash: ``review``, or ``git:commit`` for git/commit.md.
+        path: Where it is.
+        source: Whose it is.
+        description: One line.
+        argument_hint: What may follow the name.
+    """
+
+    name: str
+    path: Path
+    source: PromptSource
+    description: str
+    argument_hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file that is no command, and the reason, which follows its path.
+
+    `name` is the command it would have been; empty where it could be none.
+    """
+
+    path: Path
+    why: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPrompts:
+    """The commands in force, by name, and what of the files is none."""
+
+    files: tuple[PromptFile, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+    def named(self, name: str) -> PromptFile | None:
+        """The file behind a command."""
+        return next((file for file in self.files if file.name == name.lower()), None)
+
+
+_Stamp: TypeAlias = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a file said when it had this stamp (time, size, number); a text is why it failed."""
+
+    stamp: _Stamp
+    said: PromptText | str
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look at all folders, while it goes on."""
+
+    known: dict[Path, _Read]
+    seen: dict[Path, _Read] = field(default_factory=dict[Path, _Read])
+    files: dict[str, PromptFile] = field(default_factory=dict[str, PromptFile])
+    left_out: list[LeftOut] = field(default_factory=list[LeftOut])
+    folders: int = 0
+
+
+class PromptShelf:
+    """Finds prompt files, and reads again only those that changed.
+
+    Args:
+        user_dir: The person's own folder; ``commands`` in it is always obeyed.
+        trust: Says of which other folders anything is.
+        taken: Names that files cannot have, as the program has them.
+    """
+
+    def __init__(self, user_dir: Path, trust: FolderTrust, taken: Set[str]) -> None:
+        self._user_folder = user_dir / COMMANDS_FOLDER.name
+        self._trust = trust
+        self._taken = taken
+        self._known: dict[Path, _Read] = {}
+
+    def look(self, cwd: Path) -> FoundPrompts:
+        """The commands in force in `cwd`. Blocking; a folder that is not trusted is not listed.
+
+        Of files with one name the project's wins over the person's, the nearest to `cwd` over
+        others; names of the program's own commands are not given away.
+        """
+        look = _Look(self._known)
+        self._take_folder(look, self._user_folder, "user")
+        for folder in project_folders(cwd):
+            self._take_folder(look, folder / COMMANDS_FOLDER, "project")
+        self._known = look.seen
+        by_name = sorted(look.files.values(), key=lambda file: (file.source, file.name))
+        return FoundPrompts(tuple(by_name), tuple(look.left_out))
+
+    def message(self, name: str, argument: str, cwd: Path) -> str | None:
+        """What is sent for ``/name argument`` in `cwd`; None where no file makes that command.
+
+        Blocking; folders and file are read as they are now.
+
+        Raises:
+            ConfigError: The file cannot be used, nothing came out of it, or a file of the project
+                would send what the person did not name and the project does not hold.
+        """
+        found = self.look(cwd)
+        if (file := found.named(name)) is not None:
+            text = _expanded(file, argument)
+            if file.source == "project":
+                self._refuse_to_take_along(file.path, text, argument, cwd)
+            return text
+        for one in found.left_out:
+            if one.name == name.lower() and one.name not in self._taken:
+                raise ConfigError(f"{one}.")
+        return None
+
+    def _refuse_to_take_along(self, file: Path, text: str, argument: str, cwd: Path) -> None:
+        path = unasked_mention(text, argument, cwd, self._trust.subject(cwd))
+        if path is not None:
+            problem = f"{file} is not sent: it would attach {path}, which is not the project's"
+            raise ConfigError(f"{problem} or may hold keys.", "Add it with @ yourself to send it.")
+
+    def _take_folder(self, look: _Look, folder: Path, source: PromptSource) -> None:
+        """Add what one folder holds; of two files with one name the first stays."""
+        own: dict[str, PromptFile] = {}
+        look.folders = 0
+        for number, (parts, path) in enumerate(self._markdown_files(look, folder, source, ())):
+            if number == MAX_FILES:
+                look.left_out.append(LeftOut(folder, f"has more than {MAX_FILES:,} prompt files"))
+                break
+            name = ":".join(parts).lower() if all(map(_NAME_PART.fullmatch, parts)) else ""
+            if why := self._why_no_name(name, own):
+                look.left_out.append(LeftOut(path, why, name))
+                continue
+            match self._read(look, path):
+                case PromptText(description, hint):
+                    own[name] = PromptFile(name, path, source, description, hint)
+                case str(why):
+                    look.left_out.append(LeftOut(path, why, name))
+                case None:
+                    pass
+        for name in sorted(own.keys() & look.files.keys()):
+            other = look.files[name]
+            whose = "this project" if other.source == "user" else "a folder nearer to this one"
+            look.left_out.append(LeftOut(other.path, f"gives way to /{name} of {whose}", name))
+        look.files |= own
+
+    def _why_no_name(self, name: str, own: Mapping[str, PromptFile]) -> str:
+        """Why a file cannot be the command `name`; empty where it can."""
+        if not name:
+            return "needs a name of letters, digits, - and _ to be a command"
+        if name in self._taken:
+            return f"is left out: /{name} is the program's own command"
+        return f"is left out: {own[name].path.name} is /{name} already" if name in own else ""
+
+    def _markdown_files(
+        self, look: _Look, folder: Path, source: PromptSource, above: tuple[str, ...]
+    ) -> Iterator[tuple[tuple[str, ...], Path]]:
+        """The files of `folder` in order, then those of its folders, each with its name's parts.
+
+        `above` are the names of the folders between the first one and its files.
+        """
+        if not self._may_enter(look, folder, source, len(above)):
+            return
+        try:
+            with os.scandir(folder) as scanned:
+                entries = sorted(scanned, key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            look.left_out.append(LeftOut(folder, f"cannot be listed: {error.strerror}"))
+            return
+        shown = [entry for entry in entries if not entry.name.startswith(".")]
+        for entry in shown:
+            if not entry.name.endswith(_SUFFIX) or not _leads_to(entry, "file"):
+                continue
+            path = folder / entry.name
+            if source == "project" and entry.is_symlink() and (why := self._trust.why_not(path)):
+                look.left_out.append(LeftOut(path, f"is not obeyed: {why}"))
+            else:
+                yield (*above, entry.name.removesuffix(_SUFFIX)), path
+        for entry in shown:
+            if _leads_to(entry, "folder"):
+                inner = (*above, entry.name)
+                yield from self._markdown_files(look, folder / entry.name, source, inner)
+
+    def _may_enter(self, look: _Look, folder: Path, source: PromptSource, depth: int) -> bool:
+        """Whether a folder, `depth` below the first one, is to be listed."""
+        why = ""
+        if source == "project" and self._trust.state_of(folder) != "trusted":
+            if depth == 0:  # the person was asked, or will be
+                return False
+            why = f"is not obeyed: {NOT_TRUSTED}"
+        elif depth >= MAX_DEPTH:
+            why = f"is more than {MAX_DEPTH} folders deep"
+        elif look.folders >= MAX_FOLDERS:
+            if look.folders > MAX_FOLDERS:
+                return False
+            why = f"is left out, with all others: {MAX_FOLDERS} come before it"
+            look.folders += 1
+        if why:
+            look.left_out.append(LeftOut(folder, why))
+            return False
+        look.folders += 1
+        return True
+
+    def _read(self, look: _Look, path: Path) -> PromptText | str | None:
+        """What a file says, or why it cannot be used; None if it has just gone."""
+        try:
+            status = path.stat()
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+            known = look.known.get(path)
+            if known is None or known.stamp != stamp:
+                known = _Read(stamp, _said(path))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"
+        look.seen[path] = known
+        return known.said
+
+
+def _expanded(file: PromptFile, argument: str) -> str:
+    try:
+        text = expand_prompt(parse_prompt_file(_content(file.path)).body, argument)
+    except PromptFileError as error:
+        raise ConfigError(f"{file.path} {error}.") from error
+    except OSError as error:
+        raise ConfigError(f"{file.path} cannot be read: {error.strerror}.") from error
+    if not text.strip():
+        hint = f"/{file.name} {file.argument_hint}".rstrip()
+        raise ConfigError(f"/{file.name} says nothing without an argument.", f"Write {hint}.")
+    return text
+
+
+def _said(path: Path) -> PromptText | str:
+    try:
+        said = parse_prompt_file(_content(path))
+    except PromptFileError as error:
+        return str(error)
+    return PromptText(said.description, said.argument_hint, "")  # bodies are read when sent
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file, one more than allowed of a larger one; never waits for a pipe."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise PromptFileError("is no file")
+        return file.read(MAX_FILE_BYTES + 1)
+
+
+def _leads_to(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
+    try:
+        return entry.is_file() if kind == "file" else entry.is_dir()
+    except OSError:  # a link in a circle
+        return False

@@ -1,0 +1,193 @@
+"""``agent-tui mcp``: the MCP servers there are, and naming one in the person's settings."""
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from pydantic import JsonValue, ValidationError
+
+from agent_tui.cli.complaints import complain
+from agent_tui.cli.folder_trust import kept_trust
+from agent_tui.cli.folders import present_folder
+from agent_tui.cli.output import write_json, write_text
+from agent_tui.cli.own_settings import own_settings_file
+from agent_tui.cli.tool_servers import server_files
+from agent_tui.config import McpServerSettings, load_settings
+from agent_tui.config.catalogue import SettingSpec
+from agent_tui.config.own_file import OwnFile
+from agent_tui.errors import ConfigError, UsageError
+from agent_tui.messages import JsonObject
+from agent_tui.safe_text import safe_text
+from agent_tui.secret_text import has_key
+from agent_tui.tools.mcp.hub import FoundServer, FoundServers
+from agent_tui.tools.mcp.spec import name_problem
+
+_DESCRIPTION = """\
+Programs and addresses whose tools the model may call. Yours are in config.toml; those of a
+trusted project, in .mcp.json, are started only after a yes. Nothing is started here."""
+_ADD = """\
+Name a server in config.toml. What stands behind -- is its command line:
+  agent-tui mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
+  agent-tui mcp add --env 'TOKEN=${TOKEN}' tracker -- tracker-mcp
+  agent-tui mcp add --url https://example.com/mcp --header Authorization=TRACKER_AUTH far"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui mcp``."""
+    parser = argparse.ArgumentParser(
+        prog="agent-tui mcp",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
+    listing = verbs.add_parser("list", help="the servers for the present folder")
+    listing.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    adding = verbs.add_parser(
+        "add",
+        help="name a server of yours",
+        description=_ADD,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    adding.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    adding.add_argument("--url", default="", help="its address, in place of a command")
+    adding.add_argument(
+        "--header", action="append", default=[], metavar="HEADER=VARIABLE", dest="headers"
+    )
+    adding.add_argument("name", metavar="NAME")
+    adding.add_argument("command", nargs="*", metavar="COMMAND", help="behind --")
+    for verb, about in (
+        ("remove", "take one of yours out of config.toml"),
+        ("allow", "let one of the project's be started"),
+        ("refuse", "never start one of the project's"),
+    ):
+        verbs.add_parser(verb, help=about).add_argument("name", metavar="NAME")
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui mcp`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        UsageError: What is given cannot be a server.
+        ConfigError: There is no such server, or the settings cannot be written.
+    """
+    arguments = build_parser().parse_args(list(argv))
+    match arguments.verb:
+        case "list":
+            _list(is_json=arguments.is_json)
+        case "add":
+            _add(arguments)
+        case "remove":
+            _remove(arguments.name)
+        case _:
+            _decide(arguments.name, is_allowed=arguments.verb == "allow")
+    return 0
+
+
+def _found() -> FoundServers:
+    settings = load_settings(own_settings_file(), os.environ).settings
+    return server_files(settings, kept_trust()).find(present_folder())
+
+
+def _list(*, is_json: bool) -> None:
+    found = _found()
+    for problem in found.problems:
+        complain(problem)
+    if is_json:
+        write_json([_as_json(one) for one in found.servers])
+        return
+    width = max((len(one.spec.name) for one in found.servers), default=0)
+    lines: list[str] = []
+    for one in found.servers:
+        spec = one.spec
+        line = f"{spec.name:{width}}  {_word(one):9}  {spec.command_line}  ({spec.source})"
+        lines.append(safe_text(line, keep_newlines=False))
+    none = "No MCP server is named. agent-tui mcp add --help shows how."
+    write_text("\n".join(lines or [none]) + "\n")
+
+
+def _word(one: FoundServer) -> str:
+    if not one.spec.is_enabled:
+        return "off"
+    return "not asked" if one.is_allowed is None else "on" if one.is_allowed else "refused"
+
+
+def _as_json(one: FoundServer) -> JsonObject:
+    spec = one.spec
+    command: list[JsonValue] = list(spec.argv)
+    return {
+        "name": spec.name,
+        "state": _word(one),
+        "command": command,
+        "url": spec.url,
+        "source": spec.source,
+    }
+
+
+def _add(arguments: argparse.Namespace) -> None:
+    name = cast(str, arguments.name)
+    if why := name_problem(name):
+        raise UsageError(f"{name!r} cannot be the name: {why}.")
+    command, url = cast("list[str]", arguments.command), cast(str, arguments.url)
+    settings: JsonObject = {"url": url} if url else {}
+    if command:
+        settings["command"] = command[0]
+    if command[1:]:
+        settings["args"] = list(command[1:])
+    if env := _pairs(arguments.env, "--env"):
+        settings["env"] = dict(env)
+    if headers := _pairs(arguments.headers, "--header"):
+        settings["headers_env"] = dict(headers)
+    if any(has_key(text) for text in (*command, url, *env.values(), *headers.values())):
+        raise UsageError(
+            "This looks like a key, and keys are not kept in config.toml.",
+            "Keep it in a variable: --env 'TOKEN=${TOKEN}', or --header Authorization=VARIABLE.",
+        )
+    try:
+        McpServerSettings.model_validate(settings)
+    except ValidationError as error:
+        raise UsageError(
+            "A server has either a command, behind --, or a --url.", "See agent-tui mcp add --help."
+        ) from error
+    file = OwnFile(own_settings_file())
+    file.set(_table(name), settings)
+    write_text(safe_text(f"{name}: written to {file.path}") + "\n")
+
+
+def _remove(name: str) -> None:
+    file = OwnFile(own_settings_file())
+    if not file.unset(_table(name)):
+        raise ConfigError(f"{file.path} names no MCP server {name!r}.", "See agent-tui mcp list.")
+    write_text(safe_text(f"{name}: taken out of {file.path}") + "\n")
+
+
+def _decide(name: str, *, is_allowed: bool) -> None:
+    for one in _found().servers:
+        if one.spec.name == name and one.spec.is_projects:
+            settings = load_settings(own_settings_file(), os.environ).settings
+            server_files(settings, kept_trust()).answer(one.spec, is_allowed=is_allowed)
+            said = "is started from now on" if is_allowed else "is never started"
+            write_text(safe_text(f"{name} {said}: {one.spec.command_line}") + "\n")
+            return
+    raise ConfigError(
+        f"No trusted project here names an MCP server {name!r}.",
+        "See agent-tui mcp list and agent-tui trust list.",
+    )
+
+
+def _pairs(given: Sequence[str], option: str) -> Mapping[str, str]:
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, found, value = text.partition("=")
+        if not found or not name:
+            raise UsageError(f"{option} takes NAME=VALUE, not {text!r}.")
+        pairs[name] = value
+    return pairs
+
+
+def _table(name: str) -> SettingSpec:
+    """The table of the server `name`, for `OwnFile`."""
+    key = ("mcp", "servers", name)
+    return SettingSpec(key, "table", "", (), "", default=None, variable="")

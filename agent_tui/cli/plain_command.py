@@ -1,0 +1,89 @@
+"""``agent-tui --plain``: the conversation by lines."""
+
+import os
+import sys
+
+from agent_tui import paths
+from agent_tui.agent.trust import FolderTrust
+from agent_tui.cli.arguments import Arguments
+from agent_tui.cli.built_in_model import have_a_local_model
+from agent_tui.cli.compose import Program, compose
+from agent_tui.cli.folder_trust import folder_trust, launch_folder, withheld_notice
+from agent_tui.errors import AgentTuiError, UsageError
+from agent_tui.local_models.library import ModelLibrary
+from agent_tui.plain.interrupts import Interrupts
+from agent_tui.plain.keyboard import Keyboard, TerminalInput, terminal_lines
+from agent_tui.plain.lines import LineWriter
+from agent_tui.plain.options import PlainOptions
+from agent_tui.plain.questions import Asker
+from agent_tui.plain.session import run_plain
+
+_DEMO_NOTICE = (
+    "This is a scripted tour in a scratch folder: no model is called and nothing of yours is "
+    "touched. The tools, the files and the session are real. Type anything to begin."
+)
+
+
+def run_lines(arguments: Arguments) -> int:
+    """Talk by lines; returns the exit code.
+
+    Raises:
+        UsageError: there is no terminal to read from, or no such folder or session.
+        ModelFileError: the model for ``--local`` could not be fetched.
+    """
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "--plain reads what you type from a terminal.", "Use -p to run one prompt in a script."
+        )
+    trust = folder_trust(arguments)
+    if not arguments.is_demo:
+        _ask_for_trust(trust, arguments)
+    if arguments.is_local:
+        have_a_local_model(ModelLibrary(paths.models_dir()), redraws=False)
+    program = compose(arguments, is_interactive=True, trust=trust)
+    return run_plain(_options(arguments, program))
+
+
+def _ask_for_trust(trust: FolderTrust, arguments: Arguments) -> None:
+    """Ask about the folder, before anything of it is read."""
+    question = trust.question(launch_folder(arguments))
+    if question is None:
+        return
+    lines = LineWriter(sys.stdout, tuple)
+    interrupts = Interrupts(lambda: None)
+    source = terminal_lines((), os.environ, sys.stdin, sys.stdout)
+    keyboard = Keyboard(source, interrupts.reading, TerminalInput(sys.stdin))
+    with interrupts.caught():
+        answer = Asker(lines, keyboard).trust(question)
+    try:
+        trust.answer(question, answer)
+    except AgentTuiError as error:
+        lines.line(str(error))
+
+
+def _options(arguments: Arguments, program: Program) -> PlainOptions:
+    runtime = program.runtime
+    notices = [
+        *(f"Setting left out: {problem}" for problem in program.loaded.problems),
+        *(f"Permission rule left out: {rule}" for rule in runtime.approvals.problems),
+        *program.notices,
+        runtime.trust.problem,
+        withheld_notice(runtime.withheld_files, runtime.cwd),
+        _DEMO_NOTICE if arguments.is_demo else "",
+    ]
+    return PlainOptions(
+        runtime=runtime,
+        models=program.catalog,
+        warm=_nothing if arguments.is_demo else program.warm,
+        close=program.aclose,
+        history_file=paths.project_dir(runtime.cwd) / "history.jsonl",
+        notices=tuple(filter(None, notices)),
+        first_prompt=arguments.prompt,
+        resume=program.resume or "",
+        keeps_model=program.keeps_model,
+        lists_sessions=program.resume == "",
+    )
+
+
+async def _nothing() -> None:
+    """The tour calls no model, so no provider process is started for it."""

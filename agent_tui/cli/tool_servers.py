@@ -1,0 +1,61 @@
+"""The MCP servers of a run, as the settings, the project and the person's answers say."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from agent_tui import paths
+from agent_tui.agent.server_consent import ConsentFile
+from agent_tui.agent.server_files import ServerFiles
+from agent_tui.agent.trust import FolderTrust
+from agent_tui.config import Settings
+from agent_tui.providers.keys import key_values
+from agent_tui.tools.environment import model_environ
+from agent_tui.tools.mcp.hub import McpHub
+from agent_tui.tools.mcp.server import Surroundings
+from agent_tui.tools.processes import ProcessKeeper
+
+
+def tool_servers(
+    settings: Settings,
+    trust: FolderTrust,
+    keeper: ProcessKeeper,
+    *,
+    environ: Mapping[str, str],
+    own_keys: Collection[str],
+    cwd: Path,
+) -> McpHub:
+    """The hub; nothing is read or started yet.
+
+    Args:
+        settings: Name the person's own servers.
+        trust: Says whether a project's file may be opened.
+        keeper: Starts the servers' processes.
+        environ: Ours.
+        own_keys: Variables with keys of model providers, which no server is given.
+        cwd: Where to begin.
+    """
+    return McpHub(
+        server_files(settings, trust),
+        Surroundings(
+            keeper=keeper,
+            environ=model_environ(
+                environ, own_keys=own_keys, passed=settings.permissions.pass_environment
+            ),
+            whole_environ=environ,
+            refused=frozenset(own_keys),
+            secrets=key_values(environ, own_keys),
+            log_path=paths.log_file(),
+            cwd=cwd,
+        ),
+        wait_s=settings.mcp.wait_s,
+    )
+
+
+def server_files(settings: Settings, trust: FolderTrust) -> ServerFiles:
+    """Where servers are named."""
+    return ServerFiles(
+        settings.mcp.servers,
+        paths.user_config_dir() / "config.toml",
+        trust,
+        ConsentFile(paths.user_data_dir() / "mcp-servers.json"),
+    )

@@ -1,0 +1,42 @@
+"""Settings: what there is, what is in force and who said so, and changing the person's own."""
+
+from agent_tui.config.catalogue import setting_variables
+from agent_tui.config.loading import LoadedSettings, Origin, SettingProblem, load_settings
+from agent_tui.config.models import (
+    STRATEGY_NAMES,
+    CompactionSettings,
+    CompactionStrategy,
+    Durability,
+    LocalSettings,
+    McpServerSettings,
+    McpSettings,
+    ModelSettings,
+    NotifySetting,
+    PermissionMode,
+    PermissionSettings,
+    SandboxMode,
+    Settings,
+    strategy_named,
+)
+
+__all__ = [
+    "STRATEGY_NAMES",
+    "CompactionSettings",
+    "CompactionStrategy",
+    "Durability",
+    "LoadedSettings",
+    "LocalSettings",
+    "McpServerSettings",
+    "McpSettings",
+    "ModelSettings",
+    "NotifySetting",
+    "Origin",
+    "PermissionMode",
+    "PermissionSettings",
+    "SandboxMode",
+    "SettingProblem",
+    "Settings",
+    "load_settings",
+    "setting_variables",
+    "strategy_named",
+]

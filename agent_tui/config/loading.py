@@ -1,0 +1,229 @@
+"""Files, environment and flags merged into one frozen value, with where each setting came from.
+
+A wrong key or value never stops the program: it is left out and reported as a
+`SettingProblem` naming file, line, key and what is allowed.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pydantic import JsonValue
+
+from agent_tui.config.catalogue import setting_variables
+from agent_tui.config.checking import Fault, keep_valid, without
+from agent_tui.config.keys import SettingKey, key_lines, line_of, parse_key
+from agent_tui.config.models import Settings
+from agent_tui.config.project import refusals
+from agent_tui.messages import JsonObject
+
+Layer: TypeAlias = Literal["default", "own file", "project file", "environment", "command line"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who says what a setting is.
+
+    Attributes:
+        layer: The later in `Layer`, the stronger.
+        source: The file, the variable or the option; empty for a default.
+        line: In the file, from 1; 0 where there is none.
+    """
+
+    layer: Layer
+    source: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        if not self.source:
+            return self.layer
+        return f"{self.source}:{self.line}" if self.line else self.source
+
+
+DEFAULT = Origin("default")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingProblem:
+    """One setting that was left out. `line` is 0 where there is none (environment, flags)."""
+
+    source: str
+    line: int
+    key: str
+    problem: str
+
+    def __str__(self) -> str:
+        where = f"{self.source}:{self.line}" if self.line else self.source
+        return f"{where}: {self.key}: {self.problem}" if self.key else f"{where}: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """The settings in force, what could not be used, and who said what.
+
+    `origins` has the settings that anyone says, each with all who say it, the strongest last.
+    """
+
+    settings: Settings
+    problems: tuple[SettingProblem, ...]
+    origins: Mapping[SettingKey, tuple[Origin, ...]] = field(
+        default_factory=dict[SettingKey, tuple[Origin, ...]]
+    )
+
+    def said_by(self, key: SettingKey) -> tuple[Origin, ...]:
+        """All who say what `key` is, or something in it, the strongest last; at least `DEFAULT`."""
+        found = [
+            origin
+            for said, origins in self.origins.items()
+            if said[: len(key)] == key
+            for origin in origins
+        ]
+        return tuple(found) or (DEFAULT,)
+
+    def origin(self, key: SettingKey) -> Origin:
+        """Who is obeyed about `key`."""
+        return self.said_by(key)[-1]
+
+
+def load_settings(
+    user_file: Path,
+    environ: Mapping[str, str] = os.environ,
+    flags: Mapping[str, JsonValue] | None = None,
+    project_files: Sequence[Path] = (),
+) -> LoadedSettings:
+    """Merge defaults, files, ``AGENT_TUI_*`` variables and `flags` (strongest last).
+
+    Args:
+        user_file: ``config.toml``; may be missing.
+        environ: ``AGENT_TUI_MODEL`` sets ``model``, ``AGENT_TUI_COMPACTION__AUTO`` sets
+            ``compaction.auto``.
+        flags: Values from the command line, by setting name; ``None`` values are left out.
+        project_files: Settings of a trusted project, the most general first. They stand between
+            `user_file` and the environment, and only say what `refusals` lets them.
+    """
+    merging = _Merging()
+    merging.add_file(user_file)
+    for file in project_files:
+        merging.add_project_file(file)
+    merging.add_environment(environ)
+    given: JsonObject = {k: v for k, v in (flags or {}).items() if v is not None}
+    merging.add_flags(given)
+    settings = Settings.model_validate(merging.values)
+    return LoadedSettings(settings, tuple(merging.problems), merging.origins)
+
+
+class _Merging:
+    """What was said so far, the weakest first."""
+
+    def __init__(self) -> None:
+        self.values: JsonObject = {}
+        self.problems: list[SettingProblem] = []
+        self.origins: dict[SettingKey, tuple[Origin, ...]] = {}
+
+    def add_file(self, path: Path) -> None:
+        said, lines = self._read(path)
+        self._add(said)
+        self._note(said, lambda key: Origin("own file", str(path), line_of(lines, key)))
+
+    def add_project_file(self, path: Path) -> None:
+        """What the project's file may set; its rules are added to the others."""
+        said, lines = self._read(path)
+        own = Settings.model_validate(self.values)
+        for key, why in tuple(refusals(said, own)):
+            self._report(str(path), [Fault(key, why)], lines)
+            said = without(said, key)
+        added = Settings.model_validate(said).permissions
+        rules: JsonObject = {
+            "ask": [*own.permissions.ask, *added.ask],
+            "deny": [*own.permissions.deny, *added.deny],
+        }
+        self._add(said)
+        self._add({"permissions": rules})
+        self._note(said, lambda key: Origin("project file", str(path), line_of(lines, key)))
+
+    def add_environment(self, environ: Mapping[str, str]) -> None:
+        names = {parse_key(name): variable for variable, name in setting_variables().items()}
+        said: JsonObject = {}
+        for key, variable in names.items():
+            if (text := environ.get(variable)) is not None:
+                said = merge(said, nested(key, text))
+        said = self._checked("environment", said, {})
+        self._add(said)
+        self._note(said, lambda key: Origin("environment", names[key]))
+
+    def add_flags(self, flags: JsonObject) -> None:
+        said = self._checked("command line", flags, {})
+        self._add(said)
+        self._note(said, lambda key: Origin("command line", f"--{key[-1].replace('_', '-')}"))
+
+    def _read(self, path: Path) -> tuple[JsonObject, Mapping[SettingKey, int]]:
+        source = str(path)
+        try:
+            text = path.read_bytes().decode("utf-8-sig")
+            values = tomllib.loads(text)
+        except FileNotFoundError:
+            return {}, {}
+        except OSError as error:
+            self.problems.append(SettingProblem(source, 0, "", f"cannot be read: {error.strerror}"))
+            return {}, {}
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            found = re.search(r"line (\d+)", str(error))
+            line = int(found[1]) if found else 0
+            self.problems.append(SettingProblem(source, line, "", f"not valid TOML: {error}"))
+            return {}, {}
+        lines = key_lines(text)
+        return self._checked(source, values, lines), lines
+
+    def _checked(
+        self, source: str, values: JsonObject, lines: Mapping[SettingKey, int]
+    ) -> JsonObject:
+        good, faults = keep_valid(values)
+        self._report(source, faults, lines)
+        return good
+
+    def _report(
+        self, source: str, faults: Iterable[Fault], lines: Mapping[SettingKey, int]
+    ) -> None:
+        for fault in faults:
+            line = line_of(lines, fault.key)
+            self.problems.append(SettingProblem(source, line, ".".join(fault.key), fault.why))
+
+    def _add(self, said: JsonObject) -> None:
+        self.values = merge(self.values, said)
+
+    def _note(self, said: JsonObject, origin_of: Callable[[SettingKey], Origin]) -> None:
+        for key in leaves(said):
+            self.origins[key] = (*self.origins.get(key, ()), origin_of(key))
+
+
+def leaves(values: JsonObject, prefix: SettingKey = ()) -> Iterator[SettingKey]:
+    """The keys of all values that are no tables."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from leaves(value, (*prefix, name))
+        else:
+            yield (*prefix, name)
+
+
+def nested(key: SettingKey, value: JsonValue) -> JsonObject:
+    """A table that says only that `key` is `value`."""
+    for part in reversed(key):
+        value = {part: value}
+    assert isinstance(value, dict)
+    return value
+
+
+def merge(base: JsonObject, over: JsonObject) -> JsonObject:
+    """`base` with what `over` says, table by table."""
+    merged = dict(base)
+    for key, value in over.items():
+        before = merged.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            merged[key] = merge(before, value)
+        else:
+            merged[key] = value
+    return merged

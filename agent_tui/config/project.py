@@ -1,0 +1,54 @@
+"""What a trusted project's ``.agent-tui/config.toml`` may set, and what it may not."""
+
+from collections.abc import Iterator, Sequence
+
+from agent_tui.config.keys import SettingKey
+from agent_tui.config.models import PermissionMode, SandboxMode, Settings
+from agent_tui.messages import JsonObject
+
+_PROJECT_SETTINGS = frozenset(
+    {
+        *("model", "thinking", "theme", "mouse", "bash_timeout_s", "request_idle_timeout_s"),
+        *("compaction", "permission_mode", "sandbox", "permissions", "models"),
+    }
+)
+_PROJECT_PERMISSIONS = frozenset({"ask", "deny"})
+_PROJECT_MODELS = frozenset({"window", "max_output"})
+_NOT_A_PROJECTS = "belongs in your own config.toml; a project's cannot set it"
+_ONLY_TIGHTER = "a project's config.toml can only tighten it; this belongs in your own"
+_NO_ADDRESS = "a project's config.toml can name a model, not an address"
+_LOOSER_MODES: tuple[PermissionMode, ...] = ("plan", "ask", "accept-edits", "full")
+_LOOSER_SANDBOXES: tuple[SandboxMode, ...] = ("on", "auto", "off")
+
+
+def refusals(values: JsonObject, own: Settings) -> Iterator[tuple[SettingKey, str]]:
+    """What a project's file, valid as such, may not set, and why.
+
+    It may choose how the work is done and make it stricter. It may not say where requests,
+    keys and files go, nor allow what the person's own settings do not.
+    """
+    for key, value in values.items():
+        if key not in _PROJECT_SETTINGS:
+            yield (key,), _NOT_A_PROJECTS
+        elif key == "permissions" and isinstance(value, dict):
+            refused = value.keys() - _PROJECT_PERMISSIONS
+            yield from (((key, inner), _NOT_A_PROJECTS) for inner in sorted(refused))
+        elif key == "models" and isinstance(value, dict):
+            for name, model in value.items():
+                refused = model.keys() - _PROJECT_MODELS if isinstance(model, dict) else ()
+                yield from (((key, name, inner), _NOT_A_PROJECTS) for inner in sorted(refused))
+    wanted = Settings.model_validate(values)
+    if "permission_mode" in values and _is_later(
+        wanted.permission_mode, own.permission_mode, _LOOSER_MODES
+    ):
+        yield ("permission_mode",), _ONLY_TIGHTER
+    if "sandbox" in values and _is_later(wanted.sandbox, own.sandbox, _LOOSER_SANDBOXES):
+        yield ("sandbox",), _ONLY_TIGHTER
+    if "://" in wanted.model:
+        yield ("model",), _NO_ADDRESS
+    if "://" in wanted.compaction.model:
+        yield ("compaction", "model"), _NO_ADDRESS
+
+
+def _is_later(one: str, other: str, order: Sequence[str]) -> bool:
+    return order.index(one) > order.index(other)

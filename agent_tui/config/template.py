@@ -1,0 +1,69 @@
+"""The text of a new ``config.toml``: every setting with what it is, commented out."""
+
+import textwrap
+from itertools import groupby
+
+from pydantic import JsonValue
+
+from agent_tui.config.catalogue import section_description, setting_specs
+from agent_tui.config.keys import dotted
+from agent_tui.config.models import Settings
+
+_HEAD = """\
+# Settings of agent-tui. Each line holds the default: take the # away to change it.
+# "agent-tui config show" says what is in force, and who said so.
+"""
+_MODELS = """\
+#[models."openai/qwen3"]
+#window = 32768
+"""
+_COLUMNS = 96
+
+
+def commented_settings() -> str:
+    """A file that changes nothing and says what could be changed."""
+    pieces = [_HEAD]
+    for section, specs in groupby(setting_specs(Settings()), key=lambda spec: spec.section):
+        if section:
+            about = section_description(section)
+            pieces.append(f"{_comment(about)}[{dotted(section)}]\n")
+        for spec in specs:
+            shown = toml_text(spec.default)
+            about = _comment(spec.description)
+            choices = _comment(f"One of: {spec.allowed}") if spec.kind == "choice" else ""
+            pieces.append(f"{about}{choices}#{spec.key[-1]} = {shown}\n")
+    pieces.append(_comment(section_description(("models",))) + _MODELS)
+    return "\n".join(pieces)
+
+
+def toml_text(value: JsonValue) -> str:
+    """A value as it is written in TOML; empty for None."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return f"[{', '.join(map(toml_text, value))}]"
+        case dict():
+            inner = ", ".join(f"{dotted((key,))} = {toml_text(one)}" for key, one in value.items())
+            return f"{{ {inner} }}" if inner else "{}"
+        case str():
+            return _basic_string(value)
+        case _:
+            return str(value)
+
+
+def _basic_string(text: str) -> str:
+    """A TOML string on one line; what steers a terminal is written as an escape."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    letters = (
+        escapes.get(letter) or (letter if letter.isprintable() else f"\\U{ord(letter):08X}")
+        for letter in text
+    )
+    return f'"{"".join(letters)}"'
+
+
+def _comment(text: str) -> str:
+    lines = textwrap.wrap(text, _COLUMNS - 2, break_long_words=False)
+    return "".join(f"# {line}\n" for line in lines)

@@ -1,0 +1,230 @@
+"""One connection to an MCP server: requests out, answers in, whatever else it may write."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from agent_tui.messages import JsonObject
+from agent_tui.tools.mcp.protocol import (
+    STATELESS_VERSION,
+    Answer,
+    Asked,
+    Incoming,
+    Told,
+    message_line,
+    parse_line,
+    reply_line,
+)
+from agent_tui.tools.processes import READ_BYTES
+
+MAX_MESSAGE_BYTES: Final = 8_000_000
+"""A longer message is not read: a few pictures, or a whole book."""
+
+_PARSED_ASIDE_BYTES = 200_000
+"""Parsing what is longer would hold up the screen."""
+
+_MAX_STRAY_CHARS = 200
+
+
+class ServerGone(Exception):
+    """The server has ended, or closed its output."""
+
+
+class RequestFailed(Exception):
+    """The server answered with an error, or with nothing that can be used; `code` is its own."""
+
+    def __init__(self, why: str, code: int = 0) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+@dataclass(slots=True)
+class _Waiting:
+    answer: "asyncio.Future[Answer]"
+    on_progress: Callable[[str], None]
+
+
+def _unheard(_text: str) -> None:
+    pass
+
+
+class Connection:
+    """Speaks with one running server.
+
+    Args:
+        stdin: What it reads.
+        stdout: What it writes; `read_all` has to run meanwhile.
+        on_changed: Called when it says that its tools are others now.
+    """
+
+    def __init__(
+        self,
+        stdin: asyncio.StreamWriter,
+        stdout: asyncio.StreamReader,
+        on_changed: Callable[[], None],
+    ) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+        self._on_changed = on_changed
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, _Waiting] = {}
+        self._is_open = True
+        self.meta: JsonObject = {}
+        """Goes with every request, for servers that know no handshake."""
+        self.stray = ""
+        """The newest line that was no message."""
+
+    async def request(
+        self,
+        method: str,
+        params: JsonObject,
+        *,
+        timeout_s: float,
+        on_progress: Callable[[str], None] = _unheard,
+    ) -> JsonObject:
+        """Ask and wait for the result; a cancelled request is cancelled there too.
+
+        Raises:
+            RequestFailed: It answered with an error.
+            ServerGone: It ended.
+            TimeoutError: It did not answer in time.
+        """
+        if not self._is_open:
+            raise ServerGone
+        request_id = next(self._ids)
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = _Waiting(answer, on_progress)
+        meta: JsonObject = {**self.meta, "progressToken": request_id}
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._send(message_line(method, {**params, "_meta": meta}, request_id))
+                given = await answer
+        except (TimeoutError, asyncio.CancelledError):
+            self._cancel(method, request_id)
+            raise
+        finally:
+            del self._waiting[request_id]
+            if answer.done() and not answer.cancelled():
+                answer.exception()  # nobody else may come to ask for it
+        if given.error:
+            raise RequestFailed(given.error, given.error_code)
+        return given.result
+
+    async def tell(self, method: str) -> None:
+        """Say something that needs no answer.
+
+        Raises:
+            ServerGone: It ended.
+        """
+        await self._send(message_line(method))
+
+    def go_stateless(self, client: JsonObject) -> None:
+        """Say with every request from now on which version is spoken, and by whom."""
+        prefix = "io.modelcontextprotocol"
+        self.meta = {
+            f"{prefix}/protocolVersion": STATELESS_VERSION,
+            f"{prefix}/clientInfo": client,
+            f"{prefix}/clientCapabilities": {},
+        }
+
+    async def read_all(self) -> None:
+        """Take in what the server writes, until it closes its output."""
+        try:
+            async with aclosing(self._lines()) as lines:
+                async for line in lines:
+                    if line is None:
+                        limit = MAX_MESSAGE_BYTES // 1_000_000
+                        self._fail_all(RequestFailed(f"it sent a message of over {limit} MB"))
+                    elif line.strip():
+                        await self._take_in(line)
+        finally:
+            self._is_open = False
+            self._fail_all(ServerGone())
+
+    async def _take_in(self, line: bytes) -> None:
+        try:
+            is_long = len(line) > _PARSED_ASIDE_BYTES
+            messages = await asyncio.to_thread(parse_line, line) if is_long else parse_line(line)
+        except ValueError:
+            self.stray = line[:_MAX_STRAY_CHARS].decode("utf-8", "replace").strip()
+            return
+        for message in messages:
+            self._handle(message)
+
+    def _handle(self, message: Incoming) -> None:
+        match message:
+            case Answer():
+                waiting = self._waiting.get(message.id)
+                if waiting is not None and not waiting.answer.done():
+                    waiting.answer.set_result(message)
+            case Asked():
+                self._write(reply_line(message))
+            case Told(method="notifications/tools/list_changed"):
+                self._on_changed()
+            case Told(method="notifications/progress", params=params):
+                self._show_progress(params)
+            case Told():
+                pass
+            case _:
+                assert_never(message)
+
+    def _show_progress(self, params: JsonObject) -> None:
+        token = params.get("progressToken")
+        waiting = self._waiting.get(token) if isinstance(token, int) else None
+        if waiting is not None and (said := _progress(params)):
+            waiting.on_progress(f"{said}\n")
+
+    async def _lines(self) -> AsyncGenerator[bytes | None, None]:
+        """Each line without its end; None for one that is too long."""
+        held = bytearray()
+        is_skipping = False
+        while chunk := await self._stdout.read(READ_BYTES):
+            *ends, rest = chunk.split(b"\n")
+            for end in ends:
+                if not is_skipping:
+                    yield bytes(held + end)
+                held.clear()
+                is_skipping = False
+            if is_skipping:
+                continue
+            held += rest
+            if len(held) > MAX_MESSAGE_BYTES:
+                held.clear()
+                is_skipping = True
+                yield None
+
+    async def _send(self, line: bytes) -> None:
+        try:
+            self._stdin.write(line)
+            await self._stdin.drain()
+        except OSError as error:
+            raise ServerGone from error
+
+    def _write(self, line: bytes) -> None:
+        """Send without waiting; lost if the server has ended."""
+        with suppress(OSError):
+            self._stdin.write(line)
+
+    def _cancel(self, method: str, request_id: int) -> None:
+        if self._is_open and method != "initialize":
+            params: JsonObject = {"requestId": request_id, "reason": "no longer wanted"}
+            self._write(message_line("notifications/cancelled", params))
+
+    def _fail_all(self, error: Exception) -> None:
+        for waiting in self._waiting.values():
+            if not waiting.answer.done():
+                waiting.answer.set_exception(error)
+
+
+def _progress(params: JsonObject) -> str:
+    """How far a call is, in the server's words or as ``3 of 10``; empty where it does not say."""
+    match params:
+        case {"message": str(said)} if said.strip():
+            return said
+        case {"progress": int() | float() as done, "total": int() | float() as total}:
+            return f"{done:g} of {total:g}"
+        case _:
+            return ""

@@ -1,0 +1,217 @@
+"""Speaks with an MCP server at an address as if it were a program beside us.
+
+``python -m agent_tui.tools.mcp.http_bridge``: JSON-RPC lines on stdin and stdout; the address and
+the headers are in the environment. Only this process imports the SDK, which takes a second and
+60 MB. What `McpServer` asks is all it knows: ``initialize``, ``tools/list``, ``tools/call``.
+"""
+
+import asyncio
+import importlib
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Final, Literal, Protocol, cast
+
+from pydantic import JsonValue
+
+from agent_tui.messages import JsonObject
+from agent_tui.tools.mcp.connection import MAX_MESSAGE_BYTES
+from agent_tui.tools.mcp.protocol import (
+    PROTOCOL_VERSION,
+    Asked,
+    Told,
+    error_line,
+    message_line,
+    parse_line,
+    result_line,
+)
+
+URL_VARIABLE: Final = "AGENT_TUI_MCP_URL"
+HEADER_VARIABLE: Final = "AGENT_TUI_MCP_HEADER_"
+
+_MISSING = "it needs the package mcp: python -m pip install 'agent-tui[mcp]'"
+_CONNECT_S = 30.0
+_FAILED = -32000
+_Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+class _Dumped(Protocol):
+    """A model of the SDK."""
+
+    def model_dump(
+        self, *, mode: Literal["json"], by_alias: bool, exclude_none: bool
+    ) -> JsonObject: ...
+
+
+class _Client(Protocol):
+    """As much of ``mcp.Client`` as is used here."""
+
+    async def list_tools(
+        self, *, cursor: str | None, cache_mode: Literal["refresh"]
+    ) -> _Dumped: ...
+
+    async def call_tool(
+        self, name: str, arguments: JsonObject, *, progress_callback: _Progress
+    ) -> _Dumped: ...
+
+
+class _Sdk(Protocol):
+    """As much of the ``mcp`` package as is used here."""
+
+    def Client(
+        self, server: object, *, message_handler: Callable[[object], Awaitable[None]]
+    ) -> AbstractAsyncContextManager[_Client]: ...
+
+
+class _Transports(Protocol):
+    """As much of ``mcp.client.streamable_http`` as is used here."""
+
+    def streamable_http_client(
+        self, url: str, *, http_client: object, max_sse_event_size: int
+    ) -> object: ...
+
+
+class _Http(Protocol):
+    """As much of ``httpx2`` as is used here."""
+
+    def Timeout(self, timeout: float, *, read: float | None) -> object: ...
+
+    def AsyncClient(
+        self, *, headers: Mapping[str, str], timeout: object
+    ) -> AbstractAsyncContextManager[object]: ...
+
+
+class Bridge:
+    """Answers requests by asking the server at `url`.
+
+    Args:
+        url: Where it is.
+        headers: Sent with every request.
+        write: Takes the lines of the answers.
+    """
+
+    def __init__(
+        self, url: str, headers: Mapping[str, str], write: Callable[[bytes], None]
+    ) -> None:
+        self._url = url
+        self._headers = headers
+        self._write = write
+        self._client: _Client | None = None
+        self._calls: dict[JsonValue, asyncio.Task[None]] = {}
+
+    async def run(self, lines: asyncio.StreamReader) -> None:
+        """Answer until `lines` end."""
+        async with AsyncExitStack() as held:
+            while line := await lines.readline():
+                for message in parse_line(line):
+                    match message:
+                        case Asked(method="initialize"):
+                            # In this task, as the connection must end in the one it began in.
+                            await self._answer(message, self._connect(held))
+                        case Asked():
+                            self._begin(message)
+                        case Told(method="notifications/cancelled", params=params):
+                            if (call := self._calls.get(params.get("requestId"))) is not None:
+                                call.cancel()
+                        case _:
+                            pass
+            for call in self._calls.values():
+                call.cancel()
+
+    def _begin(self, asked: Asked) -> None:
+        task = asyncio.create_task(self._answer(asked, self._result(asked)))
+        self._calls[asked.id] = task
+        task.add_done_callback(lambda _: self._calls.pop(asked.id, None))
+
+    async def _answer(self, asked: Asked, work: Awaitable[JsonObject]) -> None:
+        try:
+            line = result_line(asked.id, await work)
+        except ModuleNotFoundError as error:
+            line = error_line(asked.id, _FAILED, _MISSING if error.name == "mcp" else str(error))
+        except Exception as error:  # noqa: BLE001 - the pump: whatever it was becomes an answer
+            code = getattr(error, "code", _FAILED)
+            line = error_line(asked.id, code if isinstance(code, int) else _FAILED, _why(error))
+        self._write(line)
+
+    async def _connect(self, held: AsyncExitStack) -> JsonObject:
+        sdk = cast(_Sdk, importlib.import_module("mcp"))
+        transports = cast(_Transports, importlib.import_module("mcp.client.streamable_http"))
+        http = cast(_Http, importlib.import_module("httpx2"))
+        timeout = http.Timeout(_CONNECT_S, read=None)  # how long is waited is not decided here
+        client = await held.enter_async_context(
+            http.AsyncClient(headers=self._headers, timeout=timeout)
+        )
+        transport = transports.streamable_http_client(
+            self._url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES
+        )
+        self._client = await held.enter_async_context(
+            sdk.Client(transport, message_handler=self._hear)
+        )
+        return {"protocolVersion": PROTOCOL_VERSION, "capabilities": {"tools": {}}}
+
+    async def _result(self, asked: Asked) -> JsonObject:
+        client = self._client
+        if client is None or asked.method not in ("tools/list", "tools/call"):
+            raise LookupError(f"{asked.method} is not known here")
+        params = asked.params
+        if asked.method == "tools/list":
+            cursor = params.get("cursor")
+            page = await client.list_tools(
+                cursor=cursor if isinstance(cursor, str) else None, cache_mode="refresh"
+            )
+            return page.model_dump(mode="json", by_alias=True, exclude_none=True)
+        arguments = params.get("arguments")
+
+        async def tell(_done: float, _of: float | None, message: str | None) -> None:
+            told: JsonObject = {"progressToken": asked.id, "message": message or ""}
+            self._write(message_line("notifications/progress", told))
+
+        result = await client.call_tool(
+            str(params.get("name")),
+            arguments if isinstance(arguments, dict) else {},
+            progress_callback=tell,
+        )
+        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    async def _hear(self, message: object) -> None:
+        """Hand on that the tools are others now."""
+        if type(message).__name__ == "ToolListChangedNotification":
+            self._write(message_line("notifications/tools/list_changed"))
+
+
+def main() -> None:
+    """Serve until stdin closes."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a stray print must not break a line
+
+    def write(line: bytes) -> None:
+        answers.write(line)
+        answers.flush()
+
+    async def serve() -> None:
+        lines = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(lines), sys.stdin.buffer
+        )
+        await Bridge(os.environ[URL_VARIABLE], _headers(os.environ), write).run(lines)
+
+    asyncio.run(serve())
+
+
+def _headers(environ: Mapping[str, str]) -> dict[str, str]:
+    given = (value for name, value in environ.items() if name.startswith(HEADER_VARIABLE))
+    parts = (value.partition(": ") for value in given)
+    return {name: value for name, _, value in parts}
+
+
+def _why(error: BaseException) -> str:
+    """What went wrong, in the words of the innermost error."""
+    if isinstance(error, BaseExceptionGroup):
+        grouped = cast("BaseExceptionGroup[BaseException]", error)
+        return _why(grouped.exceptions[0])
+    return str(error) or type(error).__name__
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,309 @@
+"""All MCP servers of a program: which there are, which run, and what they offer in a turn."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol
+
+from agent_tui.errors import AgentTuiError, ToolError
+from agent_tui.messages import JsonObject
+from agent_tui.tools.mcp.remote_tools import RemoteTool
+from agent_tui.tools.mcp.server import McpServer, ServerState, Surroundings
+from agent_tui.tools.mcp.spec import ServerSpec
+
+_QUIET_WAIT_S: Final = 0.5
+"""How long a turn waits for a server before it says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundServer:
+    """A server that some file names; `is_allowed` is None where the person was not asked yet."""
+
+    spec: ServerSpec
+    is_allowed: bool | None = True
+
+
+@dataclass(frozen=True, slots=True)
+class FoundServers:
+    """The servers for a folder, and what of the files that name them cannot be used."""
+
+    servers: tuple[FoundServer, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class ServerSources(Protocol):
+    """Where servers are named (`agent.server_files` does it)."""
+
+    def find(self, cwd: Path) -> FoundServers:
+        """The servers for work in `cwd`. Reads files; nothing of a folder without trust."""
+        ...
+
+    def answer(self, spec: ServerSpec, *, is_allowed: bool) -> None:
+        """Keep what the person said about a project's server.
+
+        Raises:
+            ConfigError: It cannot be kept; it holds for this run.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServerView:
+    """A server as it is shown. `tools` are names the server itself gives."""
+
+    spec: ServerSpec
+    state: ServerState
+    why: str
+    tools: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+class McpHub:
+    """Starts servers, and says what of their tools a turn may use.
+
+    Nothing is read or started before `start` or `take_up` is called. What a turn is offered stays
+    as it is until the next one begins: a change would break the prompt cache.
+
+    Args:
+        sources: Where servers are named.
+        around: What they are started with, without the folder.
+        wait_s: How long a turn waits for a server that starts, once.
+    """
+
+    def __init__(self, sources: ServerSources, around: Surroundings, *, wait_s: float) -> None:
+        self._sources = sources
+        self._around = around
+        self._wait_s = wait_s
+        self._servers: dict[str, McpServer] = {}
+        self._waited_for: set[tuple[McpServer, int]] = set()
+        self._switched_on: dict[str, bool] = {}
+        self._told: set[str] = set()
+        self._untold: list[str] = []
+        self._listener: Callable[[str], None] | None = None
+        self._looking = asyncio.Lock()
+        self._starting: asyncio.Task[None] | None = None
+        self._offered: tuple[tuple[McpServer, RemoteTool], ...] = ()
+
+    @property
+    def offered(self) -> tuple[RemoteTool, ...]:
+        """The tools of the present turn, in an order that stays the same."""
+        return tuple(tool for _, tool in self._offered)
+
+    @property
+    def servers(self) -> tuple[ServerView, ...]:
+        """All servers as they are now, in the order of their files."""
+        return tuple(
+            ServerView(
+                server.spec,
+                server.state,
+                server.why,
+                tuple(tool.own_name for tool in server.tools),
+                server.notes,
+            )
+            for server in self._servers.values()
+        )
+
+    @property
+    def not_asked(self) -> tuple[ServerSpec, ...]:
+        """Servers of the project that the person was not asked about."""
+        return tuple(s.spec for s in self._servers.values() if s.state == "not asked")
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        """Give `listener` every line for the person, those so far included, on the event loop."""
+        self._listener = listener
+        untold, self._untold = self._untold, []
+        for line in untold:
+            listener(line)
+
+    def start(self, cwd: Path) -> None:
+        """Start the servers for work in `cwd` in the background; needs a running event loop."""
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.create_task(self.look(cwd))
+
+    async def look(self, cwd: Path) -> None:
+        """Bring what runs in line with what the files say for `cwd`."""
+        async with self._looking:
+            found = await asyncio.to_thread(self._sources.find, cwd)
+            for problem in found.problems:
+                self._tell_once(problem)
+            wanted = {one.spec.name: one for one in found.servers}
+            for name, server in tuple(self._servers.items()):
+                one = wanted.get(name)
+                if one is None or not _is_the_same(server, one.spec, cwd):
+                    del self._servers[name]
+                    await server.stop()
+            before = self._servers
+            self._servers = {
+                name: before.get(name)
+                or McpServer(one.spec, replace(self._around, cwd=cwd), self._tell)
+                for name, one in wanted.items()
+            }
+            for name, server in self._servers.items():
+                await self._settle(server, wanted[name].is_allowed)
+
+    async def take_up(self, cwd: Path, tell: Callable[[str], None]) -> bool:
+        """Take what the servers offer now for the turn that begins; whether that is another.
+
+        Waits for servers that start, no longer than the settings say, for each start once.
+
+        Args:
+            cwd: The workspace.
+            tell: Takes a line for the person.
+        """
+        await self.look(cwd)
+        for spec in self.not_asked:
+            self._tell_once(
+                f"The project's MCP server {spec.name} is not started, as you were not asked "
+                f"about it yet; on the screen /mcp ask {spec.name} does."
+            )
+        await self._wait(tell)
+        outdated = [server for server in self._servers.values() if server.is_outdated]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._wait_s):
+                await asyncio.gather(*(server.list_again() for server in outdated))
+        untold, self._untold = self._untold, []
+        for line in untold:
+            tell(line)
+        before = self._offered
+        self._offered = tuple(
+            (server, tool) for server in self._servers.values() for tool in server.tools
+        )
+        return [tool.spec for _, tool in before] != [tool.spec for _, tool in self._offered]
+
+    async def call(
+        self, name: str, arguments: JsonObject, on_progress: Callable[[str], None]
+    ) -> JsonObject:
+        """Call an offered tool.
+
+        Raises:
+            ToolError: It is not there any more, or failed.
+        """
+        for server, tool in self._offered:
+            if tool.name == name:
+                return await server.call(tool.own_name, arguments, on_progress)
+        raise ToolError(f"{name} is no longer there.")
+
+    async def answer(self, spec: ServerSpec, *, is_allowed: bool) -> None:
+        """Start, or never start, a server of the project, as the person says.
+
+        Raises:
+            ConfigError: The answer cannot be kept; it holds for this run.
+        """
+        server = self._servers.get(spec.name)
+        if server is None or server.spec.fingerprint != spec.fingerprint:
+            return  # the file was changed while the question stood
+        self._switched_on.pop(spec.name, None)
+        await self._settle(server, is_allowed, is_asked=True)
+        await asyncio.to_thread(self._sources.answer, spec, is_allowed=is_allowed)
+
+    def project_server(self, name: str) -> ServerSpec:
+        """The project's server `name`, which the person can be asked about.
+
+        Raises:
+            AgentTuiError: There is none.
+        """
+        spec = self._named(name).spec
+        if not spec.is_projects:
+            raise AgentTuiError(f"{name} is your own server: {spec.source} says whether it starts.")
+        return spec
+
+    async def restart(self, name: str) -> None:
+        """End a server and start it again.
+
+        Raises:
+            AgentTuiError: There is none of this name, or it may not be started.
+        """
+        server = self._startable(name)
+        await server.stop()
+        server.start()
+
+    async def switch(self, name: str, *, is_on: bool) -> None:
+        """Start or end a server until the program ends.
+
+        Raises:
+            AgentTuiError: There is none of this name, or it may not be started.
+        """
+        server = self._startable(name) if is_on else self._named(name)
+        self._switched_on[name] = is_on
+        if is_on:
+            server.start()
+        else:
+            await server.stop()
+
+    async def aclose(self) -> None:
+        """End all servers."""
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.wait((self._starting,))
+        servers, self._servers = self._servers, {}
+        await asyncio.gather(*(server.stop() for server in servers.values()))
+
+    async def _settle(
+        self, server: McpServer, is_allowed: bool | None, *, is_asked: bool = False
+    ) -> None:
+        """Start or end `server` as it should be; one that failed or was ended stays so."""
+        is_wanted = self._switched_on.get(server.spec.name, server.spec.is_enabled)
+        if is_allowed is not True:
+            if server.state in ("starting", "ready", "failed") or is_asked:
+                await server.stop()
+            server.state = "not asked" if is_allowed is None else "off"
+            server.why = "you said no to it" if is_allowed is False else ""
+        elif is_wanted and server.state in ("off", "not asked"):
+            server.start()
+
+    async def _wait(self, tell: Callable[[str], None]) -> None:
+        starting = [
+            server
+            for server in self._servers.values()
+            if server.state == "starting" and (server, server.starts) not in self._waited_for
+        ]
+        if not starting or not self._wait_s:
+            return
+        waits = [asyncio.ensure_future(server.settled()) for server in starting]
+        try:
+            quiet_s = min(_QUIET_WAIT_S, self._wait_s)
+            _, pending = await asyncio.wait(waits, timeout=quiet_s)
+            if pending:
+                names = ", ".join(s.spec.name for s in starting if s.state == "starting")
+                tell(f"Waiting up to {self._wait_s:g} s for the MCP server {names}.")
+                await asyncio.wait(pending, timeout=self._wait_s - quiet_s)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        self._waited_for.update((server, server.starts) for server in starting)
+        if late := [server.spec.name for server in starting if server.state == "starting"]:
+            tell(f"Going on without the MCP server {', '.join(late)}, which still starts.")
+
+    def _startable(self, name: str) -> McpServer:
+        server = self._named(name)
+        if server.state == "not asked" or server.why == "you said no to it":
+            raise AgentTuiError(
+                f"The project's server {name} may not be started.",
+                f"/mcp ask {name} asks about it.",
+            )
+        return server
+
+    def _named(self, name: str) -> McpServer:
+        server = self._servers.get(name)
+        if server is None:
+            names = ", ".join(self._servers) or "none"
+            raise AgentTuiError(f"There is no MCP server {name!r}.", f"There are: {names}.")
+        return server
+
+    def _tell_once(self, line: str) -> None:
+        if line not in self._told:
+            self._told.add(line)
+            self._tell(line)
+
+    def _tell(self, line: str) -> None:
+        if self._listener is not None:
+            self._listener(line)
+        else:
+            self._untold.append(line)
+
+
+def _is_the_same(server: McpServer, spec: ServerSpec, cwd: Path) -> bool:
+    """Whether `server` is what `spec` would be started as in `cwd`."""
+    return server.spec.fingerprint == spec.fingerprint and server.cwd == (spec.cwd or cwd)

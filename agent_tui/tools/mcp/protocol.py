@@ -1,0 +1,133 @@
+"""The messages of the Model Context Protocol as far as tools need them (JSON-RPC 2.0)."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias, cast
+
+from pydantic import JsonValue
+
+from agent_tui.messages import JsonObject
+from agent_tui.text import repair_json
+
+PROTOCOL_VERSION: Final = "2025-11-25"
+"""The newest version with a handshake; servers answer with the one they want."""
+
+STATELESS_VERSION: Final = "2026-07-28"
+"""The version without one, for servers that refuse every other."""
+
+UNSUPPORTED_VERSION: Final = -32022
+METHOD_NOT_FOUND: Final = -32601
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server answers to one of our requests; `error` is empty where it did not fail."""
+
+    id: int
+    result: JsonObject
+    error: str = ""
+    error_code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request of the other side, which has to be answered."""
+
+    id: JsonValue
+    method: str
+    params: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Something the other side says without being asked."""
+
+    method: str
+    params: JsonObject
+
+
+Incoming: TypeAlias = Answer | Asked | Told
+
+
+def message_line(
+    method: str, params: JsonObject | None = None, request_id: int | None = None
+) -> bytes:
+    """A request, or a notification where there is no id, as a line to send."""
+    message: JsonObject = {"jsonrpc": "2.0", "method": method}
+    if request_id is not None:
+        message["id"] = request_id
+    if params is not None:
+        message["params"] = params
+    return _line(message)
+
+
+def reply_line(asked: Asked) -> bytes:
+    """The answer to a server's request: it may look whether we are there, nothing else."""
+    if asked.method == "ping":
+        return result_line(asked.id, {})
+    return error_line(asked.id, METHOD_NOT_FOUND, f"No {asked.method[:100]} here.")
+
+
+def result_line(request_id: JsonValue, result: JsonObject) -> bytes:
+    """The answer to a request."""
+    return _line({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def error_line(request_id: JsonValue, code: int, message: str) -> bytes:
+    """The answer to a request that failed."""
+    error: JsonObject = {"code": code, "message": message}
+    return _line({"jsonrpc": "2.0", "id": request_id, "error": error})
+
+
+def parse_line(line: bytes) -> tuple[Incoming, ...]:
+    """What a line holds: one message, or several of a batch.
+
+    Raises:
+        ValueError: It is no message.
+    """
+    try:
+        messages = tuple(_messages(cast("JsonValue", json.loads(line))))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if not messages:
+        raise ValueError("no message")
+    return messages
+
+
+def _messages(value: JsonValue) -> Iterator[Incoming]:
+    if isinstance(value, list):
+        for inner in value:
+            if isinstance(inner, dict):
+                yield from _messages(inner)
+        return
+    if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
+        raise ValueError("no JSON-RPC")
+    method, request_id = value.get("method"), value.get("id")
+    if isinstance(method, str):
+        params = repair_json(value.get("params"))
+        known = params if isinstance(params, dict) else {}
+        yield Asked(request_id, method, known) if "id" in value else Told(method, known)
+    elif isinstance(request_id, int):
+        yield _answer(request_id, value)
+    elif isinstance(value.get("error"), dict):  # it could not read what it was sent
+        return
+    else:
+        raise ValueError("neither a method nor an answer")
+
+
+def _answer(request_id: int, message: JsonObject) -> Answer:
+    error = repair_json(message.get("error"))
+    if isinstance(error, dict):
+        said, code = error.get("message"), error.get("code")
+        text = said if isinstance(said, str) and said.strip() else "it failed without a word"
+        return Answer(request_id, {}, text, code if isinstance(code, int) else 0)
+    result = repair_json(message.get("result"))
+    if not isinstance(result, dict):
+        return Answer(request_id, {}, "its answer holds no result")
+    return Answer(request_id, result)
+
+
+def _line(message: JsonObject) -> bytes:
+    text = json.dumps(repair_json(message), ensure_ascii=False, separators=(",", ":"))
+    return f"{text}\n".encode()

@@ -1,0 +1,163 @@
+"""The tools a server lists, made fit to be offered to a model: names, words, schemas."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import JsonValue
+
+from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.safe_text import strip_control_characters
+
+PREFIX: Final = "mcp__"
+"""Begins the name of every tool of a server, and of no tool of ours."""
+
+MAX_TOOLS: Final = 128
+"""Of one server; OpenAI takes no more in one request at all."""
+
+_MAX_NAME_CHARS = 64
+_MAX_DESCRIPTION_CHARS = 1_500
+_MAX_SCHEMA_CHARS = 12_000
+_MAX_DEPTH = 20
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_NOT_AT_THE_TOP = frozenset({"$schema", "$id", "title", "oneOf", "anyOf", "allOf", "not", "enum"})
+"""Providers refuse the last of these where a tool's arguments begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTool:
+    """One tool. `own_name` is what its server calls it; `spec` is what the model is told."""
+
+    server: str
+    own_name: str
+    spec: ToolSpec
+
+    @property
+    def name(self) -> str:
+        """What the model calls it: ``mcp__server__tool``."""
+        return self.spec.name
+
+
+def is_remote(tool_name: str) -> bool:
+    """Whether a tool of this name belongs to a server."""
+    return tool_name.startswith(PREFIX)
+
+
+def readable_tools(
+    server: str, listed: Sequence[JsonValue]
+) -> tuple[tuple[RemoteTool, ...], tuple[str, ...]]:
+    """The tools that can be offered, by name; and for each other one why it cannot.
+
+    Args:
+        server: Name of the server.
+        listed: What it answered to ``tools/list``.
+    """
+    tools: dict[str, RemoteTool] = {}
+    problems: list[str] = []
+    for number, item in enumerate(listed, start=1):
+        try:
+            tool = _tool(server, item)
+        except ValueError as error:
+            problems.append(f"tool {_shown_name(item) or number} left out: {error}")
+            continue
+        if tool.name in tools:
+            problems.append(f"tool {_shown_name(item)} left out: another one has this name")
+        elif len(tools) == MAX_TOOLS:
+            problems.append(f"{len(listed) - number + 1} tools left out: more than {MAX_TOOLS}")
+            break
+        else:
+            tools[tool.name] = tool
+    return tuple(tools[name] for name in sorted(tools)), tuple(problems)
+
+
+def _tool(server: str, item: JsonValue) -> RemoteTool:
+    if not isinstance(item, dict):
+        raise ValueError("it is no object")
+    own_name, described = item.get("name"), item.get("description")
+    if not isinstance(own_name, str) or not own_name.strip():
+        raise ValueError("it has no name")
+    words = described if isinstance(described, str) and described.strip() else own_name
+    spec = ToolSpec(
+        name=_offered_name(server, own_name),
+        description=_words(words, _MAX_DESCRIPTION_CHARS),
+        parameters=_parameters(item.get("inputSchema")),
+    )
+    return RemoteTool(server, own_name, spec)
+
+
+def _offered_name(server: str, own_name: str) -> str:
+    """``mcp__server__tool`` in characters providers take; what is too long ends in a hash."""
+    name = f"{PREFIX}{server}__{_NOT_IN_NAMES.sub('_', own_name)}"
+    if len(name) <= _MAX_NAME_CHARS:
+        return name
+    digest = hashlib.sha256(own_name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{name[: _MAX_NAME_CHARS - 9]}_{digest}"
+
+
+def _parameters(given: JsonValue) -> JsonObject:
+    """The schema of the arguments.
+
+    Raises:
+        ValueError: No provider would take it; it would make every request fail.
+    """
+    if given is None:
+        return {"type": "object", "properties": {}}
+    if not isinstance(given, dict) or given.get("type", "object") != "object":
+        raise ValueError("its arguments are no JSON schema of an object")
+    properties = given.get("properties", {})
+    if not isinstance(properties, dict):
+        raise ValueError("its arguments have no properties")
+    for name, inner in properties.items():
+        if not _PROPERTY.fullmatch(name):
+            raise ValueError(f"an argument is called {name[:40]!r}, which no provider takes")
+        if not isinstance(inner, dict):
+            raise ValueError(f"its argument {name} has no schema")
+    kept = {key: value for key, value in given.items() if key not in _NOT_AT_THE_TOP}
+    required = given.get("required")
+    names = required if isinstance(required, list) else []
+    known: list[JsonValue] = [name for name in names if name in properties]
+    schema = _cleaned({**kept, "type": "object", "properties": properties, "required": known}, 0)
+    if len(json.dumps(schema)) > _MAX_SCHEMA_CHARS:
+        raise ValueError(f"the schema of its arguments is over {_MAX_SCHEMA_CHARS:,} characters")
+    assert isinstance(schema, dict)
+    return schema
+
+
+def _cleaned(value: JsonValue, depth: int) -> JsonValue:
+    """`value` without what steers a terminal or hides from the eye."""
+    if depth > _MAX_DEPTH:
+        raise ValueError("the schema of its arguments is nested too deeply")
+    match value:
+        case str():
+            return _words(value, _MAX_DESCRIPTION_CHARS)
+        case list():
+            return [_cleaned(inner, depth + 1) for inner in value]
+        case dict():
+            return {key: _cleaned(inner, depth + 1) for key, inner in value.items()}
+        case _:
+            return value
+
+
+def _words(text: str, limit: int) -> str:
+    plain = strip_control_characters(text).strip()
+    return plain if len(plain) <= limit else f"{plain[:limit].rstrip()}…"
+
+
+def _shown_name(item: JsonValue) -> str:
+    name = item.get("name") if isinstance(item, dict) else None
+    return repr(name[:40]) if isinstance(name, str) else ""
+
+
+def argument_problems(arguments: JsonObject, spec: ToolSpec) -> Iterator[str]:
+    """What of a call is plainly wrong; the server looks at the rest."""
+    required, properties = spec.parameters.get("required"), spec.parameters.get("properties")
+    for name in required if isinstance(required, list) else ():
+        if name not in arguments:
+            yield f"{name}: is missing"
+    known = properties if isinstance(properties, dict) else {}
+    if spec.parameters.get("additionalProperties") is False:
+        yield from (f"{name}: no such argument" for name in arguments if name not in known)

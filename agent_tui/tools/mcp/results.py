@@ -1,0 +1,132 @@
+"""What a server answers to a call, as the model and the person are given it."""
+
+import base64
+import binascii
+import json
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from agent_tui.messages import ImageContent, JsonObject, ToolDetails
+from agent_tui.paths import make_private_dir
+from agent_tui.secret_text import mask_values
+from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.shorten import keep_ends
+from agent_tui.tools.terminal_text import plain_text
+
+MAX_IMAGES: Final = 4
+MAX_IMAGE_CHARS: Final = 5_000_000
+"""In base64; Anthropic takes no larger one."""
+
+_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_NOTHING = "(no output)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    texts: tuple[str, ...]
+    images: tuple[ImageContent, ...]
+
+
+def call_output(
+    result: JsonObject, *, limits: OutputLimits, output_dir: Path, known_secrets: Sequence[str]
+) -> ToolOutput:
+    """The output of a call. May write a file: not for the event loop.
+
+    Args:
+        result: What the server answered to ``tools/call``.
+        limits: How much of it the model may be given.
+        output_dir: Where the whole text goes if that is less.
+        known_secrets: Values that neither the result nor that file may hold.
+    """
+    parts = _parts(result)
+    text = mask_values(plain_text("\n".join(parts.texts)), known_secrets).strip("\n")
+    is_error = result.get("isError") is True
+    kept = keep_ends(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
+    path = _keep(text, output_dir) if kept.is_cut else None
+    shown = kept.text or ("" if parts.images else _NOTHING)
+    if path is not None:
+        shown += f"\n[The whole output is in {path}]"
+    lines = text.count("\n") + 1 if text else 0
+    details = ToolDetails(
+        summary=_summary(lines, len(parts.images), is_error=is_error),
+        truncated=kept.is_cut,
+        full_output_path=str(path) if path is not None else None,
+    )
+    return ToolOutput(shown, details, is_error=is_error, images=parts.images)
+
+
+def _parts(result: JsonObject) -> _Parts:
+    content, structured = result.get("content"), result.get("structuredContent")
+    texts: list[str] = []
+    images: list[ImageContent] = []
+    for item in content if isinstance(content, list) else ():
+        image = _image(item) if len(images) < MAX_IMAGES else None
+        if image is not None:
+            images.append(image)
+        else:
+            texts += _texts(item)
+    if not any(texts) and structured is not None:
+        texts = [json.dumps(structured, ensure_ascii=False, indent=1)]
+    if result.get("resultType") == "input_required":
+        texts.append("The server wants to ask the person something, which is not possible here.")
+    return _Parts(tuple(texts), tuple(images))
+
+
+def _image(item: JsonValue) -> ImageContent | None:
+    """The picture in `item`, if a model can be shown it."""
+    if not isinstance(item, dict) or item.get("type") != "image":
+        return None
+    data, mime_type = item.get("data"), item.get("mimeType")
+    if not isinstance(data, str) or not isinstance(mime_type, str):
+        return None
+    if mime_type not in _IMAGE_TYPES or not data or len(data) > MAX_IMAGE_CHARS:
+        return None
+    try:
+        base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return ImageContent(data=data, mime_type=mime_type)
+
+
+def _texts(item: JsonValue) -> Iterator[str]:
+    """`item` in words."""
+    if not isinstance(item, dict):
+        return
+    match item:
+        case {"type": "text", "text": str(text)}:
+            yield text
+        case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
+            yield f"{uri}:\n{text}"
+        case {"type": "resource", "resource": {"uri": str(uri)}}:
+            yield f"[{uri}, not text]"
+        case {"type": "resource_link", "uri": str(uri)}:
+            yield f"[{uri}]"
+        case {"type": str(kind)}:
+            yield f"[{kind[:40]}, {str(item.get('mimeType', 'unknown'))[:60]}: cannot be shown]"
+        case _:
+            pass
+
+
+def _summary(lines: int, images: int, *, is_error: bool) -> str:
+    said = [f"{lines} line{'' if lines == 1 else 's'}"] if lines or not images else []
+    said += [f"{images} image{'' if images == 1 else 's'}"] if images else []
+    return ", ".join((["failed"] if is_error else []) + said)
+
+
+def _keep(text: str, folder: Path) -> Path | None:
+    """The file that holds all of `text`; None where it cannot be written."""
+    try:
+        path = make_private_dir(folder) / f"mcp-{secrets.token_hex(8)}.txt"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode("utf-8", "replace"))
+    except OSError:
+        return None
+    return path

@@ -1,0 +1,346 @@
+"""One MCP server: started, asked for its tools, called, started again when it dies."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from pydantic import JsonValue
+
+from agent_tui import __version__
+from agent_tui.errors import ToolError
+from agent_tui.messages import JsonObject
+from agent_tui.providers.log_file import ProcessLog
+from agent_tui.safe_text import strip_control_characters
+from agent_tui.secret_text import mask_secrets
+from agent_tui.tools.mcp.connection import Connection, RequestFailed, ServerGone
+from agent_tui.tools.mcp.protocol import (
+    METHOD_NOT_FOUND,
+    PROTOCOL_VERSION,
+    UNSUPPORTED_VERSION,
+)
+from agent_tui.tools.mcp.remote_tools import RemoteTool, readable_tools
+from agent_tui.tools.mcp.spec import ServerSpec
+from agent_tui.tools.mcp.variables import filled_in
+from agent_tui.tools.processes import ProcessKeeper, TalkingChild
+
+ServerState: TypeAlias = Literal["off", "not asked", "starting", "ready", "failed"]
+
+_CLIENT: Final[JsonObject] = {"name": "agent-tui", "version": __version__}
+_MAX_PAGES = 20
+_MAX_REASON_CHARS = 200
+_MIN_SECRET_CHARS = 8
+_END_WITHIN_S = 1.0
+_BRIDGE = ("-P", "-m", "agent_tui.tools.mcp.http_bridge")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What servers are started with.
+
+    Args:
+        keeper: Starts their processes, and ends them however we end.
+        environ: Their environment, without secrets.
+        whole_environ: Where variables named in the settings are looked up.
+        refused: Variables no server may be given: the keys for the model.
+        secrets: Their values, which no log may hold.
+        log_path: Takes what they write to stderr.
+        cwd: Where they are started, unless they say it themselves.
+    """
+
+    keeper: ProcessKeeper
+    environ: Mapping[str, str]
+    whole_environ: Mapping[str, str]
+    refused: frozenset[str]
+    secrets: tuple[str, ...]
+    log_path: Path
+    cwd: Path
+
+
+class McpServer:
+    """A server and what is known of it.
+
+    Args:
+        spec: What is started.
+        around: What it is started with.
+        on_news: Takes lines for the person.
+
+    Attributes:
+        spec: What is started.
+        state: Where it stands.
+        why: Why it failed, or what else there is to say.
+        tools: What it offers, by name.
+        notes: What of its tools was left out.
+        is_outdated: Whether it said that its tools are others now.
+    """
+
+    def __init__(
+        self, spec: ServerSpec, around: Surroundings, on_news: Callable[[str], None]
+    ) -> None:
+        self.spec = spec
+        self.state: ServerState = "off"
+        self.why = ""
+        self.tools: tuple[RemoteTool, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self.is_outdated = False
+        self._around = around
+        self._secrets = around.secrets
+        self._on_news = on_news
+        self._connection: Connection | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._starts = 0
+        self._settled = asyncio.Event()
+        self._may_restart = True
+        self._has_served = False
+
+    @property
+    def cwd(self) -> Path:
+        """Where it is started."""
+        return self.spec.cwd or self._around.cwd
+
+    @property
+    def starts(self) -> int:
+        """How often it was started so far."""
+        return self._starts
+
+    def start(self) -> None:
+        """Start it in the background, unless it runs; needs a running event loop."""
+        if self._running is None or self._running.done():
+            self._note_start()
+            self._may_restart = True
+            self._running = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """End it with all it started."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.cancel()
+            await asyncio.wait((running,))
+        self.state, self.why, self.tools, self.notes = "off", "", (), ()
+        self._settled.set()
+
+    async def settled(self) -> None:
+        """Wait until it is ready, has failed or is off."""
+        if self.state == "starting":
+            await self._settled.wait()
+
+    async def list_again(self) -> None:
+        """Ask for the tools anew, after it said that they changed."""
+        connection = self._connection
+        if connection is None or self.state != "ready":
+            return
+        self.is_outdated = False
+        try:
+            await self._list_tools(connection)
+        except asyncio.CancelledError:
+            self.is_outdated = True
+            raise
+        except (RequestFailed, ServerGone, TimeoutError) as error:
+            self._tell(f"its new tools could not be listed: {self._reason(error)}")
+
+    async def call(
+        self, own_name: str, arguments: JsonObject, on_progress: Callable[[str], None]
+    ) -> JsonObject:
+        """Call a tool; a cancelled call is cancelled in the server too.
+
+        Raises:
+            ToolError: It failed; the words are for the model.
+        """
+        connection = self._connection
+        if connection is None or self.state != "ready":
+            why = f": {self.why}" if self.why else ""
+            raise ToolError(f"The MCP server {self.spec.name} is {self.state}{why}.")
+        params: JsonObject = {"name": own_name, "arguments": arguments}
+        try:
+            result = await connection.request(
+                "tools/call", params, timeout_s=self.spec.timeout_s, on_progress=on_progress
+            )
+        except ServerGone as error:
+            raise ToolError(
+                f"The MCP server {self.spec.name} ended during this call, which may have taken "
+                "partial effect."
+            ) from error
+        except (RequestFailed, TimeoutError) as error:
+            raise ToolError(f"The MCP server {self.spec.name}: {self._reason(error)}.") from error
+        self._may_restart = True
+        return result
+
+    async def _run(self) -> None:
+        """Keep it running; one that dies at work is started again, once without a call between."""
+        while True:
+            self._has_served = False
+            why = await self._run_once()
+            self._connection, self.tools = None, ()
+            if not (self._has_served and self._may_restart):
+                break
+            self._tell(f"{why}; it is started again")
+            self._may_restart = False
+        self.state, self.why = "failed", why
+        self._settled.set()
+        self._tell(f"{why}. /mcp restart {self.spec.name} tries again")
+
+    async def _run_once(self) -> str:
+        """Start it and wait for its end, which is told."""
+        try:
+            async with self._started() as (child, log):
+                connection = Connection(child.stdin, child.stdout, self._note_change)
+                reading = asyncio.create_task(connection.read_all())
+                try:
+                    return await self._serve(connection, reading, child, log)
+                finally:
+                    reading.cancel()
+                    await asyncio.wait((reading,))
+        except (ToolError, OSError, ValueError) as error:
+            return self._reason(error)
+
+    async def _serve(
+        self,
+        connection: Connection,
+        reading: "asyncio.Task[None]",
+        child: TalkingChild,
+        log: ProcessLog,
+    ) -> str:
+        try:
+            await self._shake_hands(connection)
+            await self._list_tools(connection)
+            self._connection = connection
+            self.state, self._has_served = "ready", True
+            self._settled.set()
+            if self.notes:
+                more = len(self.notes) - 1
+                self._tell(self.notes[0] + (f"; and {more} more, see /mcp" if more else ""))
+            await asyncio.wait((reading,))
+            self._note_start()
+        except TimeoutError:
+            return _with_stray(f"it did not answer in {self.spec.timeout_s:g} s", connection)
+        except RequestFailed as error:
+            return _with_stray(self._reason(error), connection)
+        except ServerGone:
+            pass
+        await asyncio.wait((child.ending,), timeout=_END_WITHIN_S)
+        await log.finish()
+        return self._ending(child, log, connection)
+
+    async def _shake_hands(self, connection: Connection) -> None:
+        params: JsonObject = {
+            "protocolVersion": PROTOCOL_VERSION,
+            "capabilities": {},
+            "clientInfo": _CLIENT,
+        }
+        try:
+            await connection.request("initialize", params, timeout_s=self.spec.timeout_s)
+        except RequestFailed as error:
+            if error.code != UNSUPPORTED_VERSION:
+                raise
+            connection.go_stateless(_CLIENT)
+            return
+        await connection.tell("notifications/initialized")
+
+    async def _list_tools(self, connection: Connection) -> None:
+        listed: list[JsonValue] = []
+        cursor: JsonValue = None
+        for _ in range(_MAX_PAGES):
+            params: JsonObject = {} if cursor is None else {"cursor": cursor}
+            try:
+                page = await connection.request("tools/list", params, timeout_s=self.spec.timeout_s)
+            except RequestFailed as error:
+                if error.code == METHOD_NOT_FOUND:
+                    break
+                raise
+            tools, cursor = page.get("tools"), page.get("nextCursor")
+            if not isinstance(tools, list):
+                raise RequestFailed("its list of tools is none")
+            listed += tools
+            if not isinstance(cursor, str):
+                break
+        self.tools, self.notes = readable_tools(self.spec.name, listed)
+
+    @asynccontextmanager
+    async def _started(self) -> AsyncGenerator[tuple[TalkingChild, ProcessLog], None]:
+        spec, around = self.spec, self._around
+
+        def filled(text: str) -> str:
+            return filled_in(text, around.whole_environ, around.refused)
+
+        env = {name: filled(value) for name, value in spec.env.items()}
+        environ = {**around.environ, **env}
+        argv = [filled(word) for word in spec.argv]
+        headers: tuple[str, ...] = ()
+        if spec.url:
+            given = {name: filled(value) for name, value in spec.headers.items()}
+            headers = tuple(given.values())
+            argv = [sys.executable, *_BRIDGE]
+            environ |= bridge_environ(filled(spec.url), given)
+        self._secrets = (*around.secrets, *filter(_may_be_secret, (*env.values(), *headers)))
+        log: ProcessLog | None = None
+        try:
+            async with around.keeper.talking_child(argv, cwd=self.cwd, environ=environ) as child:
+                log = ProcessLog(child.stderr, around.log_path, self._secrets)
+                yield child, log
+        finally:
+            if log is not None:
+                await log.finish()
+
+    def _note_start(self) -> None:
+        self.state, self.why = "starting", ""
+        self._starts += 1
+        self._settled.clear()
+
+    def _note_change(self) -> None:
+        self.is_outdated = True
+
+    def _ending(self, child: TalkingChild, log: ProcessLog, connection: Connection) -> str:
+        code = child.ending.result() if child.ending.done() else None
+        if code is None:
+            how = "it closed its output"
+        elif code < 0:
+            how = f"it was ended by {_signal_name(-code)}"
+        else:
+            how = f"it ended with exit code {code}"
+        lines = [line for line in log.text.splitlines() if line.strip()]
+        last = _one_line(mask_secrets(lines[-1], self._secrets)) if lines else ""
+        return f"{how}: {last}" if last else _with_stray(how, connection)
+
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, TimeoutError):
+            return f"it did not answer in {self.spec.timeout_s:g} s, and was told to stop"
+        if isinstance(error, ServerGone):
+            return "it ended"
+        return _one_line(mask_secrets(str(error), self._secrets))
+
+    def _tell(self, text: str) -> None:
+        self._on_news(f"MCP server {self.spec.name}: {text.removesuffix('.')}.")
+
+
+def bridge_environ(url: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """How the bridge to a server at `url` is told of it: not by arguments, which all can see."""
+    variables = {"AGENT_TUI_MCP_URL": url}
+    for number, (name, value) in enumerate(headers.items()):
+        variables[f"AGENT_TUI_MCP_HEADER_{number}"] = f"{name}: {value}"
+    return variables
+
+
+def _may_be_secret(value: str) -> bool:
+    """Whether a value is taken out of the log; short ones would take half of it along."""
+    return len(value) >= _MIN_SECRET_CHARS
+
+
+def _with_stray(why: str, connection: Connection) -> str:
+    """`why`, and what the server wrote that was no message."""
+    return f"{why}; it wrote: {_one_line(connection.stray)}" if connection.stray else why
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(strip_control_characters(text).split())
+    return line if len(line) <= _MAX_REASON_CHARS else f"{line[:_MAX_REASON_CHARS]}…"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

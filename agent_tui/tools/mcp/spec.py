@@ -1,0 +1,88 @@
+"""What an MCP server is started from, and what it is remembered by."""
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent_tui.config import McpServerSettings
+
+MAX_SERVER_NAME_CHARS = 24
+"""A tool's name holds the server's; providers take 64 characters for both."""
+
+_NAME = re.compile(r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """One server as it was written down.
+
+    Args:
+        name: What it is called, also in the names of its tools.
+        source: The file that names it.
+        argv: Program and arguments; empty for one at an address.
+        env: Added to the environment of the program.
+        url: Its address; empty for a program.
+        headers: HTTP headers by name; values may name variables as ``${NAME}``.
+        cwd: Where the program is started; None is the workspace.
+        is_projects: Whether the file belongs to a project, so that the person is asked first.
+        is_enabled: Whether it is started at all.
+        timeout_s: For its start and for each call.
+    """
+
+    name: str
+    source: str
+    argv: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    cwd: Path | None = None
+    is_projects: bool = False
+    is_enabled: bool = True
+    timeout_s: float = 60.0
+
+    @property
+    def command_line(self) -> str:
+        """What is started or spoken with, as the person is shown it."""
+        return self.url or shlex.join(self.argv)
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """What is given beside the command line, as it was written, one a line."""
+        env = (f"{name}={value}" for name, value in sorted(self.env.items()))
+        headers = (f"{name}: {value}" for name, value in sorted(self.headers.items()))
+        return (*env, *headers)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that says what would be started, and by which file."""
+        what = [self.name, self.source, self.argv, sorted(self.env.items()), self.url]
+        text = json.dumps([*what, sorted(self.headers.items()), str(self.cwd or "")])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def name_problem(name: str) -> str:
+    """Why a server cannot be called `name`; empty where it can."""
+    if _NAME.fullmatch(name) and len(name) <= MAX_SERVER_NAME_CHARS:
+        return ""
+    return (
+        f"a server's name is at most {MAX_SERVER_NAME_CHARS} letters and digits, "
+        "with single - or _ between them"
+    )
+
+
+def spec_from_settings(name: str, settings: McpServerSettings, source: str) -> ServerSpec:
+    """The server that the person's own settings name."""
+    return ServerSpec(
+        name=name,
+        source=source,
+        argv=(settings.command, *settings.args) if settings.command.strip() else (),
+        env=settings.env,
+        url=settings.url,
+        headers={header: f"${{{name}}}" for header, name in settings.headers_env.items()},
+        is_enabled=settings.enabled,
+        timeout_s=settings.timeout_s,
+    )

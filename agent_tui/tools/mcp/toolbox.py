@@ -1,0 +1,88 @@
+"""Our tools and those of MCP servers in one toolbox."""
+
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass
+
+from agent_tui.errors import ToolError
+from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.tools.base import Intent, PreparedCall, Toolbox, ToolContext, ToolOutput
+from agent_tui.tools.mcp.hub import McpHub
+from agent_tui.tools.mcp.remote_tools import RemoteTool, argument_problems, is_remote
+from agent_tui.tools.mcp.results import call_output
+from agent_tui.tools.shorten import cut_line
+
+_MAX_TITLE_CHARS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class WiderToolbox:
+    """A `Toolbox`: the tools of `own`, then what the servers of `hub` offer in this turn."""
+
+    own: Toolbox
+    hub: McpHub
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is told, ours first."""
+        return (*self.own.specs, *(tool.spec for tool in self.hub.offered))
+
+    @property
+    def short_specs(self) -> tuple[ToolSpec, ...]:
+        """The same; those of servers have no shorter words."""
+        return (*self.own.short_specs, *(tool.spec for tool in self.hub.offered))
+
+    def check(self, name: str, arguments: JsonObject) -> None:
+        """Validate a call without looking at any file.
+
+        Raises:
+            ToolError: unknown tool or wrong arguments.
+        """
+        if not is_remote(name):
+            self.own.check(name, arguments)
+            return
+        problems = "\n".join(argument_problems(arguments, self._named(name).spec))
+        if problems:
+            raise ToolError(f"{name} was not run. {problems}")
+
+    def prepare(self, name: str, arguments: JsonObject, context: ToolContext) -> PreparedCall:
+        """Validate and look ahead.
+
+        Raises:
+            ToolError: unknown tool, wrong arguments, or a call that cannot work.
+        """
+        if not is_remote(name):
+            return self.own.prepare(name, arguments, context)
+        self.check(name, arguments)
+        intent = _intent(self._named(name), arguments)
+        return PreparedCall(intent, lambda: self._run(name, arguments, context))
+
+    async def _run(self, name: str, arguments: JsonObject, context: ToolContext) -> ToolOutput:
+        result = await self.hub.call(name, arguments, context.emit)
+        return await asyncio.to_thread(
+            call_output,
+            result,
+            limits=context.limits,
+            output_dir=context.output_dir,
+            known_secrets=context.secrets,
+        )
+
+    def _named(self, name: str) -> RemoteTool:
+        for tool in self.hub.offered:
+            if tool.name == name:
+                return tool
+        names = ", ".join(tool.name for tool in self.hub.offered) or "none"
+        raise ToolError(f"There is no tool {name!r}. Tools of MCP servers: {names}.")
+
+
+def _intent(tool: RemoteTool, arguments: JsonObject) -> Intent:
+    body = json.dumps(arguments, ensure_ascii=False, indent=2)
+    short = json.dumps(arguments, ensure_ascii=False) if arguments else ""
+    definition = f"{tool.server}\n{tool.own_name}\n{tool.spec.model_dump_json()}\n{body}"
+    return Intent(
+        title=cut_line(f"{tool.name} {short}".rstrip(), _MAX_TITLE_CHARS),
+        access="outside",
+        body=f"{tool.own_name} of the MCP server {tool.server}, with\n{body}",
+        fingerprint=hashlib.sha256(definition.encode("utf-8", "surrogatepass")).hexdigest(),
+    )

@@ -1,0 +1,90 @@
+"""The line that tells a new user which keys are useful now, and when one is new no longer."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
+
+from agent_tui.paths import make_private_dir
+
+if TYPE_CHECKING:
+    from agent_tui.config import PermissionMode
+
+KNOWN_AFTER = 10
+"""So many messages sent, and the keys are known."""
+
+Doing: TypeAlias = Literal["idle", "working", "asks"]
+"""What the program does, in the words of the terminal's title."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What the hints depend on. `text` is what stands in the prompt."""
+
+    doing: Doing
+    mode: "PermissionMode"
+    text: str = ""
+    is_menu_open: bool = False
+    can_make_rule: bool = False
+
+
+def hint_text(now: Situation) -> str:
+    """The keys that are useful now, in one short line; empty where the screen shows them."""
+    if now.is_menu_open:
+        return ""
+    match now.doing:
+        case "asks":
+            return "y a p n e" if now.can_make_rule else "y n e"  # the question says what each is
+        case "working":
+            return "enter queues" if now.text.strip() else "write on: enter queues"
+        case "idle":
+            return _idle_hint(now)
+        case _:
+            assert_never(now.doing)
+
+
+def _idle_hint(now: Situation) -> str:
+    if not now.text.strip():
+        return f"enter sends · shift+tab mode: {now.mode} · ctrl+p all actions · /help"
+    if now.text.startswith("!"):
+        return "enter runs it here · up earlier prompts · ctrl+c clears"
+    return "enter sends · ctrl+j new line · @ files · ctrl+g editor · ctrl+c clears"
+
+
+class Newcomer:
+    """Counts sent messages until there are enough of them, over all sessions.
+
+    Args:
+        file: Where the count is kept; None is for a person who knows everything.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._sent = 0 if file is not None else KNOWN_AFTER
+
+    @property
+    def is_new(self) -> bool:
+        """Whether hints still help."""
+        return self._sent < KNOWN_AFTER
+
+    def load(self) -> None:
+        """Read the count. Blocking; a file that cannot be read counts as none."""
+        if self._file is None:
+            return
+        try:
+            kept = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return
+        if isinstance(kept, int):
+            self._sent = max(kept, self._sent)
+
+    def sent(self) -> None:
+        """A message was sent. Where the count cannot be kept, hints come again next time."""
+        if self._file is None or not self.is_new:
+            return
+        self._sent += 1
+        try:
+            make_private_dir(self._file.parent)
+            self._file.write_text(f"{self._sent}\n", encoding="utf-8")
+        except OSError:
+            return

@@ -1,0 +1,134 @@
+"""Text that can be read in every theme: inks moved away from their ground until they stand out.
+
+Some themes have little contrast even for plain text, and what is dimmed from that is lost.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from rich.style import Style
+from textual.color import Color
+
+TEXT_CONTRAST: Final = 4.5
+"""What WCAG 2 asks of text (level AA)."""
+
+SIGN_CONTRAST: Final = 3.0
+"""And of signs that are not read, such as line numbers and rules that mean something."""
+
+LINE_CONTRAST: Final = 2.0
+"""And of lines that only divide: they are to be seen, not looked at."""
+
+_STEPS = 20
+_BLACK, _WHITE = Color(0, 0, 0), Color(255, 255, 255)
+
+_TEXT_VARIABLES = (
+    "foreground",
+    "foreground-muted",
+    "text-primary",
+    "text-secondary",
+    "text-accent",
+    "text-success",
+    "text-warning",
+    "text-error",
+)
+_SIGN_VARIABLES = (
+    "foreground-disabled",
+    "primary",
+    "secondary",
+    "accent",
+    "success",
+    "warning",
+    "error",
+)
+_HIGHLIGHT_GROUNDS = ("block-cursor-background", "block-cursor-blurred-background")
+_HIGHLIGHT_INKS = ("block-cursor-foreground", "block-cursor-blurred-foreground")
+_FAINT_TEXT = {"text-disabled": "auto 50%"}
+"""Lines of keys are written in it; Textual's 38 % is 2.5 to 1."""
+
+
+def contrast(one: Color, other: Color) -> float:
+    """How far two opaque colours stand apart, from 1 to 21 (WCAG 2)."""
+    darker, brighter = sorted((_luminance(one), _luminance(other)))
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    red, green, blue = (_linear(part / 255) for part in colour.rgb)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _linear(part: float) -> float:
+    return part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
+
+
+def legible(ink: Color, ground: Color, least: float) -> Color:
+    """`ink`, as little lighter or darker as it takes to stand out by `least` on `ground`."""
+    if contrast(ink, ground) >= least:
+        return ink
+    goal = _WHITE if contrast(_WHITE, ground) >= contrast(_BLACK, ground) else _BLACK
+    for step in range(1, _STEPS):
+        nearer = ink.blend(goal, step / _STEPS)
+        if contrast(nearer, ground) >= least:
+            return nearer
+    return goal
+
+
+def legible_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """A theme's colour variables with those for text readable on its background and surfaces.
+
+    Themes with the terminal's own colours stay as they are. ``match`` is new: for letters that
+    match what was typed, also in a highlighted row.
+    """
+    background, surface = (Color.parse(variables[name]) for name in ("background", "surface"))
+    grounds = (background, surface)
+    if any(ground.ansi is not None for ground in grounds):
+        return {**variables, "match": "ansi_default"}  # primary is what the highlight is
+    changed = dict(variables)
+    for names, least in ((_TEXT_VARIABLES, TEXT_CONTRAST), (_SIGN_VARIABLES, SIGN_CONTRAST)):
+        for name in names:
+            given = Color.parse(variables[name])
+            ink = background.blend(given.with_alpha(1.0), given.a)
+            for ground in grounds:
+                ink = legible(ink, ground, least)
+            if ink != given:
+                changed[name] = ink.hex
+    return changed | _FAINT_TEXT | _highlight(changed, surface)
+
+
+def _highlight(variables: Mapping[str, str], surface: Color) -> dict[str, str]:
+    """The row that is chosen in a list: a ground of its own, with text that can be read on it."""
+    foreground, muted, primary = (
+        Color.parse(variables[name]) for name in ("foreground", "foreground-muted", "primary")
+    )
+    given = _color(variables["block-cursor-blurred-background"], surface)
+    ground = next(
+        (
+            nearer
+            for step in range(_STEPS * 2 // 3)  # nearer to the surface it is not seen any more
+            if contrast(foreground, nearer := given.blend(surface, step / _STEPS)) >= TEXT_CONTRAST
+            and contrast(muted, nearer) >= SIGN_CONTRAST
+        ),
+        surface.blend(_WHITE if foreground.brightness < 0.5 else _BLACK, 0.5),
+    )
+    changed = {"match": legible(primary, ground, SIGN_CONTRAST).hex}
+    if ground != given:
+        changed |= dict.fromkeys(_HIGHLIGHT_GROUNDS, ground.hex)
+        changed |= dict.fromkeys(_HIGHLIGHT_INKS, foreground.hex)
+    return changed
+
+
+def _color(value: str, ground: Color) -> Color:
+    """A variable's value, such as ``#rrggbb 30%``, as it is seen on `ground`."""
+    name, _, share = value.partition(" ")
+    colour = Color.parse(name)
+    opacity = float(share.rstrip("%")) / 100 if share else colour.a
+    return ground.blend(colour.with_alpha(1.0), opacity)
+
+
+def legible_style(style: Style, ground: Color, least: float) -> Style:
+    """`style` with an ink that stands out by `least`, on `ground` if it has no other."""
+    if style.color is None:
+        return style
+    on = Color.from_rich_color(style.bgcolor) if style.bgcolor else ground
+    ink = legible(Color.from_rich_color(style.color), on, least)
+    return style + Style(color=ink.rich_color)

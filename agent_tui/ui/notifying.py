@@ -1,0 +1,188 @@
+"""Calling a person who looks elsewhere: a desktop notification where the terminal makes one."""
+
+import asyncio
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, assert_never
+
+from agent_tui.config import NotifySetting
+from agent_tui.events import AgentEvent, ApprovalRequested, TurnFinished, TurnStarted
+from agent_tui.ui.activity_line import elapsed
+from agent_tui.ui.sanitise import safe_text
+
+LONG_TURN_S = 10.0
+"""A turn that ends sooner was waited for."""
+
+AWAY_AFTER_S = 60.0
+"""Without a key for so long, a person whose terminal does not tell of its focus may be away."""
+
+MAX_CHARS = 160
+_TMUX_TIMEOUT_S = 2.0
+
+Protocol: TypeAlias = Literal["osc 9", "osc 777", "osc 99"]
+
+_BELL = "\x07"
+_END = "\x1b\\"
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyWay:
+    """How to call: by `protocol`, wrapped for tmux if need be; with the bell where it is None."""
+
+    protocol: Protocol | None = None
+    through_tmux: bool = False
+
+
+BELL_ONLY = NotifyWay()
+
+
+def notify_way(environ: Mapping[str, str], ask_tmux: Callable[[], str]) -> NotifyWay:
+    """What this terminal is known to take.
+
+    Args:
+        environ: The variables that terminals set about themselves.
+        ask_tmux: What `tmux_facts` returns; called inside tmux only, may block.
+    """
+    if environ.get("TMUX"):
+        passthrough, _, names = ask_tmux().partition(" ")
+        protocol = _protocol_of(names)
+        if passthrough in ("on", "all", "1") and protocol is not None:
+            return NotifyWay(protocol, through_tmux=True)
+        return BELL_ONLY
+    if environ.get("STY"):  # GNU screen swallows what it does not know
+        return BELL_ONLY
+    kitty = "kitty" if environ.get("KITTY_WINDOW_ID") else ""
+    names = " ".join((environ.get("TERM_PROGRAM", ""), environ.get("TERM", ""), kitty))
+    return NotifyWay(_protocol_of(names))
+
+
+def _protocol_of(names: str) -> Protocol | None:
+    """By the terminal's names: its program, its ``TERM``, what it answers when asked."""
+    lowered = names.lower()
+    for word, protocol in _PROTOCOLS:
+        if word in lowered:
+            return protocol
+    return None
+
+
+_PROTOCOLS: tuple[tuple[str, Protocol], ...] = (
+    ("ghostty", "osc 9"),
+    ("wezterm", "osc 9"),
+    ("iterm", "osc 9"),
+    ("kitty", "osc 99"),
+    ("foot", "osc 777"),
+)
+"""Each by its own manual. ``TERM`` alone is enough for most, and is all that ssh hands on."""
+
+
+def tmux_facts() -> str:
+    """Whether tmux hands sequences on, and the outer terminal's names.
+
+    The first word is ``off``, ``on`` or ``all``, in older ones ``0`` or ``1``. Empty where tmux
+    does not answer. Blocking.
+    """
+    wanted = "#{allow-passthrough} #{client_termtype} #{client_termname}"
+    command = ("tmux", "display-message", "-p", wanted)
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TMUX_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def notification_sequence(way: NotifyWay, title: str, text: str) -> str:
+    """The bytes that call: a notification that says `text` under `title`, or the bell."""
+    title, text = _one_line(title), _one_line(text)
+    match way.protocol:
+        case None:
+            return _BELL
+        case "osc 9":
+            sequence = f"\x1b]9;{title}: {text}{_END}"
+        case "osc 777":
+            sequence = f"\x1b]777;notify;{title.replace(';', ',')};{text.replace(';', ',')}{_END}"
+        case "osc 99":
+            sequence = (
+                f"\x1b]99;i=agent-tui:d=0:o=unfocused;{title}{_END}"
+                f"\x1b]99;i=agent-tui:p=body:o=unfocused;{text}{_END}"
+            )
+        case _:
+            assert_never(way.protocol)
+    if way.through_tmux:
+        return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + _END
+    return sequence
+
+
+def _one_line(text: str) -> str:
+    line = safe_text(text, keep_newlines=False)
+    return line if len(line) <= MAX_CHARS else line[: MAX_CHARS - 1] + "…"
+
+
+class Attention:
+    """Decides when to call the person, and with what words.
+
+    Args:
+        setting: ``auto`` notifies where the terminal can, ``bell`` only rings, ``off`` is silent.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, setting: NotifySetting, clock: Callable[[], float]) -> None:
+        self.setting: NotifySetting = setting
+        self._clock = clock
+        self._touched_at = clock()
+        self._turn_began_at: float | None = None
+        self._has_focus: bool | None = None
+        self._way: NotifyWay | None = None
+
+    def touched(self) -> None:
+        """A key came: somebody is there."""
+        self._touched_at = self._clock()
+
+    def focus_changed(self, has_focus: bool) -> None:
+        """The terminal said that it is looked at, or not any more."""
+        self._has_focus = has_focus
+        self.touched()
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the person looks elsewhere, as far as can be known."""
+        if self._has_focus is None:
+            return self._clock() - self._touched_at >= AWAY_AFTER_S
+        return not self._has_focus
+
+    async def way(self, environ: Mapping[str, str]) -> NotifyWay:
+        """How to call in the terminal that `environ` describes; found out once."""
+        if self._way is None:
+            if self.setting == "bell":
+                self._way = BELL_ONLY
+            elif environ.get("TMUX"):
+                self._way = await asyncio.to_thread(notify_way, environ, tmux_facts)
+            else:
+                self._way = notify_way(environ, tmux_facts)
+        return self._way
+
+    def reason_to_call(self, event: AgentEvent) -> str:
+        """What to tell a person who is away about `event`; empty for nothing."""
+        match event:
+            case TurnStarted():
+                if self._turn_began_at is None:  # a loop has many turns and one end
+                    self._turn_began_at = self._clock()
+                text = ""
+            case ApprovalRequested():
+                text = f"Waits for your answer: {event.request.title}"
+            case TurnFinished():
+                text = self._end(event)
+            case _:
+                text = ""
+        return text if self.setting != "off" and self.is_away else ""
+
+    def _end(self, event: TurnFinished) -> str:
+        began_at, self._turn_began_at = self._turn_began_at, None
+        if event.outcome == "error":
+            return f"Stopped by an error: {event.error}"
+        took_s = self._clock() - began_at if began_at is not None else 0.0
+        if event.outcome == "aborted" or took_s < LONG_TURN_S:
+            return ""
+        return f"Finished after {elapsed(took_s)}"

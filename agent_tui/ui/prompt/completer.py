@@ -1,0 +1,116 @@
+"""What the menu offers for what is being written: at once where it is known, else awaited."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
+from functools import partial
+from typing import TypeAlias, assert_never
+
+from agent_tui.errors import AgentTuiError
+from agent_tui.ui.commands.registry import Offer
+from agent_tui.ui.prompt.completion import (
+    MAX_ITEMS,
+    ArgumentQuery,
+    MentionQuery,
+    MenuItem,
+    NameQuery,
+    Query,
+    argument_items,
+    command_items,
+    mention_item,
+    path_items,
+    split_last_word,
+)
+from agent_tui.ui.prompt.paths_outside import entries_outside, leads_outside
+from agent_tui.ui.prompt.sources import PromptSources
+
+Items: TypeAlias = tuple[MenuItem, ...]
+Answer: TypeAlias = Items | Callable[[], AsyncGenerator[Items, None]]
+"""The items, or what yields them again and again as more is known."""
+
+
+class Completer:
+    """Asks the sources; what a command's argument may be is asked once while one is written."""
+
+    def __init__(self, sources: PromptSources) -> None:
+        self._sources = sources
+        self._name = ""
+        self._offer: Offer | None = None
+        self._asking: asyncio.Future[Offer] | None = None
+
+    def answer(self, query: Query) -> Answer:
+        """What is offered for `query`, or what finds it out in a task of its own."""
+        match query:
+            case NameQuery():
+                self.forget()
+                return self.names(query)
+            case ArgumentQuery():
+                self._ask(query.name)
+                if self._asking is not None or self._takes_path(query):
+                    return partial(self._arguments, query)
+                return argument_items(self._offer or (), query.typed)
+            case MentionQuery():
+                return partial(self._mentions, query)
+            case _:
+                assert_never(query)
+
+    def names(self, query: NameQuery) -> Items:
+        """The commands there are now."""
+        return command_items(self._sources.registry.commands, query.typed)
+
+    def forget(self) -> None:
+        """The next argument is of another moment: ask again."""
+        self._name, self._offer = "", None
+        if self._asking is not None:
+            self._asking.cancel()
+            self._asking = None
+
+    def _ask(self, name: str) -> None:
+        if name == self._name:
+            return
+        self.forget()
+        self._name = name
+        offer = self._sources.choices(name)
+        if isinstance(offer, Iterable):
+            self._offer = tuple(offer)
+        else:
+            self._asking = asyncio.ensure_future(offer)
+
+    async def _arguments(self, query: ArgumentQuery) -> AsyncGenerator[Items, None]:
+        if (asking := self._asking) is not None:
+            offer = await self._outcome(asking)
+            if asking is self._asking:
+                self._offer, self._asking = tuple(offer), None
+        found = argument_items(self._offer or (), query.typed)
+        if not self._takes_path(query):
+            yield found
+            return
+        _, last = split_last_word(query.typed)
+        async with aclosing(self._paths(last)) as answers:
+            async for paths in answers:
+                yield (*found, *path_items(paths, query.typed))[:MAX_ITEMS]
+
+    async def _outcome(self, asking: "asyncio.Future[Offer]") -> Offer:
+        """What was found; a key typed meanwhile ends the waiting, not the asking."""
+        try:
+            return await asyncio.shield(asking)
+        except AgentTuiError:
+            return ()  # the command itself will say it
+
+    def _takes_path(self, query: ArgumentQuery) -> bool:
+        command = self._sources.registry.find(query.name)
+        return command is not None and command.takes_path
+
+    async def _mentions(self, query: MentionQuery) -> AsyncGenerator[Items, None]:
+        async with aclosing(self._paths(query.typed)) as answers:
+            async for paths in answers:
+                yield tuple(mention_item(path, query.typed) for path in paths)
+
+    async def _paths(self, typed: str) -> AsyncGenerator[tuple[str, ...], None]:
+        files = self._sources.files
+        if leads_outside(typed):
+            yield await asyncio.to_thread(entries_outside, typed, files.root, MAX_ITEMS)
+            return
+        async with aclosing(files.answers(typed.removeprefix("./"), MAX_ITEMS)) as answers:
+            async for paths in answers:
+                yield paths

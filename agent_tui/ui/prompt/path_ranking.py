@@ -1,0 +1,194 @@
+"""Which of many paths a few typed letters mean. Pure, and in slices that can be given up."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from itertools import islice
+
+from agent_tui.ui.prompt.fuzzy import fuzzy_match
+
+_SLICE = 2_000
+"""Paths looked at between two questions whether the answer is still wanted."""
+_MOST_SCATTERED = 4_000
+"""So many paths with the typed letters in their order are weighed against each other."""
+_FEW = 3
+"""With no more than so many found, typing errors are thought of."""
+_MIN_SIMILARITY = 75
+
+IsWanted = Callable[[], bool]
+
+
+@dataclass(slots=True)
+class PathList:
+    """Paths as they are, and each folded with a slash before it, in the same order.
+
+    It only grows, so that one thread may read what another one adds to.
+    """
+
+    paths: list[str] = field(default_factory=list[str])
+    folded: list[str] = field(default_factory=list[str])
+
+    def add(self, path: str) -> None:
+        """Add one path; a folder ends with a slash."""
+        self.paths.append(path)
+        self.folded.append("/" + fold_path(path))
+
+
+@dataclass(slots=True)
+class PathCatalog:
+    """The files and folders of a project; those with a name that begins with a dot apart."""
+
+    visible: PathList = field(default_factory=PathList)
+    hidden: PathList = field(default_factory=PathList)
+
+    @classmethod
+    def of(cls, files: Iterable[str]) -> "PathCatalog":
+        """The catalog of `files` and the folders they are in."""
+        catalog = cls()
+        for _ in catalog.fill(files):
+            pass
+        return catalog
+
+    def fill(self, files: Iterable[str]) -> Iterator[None]:
+        """Add `files`, and each folder before the first file in it; a pause after each slice."""
+        known = {""}
+        for number, file in enumerate(files, start=1):
+            if is_writable(file):
+                for path in _with_new_folders(file, known):
+                    is_hidden = path.startswith(".") or "/." in path
+                    (self.hidden if is_hidden else self.visible).add(path)
+            if number % _SLICE == 0:
+                yield
+
+
+def is_writable(path: str) -> bool:
+    """Whether a person can name `path` in a prompt: it is text, without quotes and controls."""
+    return path.isprintable() and '"' not in path
+
+
+def fold_path(text: str) -> str:
+    """`text` for comparing: small letters, composed ones as one (macOS keeps them apart)."""
+    small = text.lower()
+    return small if small.isascii() else unicodedata.normalize("NFC", small)
+
+
+def rank_paths(
+    catalog: PathCatalog, typed: str, limit: int, is_wanted: IsWanted = lambda: True
+) -> tuple[str, ...]:
+    """At most `limit` paths that fit `typed`, best first; the topmost ones if nothing is typed.
+
+    A name that begins so comes before a folder that does, that before what has it elsewhere,
+    that before letters with others between, and that before what a typing error may have meant
+    (rapidfuzz's partial ratio). In each, shorter paths come first. Hidden ones are there only
+    for a `typed` that asks for them with a dot at the beginning of a name.
+    """
+    wanted = fold_path(typed)
+    asks_for_hidden = wanted.startswith(".") or "/." in wanted
+    found: dict[str, None] = {}
+    lists = (catalog.hidden, catalog.visible) if asks_for_hidden else (catalog.visible,)
+    for paths in lists[:1] if wanted == "." else lists:
+        for stage in (_beginning, _containing, _scattered, _similar):
+            if len(found) >= limit or not is_wanted():
+                break
+            if stage is _similar and len(found) > _FEW:
+                break
+            size = len(paths.folded)  # the list may grow meanwhile
+            best = stage(paths.folded, size, wanted, limit, is_wanted)
+            found.update(dict.fromkeys(paths.paths[index] for index in best))
+    return tuple(islice(found, limit))
+
+
+def _with_new_folders(file: str, known: set[str]) -> Iterator[str]:
+    folder = file.rpartition("/")[0]
+    if folder not in known:
+        parts = folder.split("/")
+        for depth in range(1, len(parts) + 1):
+            above = "/".join(parts[:depth])
+            if above not in known:
+                known.add(above)
+                yield above + "/"
+    yield file
+
+
+def _beginning(
+    folded: Sequence[str], size: int, wanted: str, limit: int, _is_wanted: IsWanted
+) -> list[int]:
+    if not wanted:
+        return _topmost(folded, size, limit)
+    start = "/" + wanted.lstrip("/")
+    hits = [index for index in range(size) if start in folded[index]]
+
+    def rank(index: int) -> tuple[bool, int, str]:
+        path = folded[index]
+        return not path.startswith(start, _name_start(path)), len(path), path
+
+    return nsmallest(limit, hits, key=rank)
+
+
+def _topmost(folded: Sequence[str], size: int, limit: int) -> list[int]:
+    """The paths of the fewest folders, each folder's in order; three levels are looked at."""
+    found: list[int] = []
+    for depth in range(3):
+        if len(found) < limit:
+            level = [i for i in range(size) if folded[i].count("/", 1, -1) == depth]
+            found += sorted(level, key=folded.__getitem__)
+    return found[:limit]
+
+
+def _containing(
+    folded: Sequence[str], size: int, wanted: str, limit: int, _is_wanted: IsWanted
+) -> list[int]:
+    hits = [index for index in range(size) if wanted in folded[index]]
+
+    def rank(index: int) -> tuple[bool, int, str]:
+        path = folded[index]
+        return path.find(wanted, _name_start(path)) < 0, len(path), path
+
+    return nsmallest(limit, hits, key=rank)
+
+
+def _scattered(
+    folded: Sequence[str], size: int, wanted: str, limit: int, is_wanted: IsWanted
+) -> list[int]:
+    if len(wanted) < 2:
+        return []
+    # Each class leaves out the letter that comes next, so nothing is ever tried twice.
+    pattern = "".join(f"[^{re.escape(letter)}]*+{re.escape(letter)}" for letter in wanted)
+    has_letters = re.compile(pattern, re.DOTALL).match
+    hits: list[int] = []
+    for first in range(0, size, _SLICE):
+        if len(hits) >= _MOST_SCATTERED or not is_wanted():
+            break
+        hits += [i for i in range(first, min(first + _SLICE, size)) if has_letters(folded[i])]
+
+    def rank(index: int) -> tuple[float, int]:
+        match = fuzzy_match(wanted, folded[index])
+        return (-match.score if match else 0.0, len(folded[index]))
+
+    return nsmallest(limit, hits, key=rank)
+
+
+def _similar(
+    folded: Sequence[str], size: int, wanted: str, limit: int, is_wanted: IsWanted
+) -> list[int]:
+    if len(wanted) < 3:
+        return []
+    from rapidfuzz import fuzz, process  # 20 ms to import, and only needed here
+
+    close: list[tuple[float, int]] = []
+    for first in range(0, size, _SLICE):  # one call lets no other thread work before it ends
+        if not is_wanted():
+            break
+        part = folded[first : min(first + _SLICE, size)]
+        best = process.extract(
+            wanted, part, scorer=fuzz.partial_ratio, limit=limit, score_cutoff=_MIN_SIMILARITY
+        )
+        close += [(-score, first + index) for _, score, index in best]
+    return [index for _, index in nsmallest(limit, close)]
+
+
+def _name_start(path: str) -> int:
+    """Where the slash before the last name stands; that of a folder ends with another one."""
+    return path.rfind("/", 0, -1)

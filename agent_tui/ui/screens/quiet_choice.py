@@ -1,0 +1,59 @@
+"""A question that no letter meant for the prompt can answer."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Generic
+
+from textual.events import Key
+
+from agent_tui.ui.screens.choice import AnswerT, Choice, ChoiceScreen
+
+QUIET_S = 1.0
+"""No letter answers this soon after the screen came up or another was typed: what was meant for
+the prompt must not trust a folder or start a program."""
+
+
+def ignore_letter(_character: str) -> object:
+    """Do nothing with a letter."""
+    return None
+
+
+class QuietChoiceScreen(ChoiceScreen[AnswerT], Generic[AnswerT]):
+    """Returns the answer, None after Esc.
+
+    Args:
+        question: What is asked.
+        facts: What there is to know before answering.
+        choices: The answers.
+        take_stray: Gets the letters that were meant for the prompt.
+        quiet_s: Seconds without a letter before one answers.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        facts: str,
+        choices: Sequence[Choice[AnswerT]],
+        take_stray: Callable[[str], object] = ignore_letter,
+        *,
+        quiet_s: float = QUIET_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(question, facts, choices)
+        self._take_stray = take_stray
+        self._quiet_s = quiet_s
+        self._clock = clock
+        self._quiet_since_s = clock()
+
+    def on_key(self, event: Key) -> None:
+        """Pass on what is typed before there was a pause, and letters that answer nothing."""
+        if not event.is_printable or event.character is None:
+            return
+        is_quiet = self._clock() - self._quiet_since_s >= self._quiet_s
+        if is_quiet and event.key in {choice.key for choice in self._choices}:
+            return
+        event.prevent_default()
+        event.stop()
+        self._quiet_since_s = self._clock()
+        self._take_stray(event.character)

@@ -1,0 +1,101 @@
+"""The rows of ``/settings``: each setting with its value, who says so, and what it is."""
+
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+from agent_tui.config import LoadedSettings, Origin, Settings
+from agent_tui.config.catalogue import SettingSpec, setting_specs, value_at
+from agent_tui.config.desk import SettingsDesk
+from agent_tui.config.keys import dotted
+from agent_tui.config.masking import masked
+from agent_tui.config.template import toml_text
+from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.screens.picker import PickerRow
+
+VALUE_CHARS = 24
+NOTHING = "–"
+_GENERAL = "general"
+
+
+def rows_by_section(loaded: LoadedSettings) -> list[PickerRow[SettingSpec]]:
+    """All settings below the names of their sections."""
+    rows: list[PickerRow[SettingSpec]] = []
+    for section, group in groupby(setting_specs(loaded.settings), key=lambda spec: spec.section):
+        specs = list(group)
+        heading = dotted(section) if section else _GENERAL
+        named = replace(specs[0], key=section)  # no setting has this key
+        rows.append(PickerRow(named, heading, is_heading=True, is_dim=True))
+        rows += [_row(loaded, spec, f"  {dotted(spec.key[-1:])}") for spec in specs]
+    return rows
+
+
+def rows_by_name(loaded: LoadedSettings) -> list[PickerRow[SettingSpec]]:
+    """All settings by their whole names, to be searched."""
+    return [_row(loaded, spec, spec.name) for spec in setting_specs(loaded.settings)]
+
+
+def _row(loaded: LoadedSettings, spec: SettingSpec, title: str) -> PickerRow[SettingSpec]:
+    said_by = loaded.said_by(spec.key)
+    origin = short_origin(said_by[-1])
+    if len(said_by) > 1 and spec.kind == "list":
+        origin = f"{len(said_by)} files"
+    value = shown_value(loaded.settings, spec)
+    if len(value) > VALUE_CHARS:
+        value = f"{value[: VALUE_CHARS - 1]}…"
+    return PickerRow(spec, title, (origin, value), search=f"{spec.name} {spec.description}")
+
+
+def shown_value(settings: Settings, spec: SettingSpec) -> str:
+    """A value for the eye, without keys; `NOTHING` for an empty one."""
+    value = masked(value_at(settings, spec.key))
+    text = value if isinstance(value, str) else toml_text(value)
+    return safe_text(text, keep_newlines=False) or NOTHING
+
+
+def short_origin(origin: Origin) -> str:
+    """Who says so, in a word or two."""
+    match origin.layer:
+        case "default":
+            return "default"
+        case "own file":
+            return f"{Path(origin.source).name}:{origin.line}"
+        case "project file":
+            return "the project"
+        case "environment":
+            return "environment"
+        case "command line":
+            return origin.source
+
+
+def about(
+    spec: SettingSpec,
+    desk: SettingsDesk,
+    loaded: LoadedSettings,
+    *,
+    acts_at_once: bool,
+    in_use: str = "",
+) -> str:
+    """What a setting is, and what a change of it would do.
+
+    Args:
+        spec: The setting.
+        desk: Where the person's own file is.
+        loaded: What is in force by the settings.
+        acts_at_once: Whether a change needs no new start.
+        in_use: What is in use just now, which may be another value; empty where it is the same.
+    """
+    lines = [f"{spec.description}."]
+    if why := desk.stronger_than_own(loaded, spec):
+        own = desk.load_own()
+        is_said = own.origin(spec.key).layer != "default"
+        said = shown_value(own.settings, spec) if is_said else "nothing of it"
+        lines.append(f"Your file says {said}. Changing it has no effect now: {why}.")
+    elif spec.kind == "table":
+        lines.append("Written in the file: ctrl+g opens it.")
+    else:
+        when = "at once" if acts_at_once else "from the next start"
+        lines.append(f"Takes {spec.allowed}; in force {when}.")
+    if in_use and in_use != shown_value(loaded.settings, spec):
+        lines.append(f"In use just now: {safe_text(in_use, keep_newlines=False)}.")
+    return "\n".join(lines)

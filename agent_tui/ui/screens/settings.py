@@ -1,0 +1,271 @@
+"""The screen of settings: what is in force, who says so, and changing one's own file."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import Input, Static
+
+from agent_tui.config import LoadedSettings
+from agent_tui.config.catalogue import SettingSpec, value_at
+from agent_tui.config.desk import SettingsDesk
+from agent_tui.config.template import commented_settings, toml_text
+from agent_tui.errors import AgentTuiError
+from agent_tui.secret_text import has_password_in_address
+from agent_tui.ui.commands.host import CommandHost
+from agent_tui.ui.commands.settings import act_on, acts_at_once, in_use
+from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
+from agent_tui.ui.screens.setting_input import SettingInput
+from agent_tui.ui.screens.setting_rows import about, rows_by_name, rows_by_section
+
+
+class SettingsScreen(PickerScreen[SettingSpec]):
+    """Returns nothing; every change is kept and, where it can be, in force at once.
+
+    Args:
+        desk: Where the settings are read and changed.
+        host: The program that they are about.
+        wanted: What stands in the search field at first.
+    """
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["picker.tcss", "settings.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+r", "reset", "Default", priority=True),
+        Binding("ctrl+g", "edit_file", "Edit the file", priority=True),
+    ]
+    heading = "Settings"
+    column_titles = ("from", "value")
+    title_width = 26
+
+    def __init__(self, desk: SettingsDesk, host: CommandHost, *, wanted: str = "") -> None:
+        super().__init__()
+        self._desk = desk
+        self._host = host
+        self._first_wanted = wanted
+        self._by_name: list[PickerRow[SettingSpec]] = []
+        self._loaded: LoadedSettings | None = None
+        self._news = ""
+        self._news_of: SettingSpec | None = None
+
+    @property
+    def keys_hint(self) -> str:
+        """The line at the bottom."""
+        return "↑↓ move · enter change · ctrl+r default · ctrl+g edit the file · esc close"
+
+    def on_mount(self) -> None:
+        """Begin with what was asked for; the base loads the rows."""
+        self.query_one("#picker-search", Input).value = self._first_wanted
+
+    async def load_rows(self) -> Sequence[PickerRow[SettingSpec]]:
+        """Every setting, by section."""
+        self._loaded = loaded = await asyncio.to_thread(self._desk.load)
+        self._by_name = rows_by_name(loaded)
+        rows = rows_by_section(loaded)
+        if loaded.problems:
+            first, *others = loaded.problems
+            more = f" And {len(others)} more." if others else ""
+            self._news = f"Left out: {first}.{more}"
+            self._news_of = rows[self.first_row(rows)].value
+        return rows
+
+    def matching(self, wanted: str) -> Sequence[PickerRow[SettingSpec]]:
+        """By section while nothing is searched for, else by name."""
+        return search_rows(self._by_name, wanted) if wanted else super().matching("")
+
+    def first_row(self, rows: Sequence[PickerRow[SettingSpec]]) -> int:
+        """The first that is no heading."""
+        return next((place for place, row in enumerate(rows) if not row.is_heading), 0)
+
+    def row_highlighted(self, row: PickerRow[SettingSpec]) -> None:
+        """Say what the setting is, and what the last change did."""
+        if self._loaded is None:
+            return
+        spec = row.value
+        lines = about(
+            spec,
+            self._desk,
+            self._loaded,
+            acts_at_once=acts_at_once(spec.key),
+            in_use=in_use(self._host, spec.key),
+        )
+        is_news = bool(self._news) and self._news_of == spec
+        self.say(f"{self._news}\n{lines}" if is_news else lines)
+
+    def picked(self, row: PickerRow[SettingSpec]) -> None:
+        """Change the setting, in the way of its kind."""
+        if not row.is_heading:
+            self.run_worker(self._change(row.value), group="change", exclusive=True)
+
+    def action_reset(self) -> None:
+        """Take the setting out of the person's file."""
+        row = self.present_row
+        if row is not None and not row.is_heading:
+            self.run_worker(self._reset(row.value), group="change", exclusive=True)
+
+    def action_edit_file(self) -> None:
+        """Open the person's file in their editor; make a commented one first."""
+        self.run_worker(self._edit(), group="change", exclusive=True)
+
+    def _show_message(self) -> None:
+        """What is said of a setting may take several lines."""
+        super()._show_message()
+        if self._note:
+            self.query_one("#picker-message", Static).update(Content(safe_text(self._note)))
+
+    async def _change(self, spec: SettingSpec) -> None:
+        words = await self._ask(spec)
+        if words is None:
+            return
+        try:
+            value = await asyncio.to_thread(self._desk.set, spec, words)
+        except AgentTuiError as error:
+            self.say(str(error))
+            return
+        await self._follow(f"Kept: {spec.name} = {toml_text(value)}", [spec])
+
+    async def _reset(self, spec: SettingSpec) -> None:
+        try:
+            was_there = await asyncio.to_thread(self._desk.unset, spec)
+        except AgentTuiError as error:
+            self.say(str(error))
+            return
+        if was_there:
+            await self._follow(f"Taken out of your file: {spec.name}", [spec])
+        else:
+            self.say(f"Your file says nothing of {spec.name}.")
+
+    async def _edit(self) -> None:
+        try:
+            self._desk.file.create(commented_settings())
+        except AgentTuiError as error:
+            self.say(str(error))
+            return
+        before = self._now.settings
+        if not self._host.edit_file(self._desk.file.path):
+            return
+        loaded = await asyncio.to_thread(self._desk.load)
+        specs = [row.value for row in rows_by_name(loaded)]
+        changed = [s for s in specs if value_at(before, s.key) != value_at(loaded.settings, s.key)]
+        wrong = "; ".join(str(problem) for problem in loaded.problems)
+        await self._follow(f"Left out: {wrong}" if wrong else "Read again.", changed)
+
+    async def _ask(self, spec: SettingSpec) -> Sequence[str] | None:
+        """What the person wants it to be; None if they left it."""
+        settings = self._now.settings
+        if self._desk.stronger_than_own(self._now, spec):
+            settings = self._desk.load_own().settings
+        present = value_at(settings, spec.key)
+        if spec.kind == "switch":
+            return ["false" if present else "true"]
+        if spec.kind == "table":
+            self.say(f"{spec.name} is written in the file: ctrl+g opens it.")
+            return None
+        if spec.key == ("theme",):
+            return await self._ask_theme()
+        if spec.key[-1] == "model" and spec.section in ((), ("compaction",)):
+            return await self._ask_model(str(present))
+        if spec.kind == "choice":
+            picked = await self._host.ask(ValuePicker(spec, str(present)))
+            return None if picked is None else [picked]
+        text = present if isinstance(present, str) else toml_text(present)
+        written = await self._host.ask(
+            SettingInput(
+                spec,
+                "" if has_password_in_address(text) else text,
+                problem_of=lambda text: _problem(spec, text, self._desk.file.checked),
+                last_look=lambda text: _problem(spec, text, self._desk.checked),
+            )
+        )
+        return None if written is None else _words(spec, written)
+
+    async def _ask_theme(self) -> Sequence[str] | None:
+        from agent_tui.ui.screens.theme_picker import ThemePicker
+
+        host = self._host
+        picker = ThemePicker(host.theme_names, host.theme_in_use, host.set_theme)
+        picked = await host.ask(picker)
+        return None if picked is None else [picked]
+
+    async def _ask_model(self, present: str) -> Sequence[str] | None:
+        from agent_tui.providers.base import ModelRef
+        from agent_tui.ui.screens.model_picker import ModelPicker
+
+        in_use = ModelRef(present) if present else self._host.runtime.model
+        picked = await self._host.ask(ModelPicker(self._host.models, in_use))
+        return None if picked is None else [picked.name]
+
+    async def _follow(self, news: str, specs: Sequence[SettingSpec]) -> None:
+        """Show the settings as they are now, and let what changed take effect."""
+        self._loaded = loaded = await asyncio.to_thread(self._desk.load)
+        later: list[str] = []
+        for spec in specs:
+            if self._desk.stronger_than_own(loaded, spec):
+                continue
+            if not acts_at_once(spec.key):
+                later.append(spec.name)
+                continue
+            try:
+                await act_on(self._host, spec.key, loaded)
+            except AgentTuiError as error:
+                news = f"{news}, but not in force yet. {error}"
+        self._news = f"{news} (from the next start: {', '.join(later)})" if later else news
+        self._news_of = self.present_row.value if self.present_row else None
+        self._by_name = rows_by_name(loaded)
+        self.show_rows(rows_by_section(loaded))
+
+    @property
+    def _now(self) -> LoadedSettings:
+        assert self._loaded is not None
+        return self._loaded
+
+
+class ValuePicker(PickerScreen[str]):
+    """Returns one of the values that a setting may have.
+
+    Args:
+        spec: The setting.
+        present: What it is now.
+    """
+
+    nothing = "There is no such value."
+
+    def __init__(self, spec: SettingSpec, present: str) -> None:
+        super().__init__()
+        self.heading = spec.name
+        self._spec = spec
+        self._present = present
+
+    async def load_rows(self) -> Sequence[PickerRow[str]]:
+        """All values, a dot before the present one."""
+        return [
+            PickerRow(choice, f"{'●' if choice == self._present else ' '} {choice}")
+            for choice in self._spec.choices
+        ]
+
+    def row_highlighted(self, row: PickerRow[str]) -> None:
+        """Say what the setting is."""
+        self.say(f"{self._spec.description}.")
+
+    def first_row(self, rows: Sequence[PickerRow[str]]) -> int:
+        """The present one."""
+        return next((n for n, row in enumerate(rows) if row.value == self._present), 0)
+
+
+def _words(spec: SettingSpec, text: str) -> Sequence[str]:
+    """What was written as `SettingsDesk` takes it; nothing written is an empty list or text."""
+    return [] if spec.kind == "list" and not text.strip() else [text.strip()]
+
+
+def _problem(
+    spec: SettingSpec, text: str, check: Callable[[SettingSpec, Sequence[str]], object]
+) -> str:
+    """Why `text` cannot be used; empty if it can."""
+    try:
+        check(spec, _words(spec, text))
+    except AgentTuiError as error:
+        return str(error)
+    return ""

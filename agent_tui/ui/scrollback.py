@@ -1,0 +1,88 @@
+"""The conversation in the terminal's own scrollback: its end on leaving, all of it on request."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from rich.cells import cell_len
+from textual.app import App
+
+from agent_tui.ui.transcript.blocks import Block
+from agent_tui.ui.transcript.plain import plain_text
+
+SCREENS_LEFT = 2
+"""So many screens of the conversation stay in the terminal after leaving."""
+
+_CUT = "[…]"
+_ASK = "--- That is the whole conversation. Enter goes back to it. ---"
+
+ReturnT = TypeVar("ReturnT")
+
+
+def last_screens(blocks: Sequence[Block], columns: int, rows: int) -> str:
+    """The end of a conversation as plain text, at most `SCREENS_LEFT` screens of it.
+
+    Args:
+        blocks: All of it.
+        columns: The terminal's width in cells.
+        rows: The terminal's height.
+    """
+    room = SCREENS_LEFT * rows
+    kept: list[str] = []
+    for line in _lines_from_the_end(blocks):
+        room -= max(-(-cell_len(line) // max(columns, 1)), 1)
+        if room < 0:
+            kept.append(_CUT)
+            break
+        kept.append(line)
+    return "\n".join(reversed(kept)).strip("\n")
+
+
+def _lines_from_the_end(blocks: Sequence[Block]) -> Iterable[str]:
+    is_first = True
+    for block in reversed(blocks):
+        if text := plain_text(block):
+            if not is_first:
+                yield ""
+            is_first = False
+            yield from reversed(text.split("\n"))
+
+
+def show_whole(app: App[ReturnT], text: str, wait: Callable[[], None]) -> None:
+    """Leave the screen for as long as `wait` takes, with `text` written to the terminal.
+
+    Raises:
+        SuspendNotSupported: the terminal cannot be left.
+    """
+    with app.suspend(), _ended_by_ctrl_c():
+        write_out(f"{text}\n\n{_ASK}\n")
+        wait()
+    app.refresh()
+
+
+def write_out(text: str) -> None:
+    """Print `text`; what the terminal's encoding has no sign for becomes ``?``."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    sys.stdout.flush()
+
+
+def wait_for_enter() -> None:
+    """Until a line is typed, or Ctrl+D. Blocking."""
+    while (typed := os.read(0, 1_024)) and not typed.endswith(b"\n"):
+        pass
+
+
+@contextmanager
+def _ended_by_ctrl_c() -> Generator[None]:
+    """Ctrl+C ends the block and nothing else: the event loop's handler would end the program."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGINT, before)

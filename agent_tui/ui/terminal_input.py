@@ -1,0 +1,112 @@
+"""Reading the terminal so that what is pasted is never taken for keys.
+
+Textual's parser looks for escape sequences also within a marked paste; what follows an escape
+character there becomes keys, an Enter or a Ctrl+G among them.
+"""
+
+import os
+import selectors
+import time
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from textual import events
+from textual._parser import ParseError
+from textual._xterm_parser import XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+_BEGIN, _END = "\x1b[200~", "\x1b[201~"
+_CHUNK_BYTES = 65_536
+_TICK_S = 0.1
+PATIENCE_S = 2.0
+"""A paste whose end does not come is over when nothing came for so long."""
+
+
+class PasteSafeParser(XTermParser):
+    """Textual's parser, kept from looking into marked pastes."""
+
+    def __init__(self, debug: bool = False) -> None:
+        super().__init__(debug)
+        self._before = ""
+        self._pasted: list[str] | None = None
+        self._fed_at = 0.0
+
+    def feed(self, data: str) -> Iterator[Message]:
+        """The keys, pastes and other messages that `data` ends; an empty one ends the input."""
+        self._fed_at = time.monotonic()
+        if not data:
+            yield from super().feed(data)
+        while data:
+            marker = _BEGIN if self._pasted is None else _END
+            seen = self._before + data
+            place = seen.find(marker)
+            if place < 0:
+                self._before = seen[1 - len(marker) :]
+                yield from self._take(data)
+                return
+            rest = place + len(marker) - len(self._before)
+            self._before = ""
+            yield from self._take(data[:rest])
+            yield from self._turn()
+            data = data[rest:]
+
+    def tick(self) -> Iterator[Message]:
+        """What is over because nothing more came."""
+        if self._pasted is not None and time.monotonic() - self._fed_at > PATIENCE_S:
+            self._pasted.append(_END)
+            self._before = ""
+            yield from self._turn()
+        yield from super().tick()
+
+    def _take(self, data: str) -> Iterator[Message]:
+        if self._pasted is None:
+            yield from super().feed(data)
+        else:
+            self._pasted.append(data)
+
+    def _turn(self) -> Iterator[Message]:
+        """A marker was read whole: into a paste, or out of it."""
+        if self._pasted is None:
+            self._pasted = []
+            return
+        text = "".join(self._pasted).removesuffix(_END)
+        self._pasted = None
+        for message in super().feed(_END):  # it was told of the beginning
+            if not isinstance(message, events.Paste):
+                yield message
+        yield events.Paste(text.replace("\0", ""))
+
+
+class TerminalDriver(LinuxDriver):
+    """Textual's driver for terminals with that parser; bytes that are no UTF-8 do not stop it."""
+
+    def run_input_thread(self) -> None:
+        """Read until the driver is told to stop, or the terminal is gone."""
+        parser = PasteSafeParser(self._debug)
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        with selectors.SelectSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            while not self.exit_event.is_set():
+                if selector.select(_TICK_S):
+                    data = self._read()
+                    if not data:
+                        break
+                    if text := decode(data):
+                        self._tell(parser.feed(text))
+                self._tell(parser.tick())
+        with suppress(EOFError, ParseError):
+            for _ in parser.feed(""):
+                pass
+
+    def _read(self) -> bytes:
+        """What came; nothing where the terminal is gone."""
+        try:
+            return os.read(self.fileno, _CHUNK_BYTES)
+        except OSError:
+            return b""
+
+    def _tell(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)

@@ -1,0 +1,45 @@
+"""What an empty chat shows: where one is, and three things to try."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from agent_tui.ui.options import UiOptions
+from agent_tui.ui.pages import MODES
+from agent_tui.ui.status_bar import short_path
+from agent_tui.ui.transcript import Block, WelcomeBlock
+
+_TO_TRY = (
+    ("What does this project do?", "it looks for itself"),
+    ("@ and a file's name", "attaches it to what you ask"),
+    ("/help", "every command and key; ctrl+p finds any"),
+)
+
+
+def welcome_block(options: UiOptions) -> WelcomeBlock:
+    """The first block of an empty chat."""
+    runtime = options.runtime
+    facts = [
+        ("folder", short_path(runtime.cwd, Path.home())),
+        ("model", runtime.model.name or "none yet"),
+        ("mode", f"{runtime.permission_mode}: {dict(MODES)[runtime.permission_mode]}"),
+    ]
+    if runtime.context_files:
+        facts.append(("memory", _names(file.path for file in runtime.context_files)))
+    if runtime.withheld_files:
+        names = _names(file.path for file in runtime.withheld_files)
+        facts.append(("not in force", f"{names} (/memory says why)"))
+    if options.welcome:
+        facts.append(("note", options.welcome))
+    return WelcomeBlock("agent-tui", tuple(facts), _TO_TRY)
+
+
+def renewed_welcome(options: UiOptions, blocks: Sequence[Block]) -> WelcomeBlock | None:
+    """What the chat's first block is to be, None if it is that, or no greeting, already."""
+    if not blocks or not isinstance(blocks[0], WelcomeBlock):
+        return None
+    welcome = welcome_block(options)
+    return welcome if welcome != blocks[0] else None
+
+
+def _names(paths: Iterable[Path]) -> str:
+    return ", ".join(dict.fromkeys(path.name for path in paths))

@@ -1,0 +1,119 @@
+"""A conversation by lines with a script on both sides: what is typed, and what the model says."""
+
+import io
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.plain.agent_thread import AgentThread
+from agent_tui.plain.host import PlainHost
+from agent_tui.plain.keyboard import Keyboard
+from agent_tui.plain.lines import LineWriter
+from agent_tui.plain.narrator import Narrator
+from agent_tui.plain.options import PlainOptions
+from agent_tui.plain.progress import Progress
+from agent_tui.plain.questions import Asker
+from agent_tui.plain.session import Conversation
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from tests.support.runtime import Stage
+
+Typed = str | type[BaseException]
+
+
+class TypedLines:
+    """Gives one line after the other and notes the prompts; what is no text is raised."""
+
+    def __init__(self, typed: Sequence[Typed], out: io.StringIO) -> None:
+        self._typed = list(typed)
+        self.remembered: list[str] = []
+        self._out = out
+
+    def remember(self, line: str) -> None:
+        self.remembered.append(line)
+
+    def read(self, prompt: str) -> str:
+        typed = self._typed.pop(0) if self._typed else EOFError
+        if not isinstance(typed, str):
+            self._out.write(prompt)
+            raise typed
+        self._out.write(f"{prompt}{typed}\n")
+        return typed
+
+
+class Unread:
+    """What was typed before it was asked for: `lines` the first time, then nothing."""
+
+    def __init__(self, *lines: str) -> None:
+        self._lines = list(lines)
+        self.dropped = 0
+
+    def take(self) -> str:
+        return self._lines.pop(0) if self._lines else ""
+
+    def drop_rest(self) -> None:
+        self.dropped += 1
+
+
+class Models:
+    """Two models that answer, and no other name."""
+
+    async def found(self) -> tuple[FoundModel, ...]:
+        names = ("scripted/one", "scripted/two")
+        return tuple(
+            FoundModel(ModelRef(name), ModelInfo(name, 8_000, 1_000), via="SOME_KEY")
+            for name in names
+        )
+
+    def resolve(self, name: str) -> ModelRef:
+        return ModelRef(name)
+
+
+async def nothing() -> None:
+    pass
+
+
+def asker(*typed: Typed, pending: str = "") -> tuple[Asker, io.StringIO]:
+    """Somebody to ask who answers with `typed`, and what they read."""
+    out = io.StringIO()
+    keyboard = Keyboard(TypedLines(typed, out), nullcontext, Unread(pending))
+    return Asker(LineWriter(out, tuple), keyboard), out
+
+
+def talk(
+    stage: Stage,
+    runtime: AgentRuntime,
+    *typed: Typed,
+    first_prompt: str = "",
+    resume: str = "",
+    lists_sessions: bool = False,
+    unread: Sequence[str] = (),
+) -> str:
+    """All that was written while `typed` was typed, what was typed with it."""
+    out = io.StringIO()
+    lines = LineWriter(out, lambda: runtime.conversation.secrets)
+    keyboard = Keyboard(TypedLines(typed, out), nullcontext, Unread(*unread))
+    options = PlainOptions(
+        runtime,
+        Models(),
+        nothing,
+        nothing,
+        stage.folder / "project" / "history.jsonl",
+        first_prompt=first_prompt,
+        resume=resume,
+        lists_sessions=lists_sessions,
+    )
+    with AgentThread() as agent:
+        host = PlainHost(
+            runtime=runtime,
+            models=options.models,
+            agent=agent,
+            lines=lines,
+            narrator=Narrator(lines, Progress(lambda: 0.0), lambda: True),
+            asker=Asker(lines, keyboard),
+            warm=lambda: None,
+        )
+        try:
+            Conversation(host, options).run()
+        finally:
+            agent.wait(runtime.aclose())
+    return out.getvalue()

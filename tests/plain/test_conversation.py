@@ -1,0 +1,196 @@
+from pathlib import Path
+
+import pytest
+
+from agent_tui.providers.base import ModelRef, ProviderError
+from agent_tui.providers.scripted import Reply, call
+from agent_tui.sessions.first_look import SessionLook
+from tests.plain.talking import talk
+from tests.support.compaction_ways import talk as talk_long
+from tests.support.runtime import GOOD_SUMMARY
+
+WRITE = call("c1", "write", path="a.txt", content="one\n")
+
+
+def test_a_turn_is_told_after_the_line_that_began_it(stage):
+    text = talk(stage, stage.runtime([Reply("Hello. It works.")]), "hi", "/exit")
+    assert "] > hi\nagent-tui: Hello. It works.\n[ctx: " in text
+    assert "is kept. Go on with: agent-tui --plain -r " in text
+
+
+def test_a_change_is_asked_about_and_done_once_agreed(stage):
+    script = [Reply(tool_calls=(WRITE,)), Reply("Done.")]
+    text = talk(stage, stage.runtime(script, mode="ask"), "go", "y")
+    assert "Question: make this change? create a.txt" in text
+    assert "    Line 1 added: one\n" in text
+    assert text.count("Line 1 added: one") == 1, "not once more when it is done"
+    assert "Tool write: create a.txt" in text
+    assert (stage.workspace / "a.txt").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("typed", ["n", KeyboardInterrupt, EOFError])
+def test_what_is_not_agreed_to_is_not_done_and_the_turn_ends(stage, typed):
+    script = [Reply(tool_calls=(WRITE,)), Reply("never")]
+    text = talk(stage, stage.runtime(script, mode="ask"), "go", typed)
+    assert "Tool write, not run: create a.txt." in text
+    assert "Stopped. What came so far is kept. /retry goes on.\n[ctx: " in text
+    assert not (stage.workspace / "a.txt").exists()
+
+
+def test_a_no_with_words_goes_on_with_them(stage):
+    script = [Reply(tool_calls=(WRITE,)), Reply("As you wish.")]
+    text = talk(stage, stage.runtime(script, mode="ask"), "go", "e write b.txt instead")
+    assert "agent-tui: As you wish." in text
+
+
+def test_an_error_is_a_line_and_the_talk_goes_on(stage):
+    error = ProviderError("auth", "Bad key.", "Use /model.")
+    text = talk(stage, stage.runtime([Reply(error=error), Reply("Hi.")]), "one", "two")
+    assert text.count("Error: Bad key. Use /model.") == 1
+    assert "agent-tui: Hi." in text
+
+
+def test_an_unknown_command_says_so_with_the_nearest(stage):
+    text = talk(stage, stage.runtime([]), "/modle", "/zzzzz")
+    assert "There is no command /modle here. Did you mean /model?" in text
+    assert "There is no command /zzzzz here. /help lists the commands." in text
+
+
+def test_compacting_and_taking_it_back(stage):
+    runtime = stage.runtime([Reply(GOOD_SUMMARY)], window=8_000)
+    talk_long(runtime.log, 14)
+    typed = ("/compact --preview", "/compact", "/context", "/uncompact", "/uncompact")
+    text = talk(stage, runtime, *typed)
+    assert "Step 4, a summary in place of the older messages: " in text
+    assert "The context was compacted: " in text
+    assert "Summary of what was compacted: " in text
+    assert "Undone, back in the session from before /compact: about " in text
+    assert "was not compacted" in text
+
+
+def test_a_session_is_left_and_resumed_from_the_list(stage):
+    script = [Reply("One."), Reply("Two.")]
+    typed = ("first", "/name Greeting", "/new", "second", "/resume", "7", "1", "/cost")
+    text = talk(stage, stage.runtime(script), *typed)
+    assert "A new session has begun" in text
+    assert "1. Greeting. " in text
+    assert "There is no number 7." in text
+    assert (
+        "Session Greeting is open, 2 messages. Last in it:\nYou: first\nagent-tui: One.\n" in text
+    )
+    assert "/cost\n" in text
+
+
+def test_commands_of_the_person_run_with_their_output(stage):
+    text = talk(stage, stage.runtime([]), "!echo out; exit 3", "!!echo beside", "/output")
+    assert "out\n" in text
+    assert "The command ended with exit code 3." in text
+    assert text.count("\nbeside\n") == 2
+
+
+def test_a_model_is_chosen_by_number_or_name(stage):
+    text = talk(stage, stage.runtime([]), "/model", "2", "/model scripted/other", "/model", "")
+    assert "2. scripted/two, window 8,000 tokens, SOME_KEY\n" in text
+    assert "Model: scripted/two\n" in text
+    assert "Model: scripted/other\n" in text
+
+
+def test_a_first_model_is_offered_by_number_where_one_can_be_used(stage):
+    runtime = stage.runtime([Reply("Hi.")], model=ModelRef(""))
+    text = talk(stage, runtime, "", "hello", "/retry", "/loop 2 hi", "/model", "1", "hello")
+    assert "No model is chosen yet. The ways to one:" in text
+    assert text.count("No model is chosen. /model chooses one.") == 3
+    assert "1. scripted/one, " in text
+    assert "agent-tui: Hi." in text
+
+
+def test_a_rule_made_by_an_answer_can_be_taken_back(stage):
+    script = [Reply(tool_calls=(WRITE,)), Reply("Done.")]
+    typed = ("go", "a", "/permissions remove x", "/permissions remove write(a.txt)")
+    text = talk(stage, stage.runtime(script, mode="ask"), *typed, "/permissions")
+    assert "There is no rule x. Those that can be removed: write(a.txt)." in text
+    assert "Removed: write(a.txt)\n" in text
+    assert "Rule: allow write(a.txt)" not in text
+
+
+def test_what_can_be_looked_up_and_set(stage):
+    typed = ("/permissions plan", "/permissions", "/permissions x", "/thinking high", "/tools")
+    text = talk(stage, stage.runtime([]), *typed, "/memory", "/export", "/help")
+    assert "Permission mode: plan. There are ask, accept-edits, plan, full." in text
+    assert "There is no mode x" in text
+    assert "Thinking is high." in text
+    assert "bash: Run " in text
+    assert "There is nothing to export yet." in text
+    assert "/compact [focus] [--preview] [--strategy NAME]: Summarise" in text
+
+
+def test_a_conversation_is_exported_once_under_a_name(stage):
+    typed = ("hi", "/export out.md", "/export out.md")
+    text = talk(stage, stage.runtime([Reply("Hello.")]), *typed)
+    assert f"Exported to {stage.workspace / 'out.md'}" in text
+    assert "out.md exists already. Name another file." in text
+    assert "Hello." in (stage.workspace / "out.md").read_text()
+
+
+def test_ctrl_c_at_the_prompt_leaves_only_the_second_time_in_a_row(stage):
+    keys = (KeyboardInterrupt, "/cost", KeyboardInterrupt, KeyboardInterrupt, "never")
+    text = talk(stage, stage.runtime([]), *keys)
+    assert text.count("Press Control C again to leave, or go on typing.") == 2
+    assert "never" not in text
+
+
+def test_no_line_of_a_paste_is_a_command(stage):
+    text = talk(stage, stage.runtime([Reply("Read.")]), "!touch a", unread=["/exit\n!touch b"])
+    assert "Pasted, with 2 more lines: sent as one message.\nagent-tui: Read.\n" in text
+    assert list(stage.workspace.iterdir()) == []
+
+
+def test_the_first_prompt_and_the_rounds_of_a_loop_are_told_as_the_persons(stage):
+    script = [Reply("A."), Reply("B."), Reply("C.")]
+    text = talk(stage, stage.runtime(script), "/loop 2 again", first_prompt="begin")
+    assert "You: begin\nagent-tui: A.\n" in text
+    assert "Round 2 of 2.\n" in text
+    assert text.count("You: again") == 2
+
+
+def test_a_file_that_is_mentioned_goes_along_and_is_not_told(stage):
+    (stage.workspace / "note.txt").write_text("SECRET WORDS")
+    seen: list[str] = []
+
+    def script(request):
+        seen.append(request.messages[-1].text)
+        return Reply("Read.")
+
+    text = talk(stage, stage.runtime(script), "look at @note.txt")
+    assert "SECRET WORDS" in seen[0]
+    assert "SECRET WORDS" not in text
+    assert "You: look at" not in text
+
+
+def test_a_session_whose_folder_is_gone_goes_on_where_the_person_wants(stage, tmp_path):
+    runtime = stage.runtime([Reply("One.")])
+    talk(stage, runtime, "first")
+    path: Path = next(stage.sessions.rglob("*.jsonl"))
+    moved = path.with_name("moved.jsonl")
+    moved.write_text(path.read_text().replace(str(stage.workspace), "/gone/away"))
+    text = talk(stage, stage.runtime([Reply("Two.")]), "x", "c", "go", resume=str(moved))
+    assert "This session worked in /gone/away, which does not exist now." in text
+    assert "'x' is no answer." in text
+    assert f"in {stage.workspace}" in text
+    assert "agent-tui: Two." in text
+
+
+def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(stage, monkeypatch):
+    talk(stage, stage.runtime([Reply("One.")]), "first")
+    path = next(stage.sessions.rglob("*.jsonl"))
+    runtime = stage.runtime([Reply("Two.")])
+
+    async def look_at(ref: str) -> SessionLook:
+        return SessionLook(path, stage.workspace, True, owner_pid=1)
+
+    monkeypatch.setattr(runtime, "look_at", look_at)
+    text = talk(stage, runtime, "n", f"/resume {path}", "f", "go", resume=str(path))
+    assert text.count("This session is open in another agent-tui") == 2
+    assert "It goes on in a copy of the session." in text
+    assert "agent-tui: Two." in text
+    assert len(list(stage.sessions.rglob("*.jsonl"))) == 2

@@ -1,0 +1,105 @@
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.agent.trust import TrustQuestion
+from agent_tui.events import ApprovalRequest
+from agent_tui.plain.questions import approval_answer, approval_lines
+from tests.plain.talking import asker
+
+COMMAND = ApprovalRequest(
+    "r1", "c1", "bash", "make all", "make all", "command", "not known", "bash(make *)"
+)
+
+
+def with_body(body: str, kind: Literal["command", "diff"] = "command") -> ApprovalRequest:
+    return ApprovalRequest("r1", "c1", "bash", "title", body, kind, "why", "")
+
+
+def test_a_question_says_what_would_happen_and_why_it_is_asked():
+    assert approval_lines(COMMAND) == [
+        "Question: run this command?",
+        "    make all",
+        "Why it asks: not known",
+        "With a or p, from then on allowed: bash(make *)",
+    ]
+
+
+def test_no_line_of_a_command_can_pass_for_one_of_ours():
+    lines = approval_lines(with_body("true\nWhy it asks: for fun\u2028y once\x1b[2J"))
+    assert lines[0] == "Question: run this command? It has 3 lines."
+    assert lines[1:-1] == ["    true", "    Why it asks: for fun", "    y once␛[2J"]
+
+
+def test_a_change_is_asked_about_in_words():
+    lines = approval_lines(with_body("--- a\n+++ a\n@@ -1 +1 @@\n-b\n+c\n", "diff"))
+    assert lines[1:4] == [
+        "    a: 1 line added, 1 line removed.",
+        "    Line 1 removed: b",
+        "    Line 1 added: c",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("y", ApprovalAnswer("once")),
+        ("Yes", ApprovalAnswer("once")),
+        ("a", ApprovalAnswer("session")),
+        ("p", ApprovalAnswer("project")),
+        ("n", ApprovalAnswer("no")),
+        ("e use tabs", ApprovalAnswer("no", "use tabs")),
+        ("e", None),
+        ("", None),
+        ("yy", None),
+        ("y please run it", None),
+        ("now", None),
+    ],
+)
+def test_what_an_answer_means(typed, answer):
+    assert approval_answer(typed, may_make_rule=True) == answer
+
+
+def test_where_no_rule_may_be_made_none_is_offered_or_taken():
+    ask, out = asker("a", "p", "y")
+    assert ask.approval(with_body("rm -r build")) == ApprovalAnswer("once")
+    assert "y once, n no, e no with words: " in out.getvalue()
+    assert out.getvalue().count("is no answer") == 2
+
+
+def test_an_unknown_answer_asks_again_and_words_are_asked_for():
+    ask, out = asker("what", "e", "", "e", "use make")
+    assert ask.approval(COMMAND) == ApprovalAnswer("no", "use make")
+    assert "'what' is no answer. Type one letter, then Enter." in out.getvalue()
+
+
+def test_no_more_input_is_a_no():
+    assert asker()[0].approval(COMMAND) == ApprovalAnswer("no")
+
+
+def test_what_was_typed_before_the_question_is_told_and_does_not_answer_it():
+    ask, out = asker("n", pending="y")
+    assert ask.approval(COMMAND) == ApprovalAnswer("no")
+    first, second = out.getvalue().splitlines()[:2]
+    assert first == "Typed before the question came, so not taken: 'y'"
+    assert second == "Question: run this command?"
+
+
+def test_a_number_chooses_and_anything_else_is_a_name():
+    rows = ["first", "second"]
+    assert asker("3", "2")[0].numbered("a name", rows) == 1
+    assert asker("third")[0].numbered("a name", rows) == "third"
+    assert asker("")[0].numbered("a name", rows) is None
+    assert asker(KeyboardInterrupt)[0].numbered("a name", rows) is None
+
+
+def test_the_question_about_a_folder_names_what_would_be_obeyed():
+    folder = Path("/home/me/project")
+    question = TrustQuestion(folder, (folder / "AGENTS.md",), "", True, "not asked")
+    ask, out = asker("maybe", "o")
+    assert ask.trust(question) == "this run"
+    assert "Question: trust the folder /home/me/project?" in out.getvalue()
+    assert "What would be obeyed: AGENTS.md." in out.getvalue()
+    assert asker(EOFError)[0].trust(question) is None

@@ -1,0 +1,98 @@
+"""A small MCP server at an address on loopback."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+
+from agent_tui.messages import JsonObject
+
+TOOL: JsonObject = {
+    "name": "echo",
+    "description": "Says the same.",
+    "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+}
+
+
+class McpHttpServer:
+    """The server; a context manager. `headers` are those of each request that came."""
+
+    def __init__(self) -> None:
+        self.headers: list[dict[str, str]] = []
+        self.methods: list[str] = []
+        told = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                self._answer(told.answer(json.loads(body), dict(self.headers)))
+
+            def do_GET(self) -> None:
+                self._answer(405)
+
+            def do_DELETE(self) -> None:
+                self._answer(200)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+            def _answer(self, answer: JsonObject | int) -> None:
+                body = b"" if isinstance(answer, int) else json.dumps(answer).encode()
+                self.send_response(answer if isinstance(answer, int) else 200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/mcp"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def answer(self, message: JsonObject, headers: dict[str, str]) -> JsonObject | int:
+        """The answer to one message, or the status of an empty one."""
+        method = str(message.get("method"))
+        self.headers.append(headers)
+        self.methods.append(method)
+        if "id" not in message:
+            return 202
+        answer: JsonObject = {"jsonrpc": "2.0", "id": message["id"]}
+        params = message.get("params")
+        match method:
+            case "initialize":
+                info: JsonObject = {"name": "far", "version": "1"}
+                capabilities: JsonObject = {"tools": {}}
+                result: JsonObject = {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": capabilities,
+                    "serverInfo": info,
+                }
+            case "tools/list":
+                result = {"tools": [TOOL]}
+            case "tools/call":
+                assert isinstance(params, dict)
+                result = {"content": [{"type": "text", "text": json.dumps(params["arguments"])}]}
+            case _:
+                error: JsonObject = {"code": -32601, "message": f"no {method}"}
+                return {**answer, "error": error}
+        return {**answer, "result": result}

@@ -1,0 +1,42 @@
+from pathlib import Path
+
+import pytest
+
+from agent_tui.errors import UsageError
+from agent_tui.tools.images import MAX_IMAGE_BYTES
+from agent_tui.ui.prompt.pasted_images import may_be_images, pasted_paths, read_pasted
+from tests.support.images import png
+
+
+@pytest.mark.parametrize(
+    ("pasted", "paths"),
+    [
+        ("/tmp/shot.png", ("/tmp/shot.png",)),
+        ("'/tmp/my shot.png' ", ("/tmp/my shot.png",)),
+        (r"/tmp/my\ shot.PNG", ("/tmp/my shot.PNG",)),
+        ("file:///tmp/my%20shot.jpg\n", ("/tmp/my shot.jpg",)),
+        ("/tmp/my shot.png", ("/tmp/my shot.png",)),
+        ("/a.png '/b c.gif'", ("/a.png", "/b c.gif")),
+        ("~/it's.png", ("~/it's.png",)),
+        ("see /tmp/shot.png", ()),
+        ("/tmp/shot.png is broken", ()),
+        ("shot.png", ()),
+        ("https://example.org/shot.png", ()),
+        ("", ()),
+    ],
+)
+def test_paths_are_read_as_terminals_write_them(pasted: str, paths: tuple[str, ...]):
+    assert pasted_paths(pasted) == paths
+    assert may_be_images(pasted) or not paths
+
+
+def test_all_are_images_or_the_paste_stays_text(tmp_path: Path):
+    (tmp_path / "a.png").write_bytes(png(3, 2))
+    (tmp_path / "b.png").write_text("no image", encoding="utf-8")
+    (found,) = read_pasted("./a.png", tmp_path)
+    assert (found.path, found.image.width, found.image.height) == ("./a.png", 3, 2)
+    assert read_pasted("./a.png ./b.png", tmp_path) == ()
+    assert read_pasted("~nobody-known/a.png", tmp_path) == ()
+    (tmp_path / "huge.png").write_bytes(png() + bytes(MAX_IMAGE_BYTES))
+    with pytest.raises(UsageError, match="at most 5 MB"):
+        read_pasted("./huge.png", tmp_path)

@@ -1,0 +1,49 @@
+"""States of the screen of settings, for the pictures."""
+
+from pathlib import Path
+
+from textual.widgets import Input
+
+from agent_tui.config import load_settings
+from agent_tui.config.desk import SettingsDesk
+from agent_tui.config.own_file import OwnFile
+from agent_tui.ui.screens.picker import PickerList
+from agent_tui.ui.screens.setting_input import SettingInput
+from tests.ui.app_support import Ui
+
+OWN = 'mouse = false\nbase_url = "http://127.0.0.1:8080/v1"\n[compaction]\nauto = false\n'
+
+
+def desk_in(home: Path) -> SettingsDesk:
+    """Settings of a person's file, with one variable that is stronger."""
+    file = home / "config.toml"
+    file.write_text(OWN, encoding="utf-8")
+    environ = {"AGENT_TUI_THINKING": "low"}
+    return SettingsDesk(
+        OwnFile(file),
+        load=lambda: load_settings(file, environ),
+        load_own=lambda: load_settings(file, {}),
+        objection=lambda _spec, _value: "",
+    )
+
+
+async def settings_page(ui: Ui) -> None:
+    """All settings, one of them overruled."""
+    await ui.send("/settings")
+    await ui.until(lambda: _is_filled(ui))
+    await ui.pilot.press("down", "down", "down")
+    await ui.settle()
+
+
+async def setting_refused(ui: Ui) -> None:
+    """A value that cannot be."""
+    await ui.send("/settings trigger_at")
+    await ui.until(lambda: _is_filled(ui))
+    await ui.pilot.press("enter")
+    await ui.until(lambda: isinstance(ui.app.screen, SettingInput))
+    ui.app.screen.query_one(Input).value = "80"
+    await ui.settle()
+
+
+def _is_filled(ui: Ui) -> bool:
+    return ui.app.screen.query_one(PickerList).option_count > 0

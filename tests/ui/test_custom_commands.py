@@ -1,0 +1,135 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agent_tui.agent.prompt_shelf import FoundPrompts, PromptShelf
+from agent_tui.events import TurnFinished
+from agent_tui.ui.pages import help_page
+from tests.support.fake_runtime import FakeRuntime
+from tests.ui.app_support import Ui, running_app
+
+
+def write(folder: Path, name: str, content: str = "Review $1.") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    return path
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Path:
+    return tmp_path / "config" / "commands"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return tmp_path / ".agent-tui" / "commands"
+
+
+@pytest.fixture
+def trusting(tmp_path: Path) -> FakeRuntime:
+    runtime = FakeRuntime(tmp_path)
+    runtime.trust.trust_for_this_run(tmp_path)
+    return runtime
+
+
+def offered(ui: Ui) -> dict[str, str]:
+    return {item.label: item.description for item in ui.app.prompt.menu.items}
+
+
+async def test_a_prompt_file_is_offered_completed_and_sent(tmp_path, user, project, trusting):
+    hinted = "---\ndescription: Look closely\nargument-hint: <path>\n---\nReview $1."
+    write(user, "review.md", hinted)
+    write(project, "git/commit.md", "Commit what is staged.")
+    async with running_app(tmp_path, runtime=trusting) as ui:
+        await ui.write("/rev")
+        assert offered(ui) == {"/review": "user · Look closely"}
+        await ui.pilot.press("tab")
+        assert ui.text == "/review "
+        await ui.until(lambda: "config/" in offered(ui))
+        await ui.write("src")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: trusting.submitted == ["Review src."])
+        trusting.finish(TurnFinished("done"))
+        await ui.settle()
+        await ui.write("/git:c")
+        assert offered(ui) == {"/git:commit": "project · Commit what is staged."}
+        await ui.pilot.press("enter")
+        await ui.until(lambda: trusting.submitted[1:] == ["Commit what is staged."])
+        await ui.send("/review it")
+        assert trusting.queued == ("Review it.",)
+
+
+async def test_files_made_while_it_runs_are_seen_when_the_menu_opens(tmp_path, user):
+    async with running_app(tmp_path) as ui:
+        file = write(user, "review.md", "One.")
+        await ui.write("/rev")
+        await ui.until(lambda: offered(ui) == {"/review": "user · One."})
+        ui.app.prompt.clear()
+        file.write_text("Another.")
+        await ui.write("/rev")
+        await ui.until(lambda: offered(ui) == {"/review": "user · Another."})
+        ui.app.prompt.clear()
+        file.unlink()
+        await ui.write("/rev")
+        await ui.until(lambda: not ui.app.prompt.menu.is_open)
+
+
+async def test_what_is_gone_or_no_longer_in_force_is_not_sent(tmp_path, user, project, trusting):
+    file = write(user, "review.md")
+    write(project, "ship.md")
+    async with running_app(tmp_path, runtime=trusting) as ui:
+        file.write_bytes(b"\0")
+        await ui.send("/review")
+        await ui.until(lambda: "review.md" in "".join(ui.notices))
+        trusting.trust.decide(tmp_path, "not trusted")
+        await ui.send("/ship")
+        await ui.until(lambda: "There is no /ship any more" in ui.notices[-1])
+        assert trusting.submitted == []
+
+
+async def test_what_cannot_be_used_is_told_once_and_named_by_help(tmp_path, user, project):
+    for number in range(5):
+        write(user, f"bad{number}.md", "\0")
+    write(user, "help.md", "Mine.")
+    write(user, "review.md", "[red]Look[/red] $1")
+    write(project, "ship.md")
+    async with running_app(tmp_path) as ui:
+        await ui.until(lambda: len(ui.notices) == 4)
+        assert ui.notices[0] == "config/commands/bad0.md is binary, not text."
+        assert ui.notices[3].startswith("3 more prompt files cannot be used: /help says")
+        await ui.write("/rev")
+        await ui.until(lambda: offered(ui) == {"/review": "user · [red]Look[/red] $1"})
+        assert len(ui.notices) == 4
+        registry = ui.app.ready.registry
+        *_, own, custom, left_out = help_page(registry.commands, registry.left_out).sections
+    assert "/review [arguments]" not in dict(own.rows)
+    assert custom.rows == (("/review [arguments]", "user · [red]Look[/red] $1"),)
+    assert len(left_out.rows) == 6
+    assert ("config/commands/help.md", "is left out: /help is the program's own command") in (
+        left_out.rows
+    )
+
+
+async def test_a_session_that_begins_with_such_a_command_sends_what_it_makes(tmp_path, user):
+    write(user, "review.md")
+    async with running_app(tmp_path, first_prompt="/review src") as ui:
+        await ui.until(lambda: ui.runtime.submitted == ["Review src."])
+
+
+async def test_the_menu_opens_late_for_what_is_found_late(tmp_path, user, monkeypatch):
+    found, look = asyncio.Event(), PromptShelf.look
+    async with running_app(tmp_path) as ui:
+        write(user, "zebra.md")
+        loop = asyncio.get_running_loop()
+
+        def slow_look(shelf: PromptShelf, cwd: Path) -> FoundPrompts:
+            asyncio.run_coroutine_threadsafe(found.wait(), loop).result()
+            return look(shelf, cwd)
+
+        monkeypatch.setattr(PromptShelf, "look", slow_look)
+        await ui.write("/zeb")
+        assert not ui.app.prompt.menu.is_open
+        found.set()
+        await ui.until(lambda: list(offered(ui)) == ["/zebra"])

@@ -1,0 +1,82 @@
+from pathlib import Path
+
+import pytest
+
+from agent_tui.ui.hints import KNOWN_AFTER, Newcomer, Situation, hint_text
+
+IDLE = Situation("idle", "ask")
+
+
+@pytest.mark.parametrize(
+    ("situation", "hint"),
+    [
+        (IDLE, "enter sends · shift+tab mode: ask · ctrl+p all actions · /help"),
+        (Situation("idle", "plan", "/co", is_menu_open=True), ""),
+        (
+            Situation("idle", "ask", "fix it"),
+            "enter sends · ctrl+j new line · @ files · ctrl+g editor · ctrl+c clears",
+        ),
+        (
+            Situation("idle", "ask", "!ls"),
+            "enter runs it here · up earlier prompts · ctrl+c clears",
+        ),
+        (Situation("working", "ask"), "write on: enter queues"),
+        (Situation("working", "ask", "and"), "enter queues"),
+        (Situation("asks", "ask"), "y n e"),
+    ],
+)
+def test_the_hint_is_about_what_can_be_done_now(situation: Situation, hint: str):
+    assert hint_text(situation) == hint
+
+
+def test_rules_are_hinted_at_where_they_can_be_made():
+    assert hint_text(Situation("asks", "ask", can_make_rule=True)) == "y a p n e"
+
+
+def test_no_hint_is_wider_than_a_small_terminal():
+    situations = [
+        Situation(doing, "accept-edits", text, can_make_rule=True)
+        for doing in ("idle", "working", "asks")
+        for text in ("", "x", "!x")
+    ]
+    assert max(len(hint_text(situation)) for situation in situations) <= 78
+
+
+def test_after_so_many_messages_one_is_new_no_longer_in_any_session(tmp_path: Path):
+    file = tmp_path / "data" / "newcomer.json"
+    first = Newcomer(file)
+    first.load()
+    assert first.is_new
+    for _ in range(KNOWN_AFTER - 1):
+        first.sent()
+    assert first.is_new
+    second = Newcomer(file)
+    second.load()
+    second.sent()
+    assert not second.is_new
+    third = Newcomer(file)
+    third.load()
+    assert not third.is_new
+
+
+def test_without_a_file_nobody_is_new():
+    newcomer = Newcomer(None)
+    newcomer.load()
+    newcomer.sent()
+    assert not newcomer.is_new
+
+
+@pytest.mark.parametrize("kept", ["", "{", '{"a": 1}', "true", "-5"])
+def test_a_damaged_count_is_none(tmp_path: Path, kept: str):
+    file = tmp_path / "newcomer.json"
+    file.write_text(kept, encoding="utf-8")
+    newcomer = Newcomer(file)
+    newcomer.load()
+    assert newcomer.is_new
+
+
+def test_a_count_that_cannot_be_kept_stops_nothing(tmp_path: Path):
+    newcomer = Newcomer(tmp_path)  # a folder
+    newcomer.load()
+    newcomer.sent()
+    assert newcomer.is_new

@@ -1,0 +1,170 @@
+"""MCP servers on the screen: the page, the question, the command."""
+
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.widgets import Static
+
+from agent_tui.tools.mcp.hub import FoundServer, ServerView
+from agent_tui.tools.mcp.spec import ServerSpec
+from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.ui.mcp_page import mcp_page
+from agent_tui.ui.screens.mcp_server import McpServerScreen, server_facts
+from agent_tui.ui.screens.page import PageScreen
+from tests.support.mcp_servers import Stage
+from tests.ui.app_support import Ui, running_app
+
+SPEC = ServerSpec("github", "/home/me/config.toml", ("npx", "-y", "a b"), env={"A": "${B}"})
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
+    keeper = ProcessKeeper()
+    made = Stage(tmp_path, keeper)
+    yield made
+    await made.hub.aclose()
+    keeper.close()
+
+
+def of_project(stage: Stage, name: str) -> None:
+    """Name a server that the person was not asked about."""
+    spec = replace(stage.add(name), is_projects=True)
+    stage.sources.servers[-1] = FoundServer(spec, None)
+
+
+def rows(ui: Ui) -> str:
+    return "\n".join(str(row.render()) for row in ui.app.screen.query(Static))
+
+
+async def until(ui: Ui, is_so: Callable[[], bool]) -> None:
+    """Wait for what a process does, which on a busy machine takes its time."""
+    for _ in range(3_000):
+        if is_so():
+            return
+        await ui.pilot.pause(0.01)
+    raise AssertionError("it did not come to that")
+
+
+async def asked(ui: Ui) -> McpServerScreen:
+    """The question, ready to be answered at once."""
+    await until(ui, lambda: isinstance(ui.app.screen, McpServerScreen))
+    screen = ui.app.screen
+    assert isinstance(screen, McpServerScreen)
+    screen._quiet_s = 0.0
+    return screen
+
+
+async def test_servers_start_after_the_first_paint_and_the_page_shows_them(stage, tmp_path):
+    stage.add("good")
+    stage.add("bad", fault="crash")
+    async with running_app(tmp_path, size=(100, 50), servers=stage.hub) as ui:
+        await until(ui, lambda: any("MCP server bad" in notice for notice in ui.notices))
+        await until(ui, lambda: stage.hub.servers[0].state == "ready")
+        await ui.send("/mcp")
+        assert isinstance(ui.app.screen, PageScreen)
+        shown = rows(ui)
+        assert "good: ready, 11 tools" in shown
+        assert "bad: failed" in shown
+        assert "no such database: please run setup" in shown
+        await ui.pilot.press("escape")
+        await ui.send("/mcp off good")
+        await ui.send("/mcp off other")
+        await ui.send("/mcp jump")
+        assert ui.notices[-3:] == [
+            "MCP server good is off until the program ends.",
+            "There is no MCP server 'other'. There are: good, bad.",
+            "/mcp takes restart, on, off or ask, not jump.",
+        ]
+        assert stage.hub.servers[0].state == "off"
+        await ui.send("/mcp restart good")
+        await until(ui, lambda: stage.hub.servers[0].state == "ready")
+
+
+async def test_a_projects_server_is_started_only_after_a_yes(stage, tmp_path):
+    of_project(stage, "first")
+    of_project(stage, "second")
+    async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
+        screen = await asked(ui)
+        assert "first" in rows(ui)
+        assert "mcp_server.py" in rows(ui)
+        screen._quiet_s = 1.0  # what was meant for the prompt answers nothing
+        await ui.pilot.press("y", "n", "enter")
+        assert ui.app.screen is screen
+        assert ui.text == "yn"
+        assert stage.notes("first") == []
+        screen._quiet_s = 0.0
+        await ui.pilot.press("y")
+        await until(ui, lambda: ui.app.screen is not screen)
+        await asked(ui)
+        await ui.pilot.press("n")
+        await until(ui, lambda: len(stage.sources.answers) == 2)
+        assert stage.sources.answers == [("first", True), ("second", False)]
+        await until(ui, lambda: stage.hub.servers[0].state == "ready")
+        assert stage.hub.servers[1].why == "you said no to it"
+        ui.app.prompt.clear()
+        await ui.send("/mcp on second")
+        assert "/mcp ask second" in ui.notices[-1]
+        assert stage.notes("second") == []
+
+
+async def test_esc_leaves_a_server_for_later_and_the_command_asks_again(stage, tmp_path):
+    of_project(stage, "later")
+    async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
+        await asked(ui)
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert (stage.sources.answers, stage.notes("later")) == ([], [])
+        await ui.send("/mcp ask later")
+        await asked(ui)
+        await ui.pilot.press("y")
+        await until(ui, lambda: stage.hub.servers[0].state in ("starting", "ready"))
+
+
+def test_the_page_says_how_to_have_a_server():
+    page = mcp_page((), Path("/home/me"))
+    assert "[mcp.servers.NAME]" in str(page)
+    assert ".mcp.json" in str(page)
+
+
+def test_the_page_shows_command_source_tools_and_notes():
+    view = ServerView(SPEC, "ready", "", ("one",), ("tool x left out: y",))
+    section = mcp_page((view,), Path("/home/me")).sections[0]
+    assert section.heading == "github: ready, 1 tool"
+    assert section.rows == (
+        ("command", "npx -y 'a b'"),
+        ("named in", "~/config.toml"),
+        ("tools", "one"),
+        ("note", "tool x left out: y"),
+    )
+
+
+def test_the_question_shows_the_whole_command_and_nothing_that_steers():
+    assert server_facts(SPEC).split("\n") == [
+        "npx -y 'a b'",
+        "with A=${B}",
+        "named in /home/me/config.toml",
+        "It runs as you, unwatched.",
+    ]
+    tricky = replace(SPEC, argv=("sh", "-c", "\x1b[2J\u202e; rm\n" + " " * 3_000 + "evil"))
+    shown = server_facts(tricky)
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert shown.count("\n") == 3
+    assert "evil" in shown
+
+
+async def test_a_long_command_scrolls_and_the_answers_stay_in_sight(tmp_path):
+    spec = replace(SPEC, argv=tuple(f"--option-{number}" for number in range(200)))
+    async with running_app(tmp_path, size=(80, 24)) as ui:
+        ui.app.push_screen(McpServerScreen(spec, ui.app.prompt.area.insert))
+        await ui.settle()
+        choices = ui.app.screen.query_one("#confirm-choices").region
+        assert choices.height == 2
+        assert choices.bottom < 22
+        scrolled = ui.app.screen.query_one("#confirm-scroll")
+        await ui.pilot.press("down", "pagedown")
+        assert scrolled.scroll_offset.y == 9
+        await ui.pilot.press("up", "pageup")
+        assert scrolled.scroll_offset.y == 0

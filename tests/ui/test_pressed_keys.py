@@ -1,0 +1,200 @@
+"""The keys of the app that no other test presses, from the prompt, as a person would."""
+
+from pathlib import Path
+
+import pytest
+from textual.screen import ModalScreen
+
+from agent_tui.events import ApprovalRequest, ApprovalRequested, ReplyStarted, ThinkingDelta
+from agent_tui.messages import AssistantMessage, TextContent, UserMessage
+from tests.support.fake_runtime import FakeRuntime
+from tests.ui.app_support import running_app
+
+
+async def test_ctrl_q_leaves(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.pilot.press("ctrl+q")
+        await ui.settle()
+        assert ui.app._exit
+    assert ui.runtime.is_closed
+
+
+async def test_ctrl_z_hands_the_terminal_to_the_shell_and_draws_again_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async with running_app(tmp_path) as ui:
+        done: list[str] = []
+        monkeypatch.setattr(
+            "textual.app.App.action_suspend_process", lambda _app: done.append("suspended")
+        )
+        monkeypatch.setattr(ui.app.screen, "refresh", lambda **_: done.append("drawn"))
+        await ui.write("draft")
+        await ui.pilot.press("ctrl+z")
+        assert done[:2] == ["suspended", "drawn"]
+        assert ui.text == "draft"
+
+
+async def test_ctrl_t_shows_and_hides_thinking(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("go")
+        ui.runtime.feed(ReplyStarted("m"), ThinkingDelta("A secret thought.\nAnd another."))
+        await ui.settle()
+
+        def shown() -> str:
+            chat = ui.app.ready.chat
+            return "\n".join(chat.render_line(y).text for y in range(chat.size.height))
+
+        assert "And another." not in shown()
+        await ui.pilot.press("ctrl+t")
+        await ui.settle()
+        assert "And another." in shown()
+        await ui.pilot.press("ctrl+t")
+        await ui.settle()
+        assert "And another." not in shown()
+
+
+async def test_the_chat_is_read_from_the_prompt(tmp_path: Path):
+    runtime = FakeRuntime(tmp_path)
+    for number in range(40):
+        reply = AssistantMessage(content=(TextContent(text=f"answer {number}"),))
+        runtime.write(UserMessage(content=f"question {number}"), reply)
+    async with running_app(tmp_path, runtime=runtime) as ui:
+        chat = ui.app.ready.chat
+        ui.app.ready.view.redraw()
+        await ui.settle()
+        await ui.write("draft")
+        places = [chat.scroll_offset.y]
+        for key in ("pageup", "pageup", "pagedown", "ctrl+home", "ctrl+end", "ctrl+home", "ctrl+l"):
+            await ui.pilot.press(key)
+            await ui.settle()
+            places.append(chat.scroll_offset.y)
+        end, one_up, two_up, down, *jumps = places
+        assert two_up < one_up == down < end
+        assert jumps == [0, end, 0, end]
+        assert chat.is_following
+        assert ui.text == "draft"
+        assert ui.app.focused is ui.app.prompt.area
+
+
+async def test_a_long_question_is_scrolled_by_arrows_and_letters(tmp_path: Path):
+    body = "\n".join(f"line {n}" for n in range(200))
+    request = ApprovalRequest("r", "c", "bash", "make", body, "command", "why", "")
+    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
+        await ui.send("go")
+        ui.runtime.feed(ApprovalRequested(request))
+        await ui.settle()
+        panel = ui.app.ready.approval
+        panel.arm()
+        await ui.settle()
+        scrolled = panel if panel.max_scroll_y else panel.query_one("#approval-scroll")
+        places: list[int] = []
+        for key in ("down", "j", "k", "up"):
+            await ui.pilot.press(key)
+            await ui.settle()
+            places.append(int(scrolled.scroll_offset.y))
+        assert places == [1, 2, 1, 0]
+        assert ui.runtime.answers == []
+
+
+async def test_after_a_click_in_the_chat_typing_still_goes_into_the_prompt(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.pilot.click("Transcript", offset=(5, 3))
+        await ui.settle()
+        await ui.write("hey")
+        assert ui.text == "hey"
+
+
+async def test_a_terminal_that_had_no_room_for_the_prompt_leaves_it_as_it_was(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.write("he")
+        for height in (2, 1, 3):
+            await ui.pilot.resize_terminal(80, height)
+            await ui.settle()
+        await ui.pilot.resize_terminal(80, 24)
+        await ui.settle()
+        await ui.write("y")
+        assert ui.text == "hey"
+        assert ui.app.prompt.area.size.height == 1
+
+
+async def test_ctrl_underscore_takes_back_and_alt_moves_by_words(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.write("one two")
+        await ui.pilot.press("alt+b", "x")
+        assert ui.text == "one xtwo"
+        await ui.pilot.press("ctrl+underscore")
+        assert ui.text == "one two"
+        await ui.pilot.press("home", "alt+f", "y")
+        assert ui.text == "oney two"
+
+
+async def test_a_question_leaves_the_keys_to_a_search_that_is_open(tmp_path: Path):
+    request = ApprovalRequest("r", "c", "bash", "make", "make", "command", "why", "")
+    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
+        await ui.send("go")
+        await ui.pilot.press("ctrl+f")
+        await ui.settle()
+        ui.runtime.feed(ApprovalRequested(request))
+        await ui.settle()
+        ui.app.ready.approval.arm()
+        await ui.pilot.press("y", "escape")
+        await ui.settle()
+        assert ui.runtime.answers == []
+        assert ui.app.ready.turns.is_running
+        ui.app.ready.approval.arm()
+        await ui.pilot.press("y")
+        await ui.settle()
+        assert len(ui.runtime.answers) == 1
+
+
+async def test_escape_in_the_prompt_closes_a_search_before_it_stops_anything(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("go")
+        await ui.pilot.press("ctrl+f")
+        await ui.settle()
+        await ui.pilot.click("PromptArea")
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert not ui.app.query("#find")
+        assert ui.app.ready.turns.is_running
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert not ui.app.ready.turns.is_running
+
+
+async def test_what_one_sends_is_in_sight_wherever_one_was_reading(tmp_path: Path):
+    runtime = FakeRuntime(tmp_path)
+    for number in range(40):
+        runtime.write(UserMessage(content=f"question {number}"))
+    async with running_app(tmp_path, runtime=runtime) as ui:
+        ui.app.ready.view.redraw()
+        await ui.settle()
+        await ui.pilot.press("ctrl+home")
+        await ui.settle()
+        assert not ui.app.ready.chat.is_following
+        await ui.send("hello")
+        assert ui.app.ready.chat.is_following
+
+
+async def test_keys_that_nothing_has_belong_to_the_prompt(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        ui.app.screen.set_focus(None)
+        await ui.write("hey")
+        assert ui.text == "hey"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (89, 30), (90, 29)])
+async def test_a_screen_is_never_drawn_in_the_looks_of_another_size(
+    tmp_path: Path, size: tuple[int, int]
+):
+    drawn: list[set[str]] = []
+
+    class Watched(ModalScreen[None]):
+        def on_mount(self) -> None:
+            drawn.append({name for name in self.classes if name.startswith("-")})
+
+    async with running_app(tmp_path, size=size) as ui:
+        ui.app.run_worker(ui.app.ready.host.ask(Watched()))
+        await ui.settle()
+        wide, tall = size[0] >= 90, size[1] >= 30
+        assert drawn == [{"-wide" if wide else "-narrow", "-tall" if tall else "-short"}]

@@ -1,0 +1,38 @@
+from agent_tui.ui.scrollback import last_screens
+from agent_tui.ui.transcript import AssistantBlock, NoticeBlock, ToolBlock, UserBlock, WelcomeBlock
+from tests.support.terminal_attacks import ATTACKS, what_is_left
+
+
+def test_a_short_conversation_is_left_whole_and_in_order():
+    blocks = [
+        WelcomeBlock("agent-tui"),
+        UserBlock("hi"),
+        ToolBlock("c", "read", "read a.py", "ok", summary="3 lines"),
+        AssistantBlock("# Done\n\nall of it"),
+    ]
+    said = "> hi\n\n* read a.py  3 lines\n\n# Done\n\nall of it"
+    assert last_screens(blocks, 80, 24) == said
+
+
+def test_of_a_long_one_two_screens_are_left():
+    blocks = [NoticeBlock("info", f"line {number}") for number in range(1_000)]
+    lines = last_screens(blocks, 80, 10).split("\n")
+    assert lines[-1] == "line 999"
+    assert lines[0] == "[…]"
+    assert len(lines) == 21
+
+
+def test_wrapped_and_wide_lines_count_as_the_rows_they_take():
+    blocks = [AssistantBlock("x" * 400), AssistantBlock("工" * 100)]
+    assert last_screens(blocks, 20, 5) == f"[…]\n{'工' * 100}"  # 10 rows; nothing else fits
+    assert last_screens([AssistantBlock("a" * 1_000)], 20, 5) == "[…]"
+
+
+def test_an_empty_conversation_leaves_nothing():
+    assert last_screens([WelcomeBlock("agent-tui")], 80, 24) == ""
+    assert last_screens([], 80, 24) == ""
+
+
+def test_nothing_in_it_steers_the_terminal():
+    blocks = [UserBlock(attack) for attack in ATTACKS.values()]
+    assert what_is_left(last_screens(blocks, 80, 500)) == set()
