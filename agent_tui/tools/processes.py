@@ -31,6 +31,9 @@ _DRAIN_S = 0.5
 _GONE_WITHIN_S = 5.0
 """How long to wait for the end of what was started; the keeper goes on trying without us."""
 
+_GOODBYE_S = 0.5
+"""How long a child that is spoken with may take to leave once its input is closed."""
+
 _KEEPER_COMMAND = (sys.executable, "-I", "-S", "-X", "utf8", keeper_process.__file__)
 _KEEPER_ENDED = "the process that runs commands was ended from outside. Try again."
 
@@ -149,7 +152,7 @@ class ProcessKeeper:
     ) -> AsyncGenerator[TalkingChild, None]:
         """Start `argv` as `child_group` does, with pipes for its input, output and complaints.
 
-        On the way out its input is closed and all of it is ended.
+        On the way out its input is closed; what has not left soon after is ended.
 
         Raises:
             ToolError: the program or the folder is not there.
@@ -179,6 +182,7 @@ class ProcessKeeper:
                     yield TalkingChild(stdin, readers[0], readers[1], ending)
                 finally:
                     stdin.close()
+                    await asyncio.wait((ending,), timeout=_GOODBYE_S)
 
     def _lifeline(self, handles: Sequence[int], order: Order) -> socket.socket:
         """A connection to a new guardian, which has `handles`."""

@@ -162,6 +162,12 @@ def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:
 
 def call_title(name: str, arguments: JsonObject) -> str:
     """One line for a call whose tool did not say one: its most telling argument."""
+    match arguments.get("todos"):
+        case list() as steps if name == "todo":
+            done = sum(isinstance(s, dict) and s.get("status") == "completed" for s in steps)
+            return f"plan: {done} of {len(steps)} done"
+        case _:
+            pass
     for key in _TITLE_ARGUMENTS:
         value: JsonValue = arguments.get(key)
         if isinstance(value, str) and value:

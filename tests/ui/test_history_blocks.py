@@ -1,4 +1,5 @@
 import pytest
+from pydantic import JsonValue
 
 from agent_tui.messages import (
     AssistantMessage,
@@ -131,3 +132,5 @@ def test_a_result_of_no_known_call_breaks_nothing():
 def test_a_call_is_titled_by_its_most_telling_argument():
     assert call_title("bash", {"timeout": 3, "command": "make\ntest"}) == "make"
     assert call_title("todo", {"items": []}) == "todo"
+    steps: list[JsonValue] = [{"text": "a", "status": "completed"}, {"text": "b"}, "no step"]
+    assert call_title("todo", {"todos": steps}) == "plan: 1 of 3 done"

@@ -1,4 +1,7 @@
-"""Each screen as a picture. ``pytest --snapshot-update`` takes them anew; look at them then."""
+"""Each screen as a picture; those of the light theme are thorough tests.
+
+``pytest tests/ui -m "thorough or not thorough" --snapshot-update`` takes all anew; look at them.
+"""
 
 import re
 from pathlib import Path
@@ -25,12 +28,16 @@ PICTURES = [
 ]
 
 
+_MARKS = {DARK: (), LIGHT: (pytest.mark.thorough,)}
+
+
 def _id(name: str, theme: str, size: tuple[int, int]) -> str:
     return f"{name}-{theme}-{size[0]}x{size[1]}"
 
 
 @pytest.mark.parametrize(
-    ("name", "theme", "size"), PICTURES, ids=[_id(*picture) for picture in PICTURES]
+    ("name", "theme", "size"),
+    [pytest.param(*picture, id=_id(*picture), marks=_MARKS[picture[1]]) for picture in PICTURES],
 )
 def test_the_screen_looks_as_it_did(
     name: str,

@@ -277,7 +277,7 @@ async def test_a_slash_searches_and_esc_ends_the_search_first(opened: Open):
         await ui.until(lambda: len(titles(screen)) == 3)
         assert isinstance(ui.app.screen, TreeScreen)
         assert current(screen) == "two", "what was found is the current row"
-        assert "s summarise" in hint(screen)
+        assert "s sum up" in hint(screen)
         await ui.pilot.press("slash")
         await ui.write("nothing")
         await ui.until(lambda: not titles(screen))

@@ -120,7 +120,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         """The line at the bottom."""
         if self._agents:
             return "↑↓ move · enter go on in a copy · ctrl+o our sessions · esc close"
-        return "enter go on · ctrl+r rename · ctrl+d delete · ctrl+o other agents · esc close"
+        return "enter open · ctrl+r name · ctrl+d delete · ctrl+o other agents · esc close"
 
     def on_mount(self) -> None:
         """Bring the search up to date beside the list, which the base loads."""

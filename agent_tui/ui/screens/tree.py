@@ -25,7 +25,7 @@ TreeAction: TypeAlias = Literal["go back", "summarise", "fork"]
 
 _PREVIEW_CHARS = 3_000
 _ANSWER_CHARS = 1_500
-_KEYS = "enter go back · s summarise · f fork · l label · t {filter} · / search · esc"
+_KEYS = "enter go back · s sum up · f fork · l label · t {filter} · / find · esc close"
 _SEARCH_KEYS = "↑↓ move · enter go back · esc end the search"
 _KIND_NAMES: dict[RowKind, str] = {
     "person": "you",
