@@ -8,6 +8,7 @@ from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.built_in_model import BuiltInModel
 from agent_tui.cli.compose import Program, compose, desk_of
 from agent_tui.providers.base import ModelRef
+from agent_tui.ui.known_models import KnownModels
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
 
 _KEY_CHOICES = (
@@ -62,6 +63,7 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
         pull_first=arguments.is_local and not program.has_model,
         history_file=paths.project_dir(runtime.cwd) / "history.jsonl",
         newcomer_file=paths.user_data_dir() / "newcomer.json",
+        known_models=KnownModels(paths.user_data_dir() / "chosen_models.json"),
         session_dir=arguments.session_dir or "",
         welcome=_DEMO_WELCOME if arguments.is_demo else "",
         is_demo=arguments.is_demo,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent_tui.config.desk import SettingsDesk
     from agent_tui.tools.mcp.hub import McpHub
     from agent_tui.ui.app import AgentApp
+    from agent_tui.ui.known_models import KnownModels
 
 ResultT = TypeVar("ResultT")
 
@@ -60,6 +61,11 @@ class AppHost:
     def settings_desk(self) -> "SettingsDesk | None":
         """Where settings are read and changed."""
         return self._app.ready.options.desk
+
+    @property
+    def known_models(self) -> "KnownModels":
+        """Which models were chosen before, and which the person marked."""
+        return self._app.ready.options.known_models
 
     @property
     def theme_names(self) -> tuple[str, ...]:

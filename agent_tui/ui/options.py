@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from agent_tui.config import SettingProblem, Settings
 from agent_tui.local_models.model import Offer, PullProgress
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.ui.known_models import KnownModels
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
@@ -126,6 +127,7 @@ class UiOptions:
         history_file: Where sent prompts are kept; None keeps them in memory.
         newcomer_file: Where it is counted how often was sent; hints end at a number. None shows
             none.
+        known_models: Which models were chosen before, and which the person marked.
         session_dir: The folder of sessions as the command line named it, empty if it did not;
             the way back names it too.
         welcome: A line under the program's name in an empty chat.
@@ -154,6 +156,7 @@ class UiOptions:
     servers: "McpHub | None" = None
     history_file: Path | None = None
     newcomer_file: Path | None = None
+    known_models: KnownModels = field(default_factory=KnownModels)
     session_dir: str = ""
     welcome: str = ""
     is_demo: bool = False

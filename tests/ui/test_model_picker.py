@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.ui.known_models import KnownModels
 from agent_tui.ui.screens.model_picker import ModelPicker, model_row
 from agent_tui.ui.screens.picker import PickerList
 from tests.support.fake_runtime import INFO, MODEL, FakeModels
@@ -48,6 +49,26 @@ async def open_picker(ui: Ui) -> None:
     await ui.send("/model")
     await ui.until(lambda: isinstance(ui.app.screen, ModelPicker))
     await ui.until(lambda: bool(lines(ui)))
+
+
+async def test_a_marked_model_comes_next_and_one_chosen_before_after_it(tmp_path: Path):
+    known = KnownModels()
+    known.chose(SECOND.ref)
+    async with running_app(
+        tmp_path, models=ServedModels(), known_models=known, size=(80, 24)
+    ) as ui:
+        await open_picker(ui)
+        assert "qwen3:8b" in lines(ui)[1]
+        assert "not loaded" in lines(ui)[1]
+        await ui.write("smoll")
+        await ui.until(lambda: len(lines(ui)) == 1)
+        await ui.pilot.press("ctrl+s")
+        await ui.until(lambda: "★" in lines(ui)[0])
+        await ui.pilot.press(*["backspace"] * 5)
+        await ui.until(lambda: len(lines(ui)) == 4)
+        assert lines(ui)[1].startswith(f"★ {HERE.name} ")
+        await ui.pilot.press("down", "enter")
+        await ui.until(lambda: known.place(HERE) == 0)
 
 
 async def test_the_present_model_comes_first_then_what_is_nearest(tmp_path: Path):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from agent_tui.events import AgentEvent
+from agent_tui.ui.known_models import KnownModels
 from agent_tui.ui.options import ModelSource
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ class CommandHost(Protocol):
 
     def write_letter(self, letter: str) -> None:
         """Put a letter that was typed somewhere else into the prompt."""
+        ...
+
+    @property
+    def known_models(self) -> KnownModels:
+        """Which models were chosen before, and which the person marked."""
         ...
 
     @property

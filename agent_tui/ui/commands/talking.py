@@ -1,5 +1,6 @@
 """Commands about the running conversation: its turn, its model, what it may do."""
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import get_args
@@ -61,11 +62,12 @@ async def model(host: CommandHost, argument: str) -> None:
     else:
         from agent_tui.ui.screens.model_picker import ModelPicker
 
-        picked = await host.ask(ModelPicker(host.models, host.runtime.model))
+        picked = await host.ask(ModelPicker(host.models, host.runtime.model, host.known_models))
         if picked is None:
             return
         chosen = picked
     host.show_events(host.runtime.set_model(chosen))
+    await asyncio.to_thread(host.known_models.chose, chosen)
     host.say(f"Model: {chosen.name}")
     host.show_events(await host.runtime.refresh_usage())
 

@@ -1,9 +1,14 @@
 """The model picker: every model that can be used now, with price, window, state and source."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
 
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.ui.known_models import KnownModels
 from agent_tui.ui.options import ModelSource
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
@@ -19,32 +24,66 @@ class ModelPicker(PickerScreen[ModelRef]):
     Args:
         models: Where the models come from.
         present: The model in use.
+        known: Which were chosen before, and which are marked.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "mark", "Mark", priority=True)]
     heading = "Choose a model"
     placeholder = "Type to search, or a full model name such as openai/gpt-5"
     nothing = "No model can be reached: no key is set and no local server answers."
     column_titles = ("$ in/out", "window", "state", "from")
 
-    def __init__(self, models: ModelSource, present: ModelRef) -> None:
+    def __init__(
+        self, models: ModelSource, present: ModelRef, known: KnownModels | None = None
+    ) -> None:
         super().__init__()
         self._models = models
         self._present = present
+        self._known = known or KnownModels()
+        self._found: tuple[FoundModel, ...] = ()
+
+    @property
+    def keys_hint(self) -> str:
+        """The line at the bottom."""
+        return "↑↓ move · enter choose · ctrl+s mark as a favourite · esc close"
 
     async def load_rows(self) -> Sequence[PickerRow[ModelRef]]:
-        """The models found, the present one first, then as they come: what is nearest first."""
-        found = await self._models.found()
-        rows = [model_row(model, is_present=_is_same(model.ref, self._present)) for model in found]
+        """The models found: the present one, favourites, the last ones, then what is nearest."""
+        await asyncio.to_thread(self._known.load)
+        self._found = await self._models.found()
         if self.size.width < WIDTH_FOR_PRICES:
-            self.column_titles = self.column_titles[1:]
-            rows = [replace(row, columns=row.columns[1:]) for row in rows]
-        return sorted(rows, key=lambda row: not _is_same(row.value, self._present))
+            self.column_titles = type(self).column_titles[1:]
+        return self._ordered()
+
+    def _ordered(self) -> Sequence[PickerRow[ModelRef]]:
+        rows = [
+            model_row(
+                model,
+                is_present=_is_same(model.ref, self._present),
+                is_favourite=self._known.is_favourite(model.ref),
+            )
+            for model in self._found
+        ]
+        columns = len(self.column_titles)
+        rows = [replace(row, columns=row.columns[-columns:]) for row in rows]
+        return sorted(
+            rows,
+            key=lambda row: (not _is_same(row.value, self._present), self._known.place(row.value)),
+        )
+
+    async def action_mark(self) -> None:
+        """Ctrl+S: make the highlighted model a favourite, or no longer."""
+        if (row := self.present_row) is not None:
+            await asyncio.to_thread(self._known.mark, row.value)
+            self.show_rows(self._ordered())
 
 
-def model_row(model: FoundModel, *, is_present: bool) -> PickerRow[ModelRef]:
+def model_row(
+    model: FoundModel, *, is_present: bool, is_favourite: bool = False
+) -> PickerRow[ModelRef]:
     """A model as a line; one at a server has the name it has there."""
     info = model.info
-    mark = "● " if is_present else "  "
+    mark = "● " if is_present else "★ " if is_favourite else "  "
     is_assumed = info.source == "guess"
     columns = (
         _prices(info),

@@ -195,7 +195,9 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         from agent_tui.ui.screens.model_picker import ModelPicker
 
         in_use = ModelRef(present) if present else self._host.runtime.model
-        picked = await self._host.ask(ModelPicker(self._host.models, in_use))
+        picked = await self._host.ask(
+            ModelPicker(self._host.models, in_use, self._host.known_models)
+        )
         return None if picked is None else [picked.name]
 
     async def _follow(self, news: str, specs: Sequence[SettingSpec]) -> None:

@@ -1,0 +1,86 @@
+"""The models a person chose before and those they marked: what the model picker shows first."""
+
+import json
+from pathlib import Path
+from typing import cast
+
+from agent_tui.local_models.addresses import shown_address
+from agent_tui.paths import replace_private_file
+from agent_tui.providers.base import ModelRef
+
+_MOST_RECENT = 8
+_MARKED = "favourites"
+_CHOSEN = "recent"
+
+
+class KnownModels:
+    """Favourites, and what was chosen last, over all sessions.
+
+    What other programs have written meanwhile is kept. Where the file cannot be read or written,
+    it holds for this run.
+
+    Args:
+        file: ``{"favourites": [...], "recent": [...]}``; None keeps it in memory.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self._kept: dict[str, tuple[str, ...]] = {_MARKED: (), _CHOSEN: ()}
+
+    def load(self) -> None:
+        """Read the file. Blocking."""
+        if self._file is None:
+            return
+        try:
+            stored = cast(object, json.loads(self._file.read_text(encoding="utf-8")))
+        except (OSError, ValueError, RecursionError):
+            return
+        if isinstance(stored, dict):
+            found = cast("dict[str, object]", stored)
+            self._kept = {kind: _names(found.get(kind)) for kind in self._kept}
+
+    def is_favourite(self, ref: ModelRef) -> bool:
+        """Whether the person marked it."""
+        return _key(ref) in self._kept[_MARKED]
+
+    def place(self, ref: ModelRef) -> int:
+        """Where it comes in a list: favourites, then what was chosen last, then all others."""
+        known = (*self._kept[_MARKED], *self._kept[_CHOSEN])
+        key = _key(ref)
+        return known.index(key) if key in known else len(known)
+
+    def chose(self, ref: ModelRef) -> None:
+        """It was chosen just now. Blocking."""
+        self.load()
+        others = (key for key in self._kept[_CHOSEN] if key != _key(ref))
+        self._keep(_CHOSEN, (_key(ref), *others)[:_MOST_RECENT])
+
+    def mark(self, ref: ModelRef) -> None:
+        """Make it a favourite, or no longer. Blocking."""
+        self.load()
+        key, marked = _key(ref), self._kept[_MARKED]
+        self._keep(
+            _MARKED, tuple(k for k in marked if k != key) if key in marked else (*marked, key)
+        )
+
+    def _keep(self, kind: str, keys: tuple[str, ...]) -> None:
+        if keys == self._kept[kind]:
+            return
+        self._kept = {**self._kept, kind: keys}
+        if self._file is None:
+            return
+        try:
+            replace_private_file(self._file, json.dumps(self._kept, indent=2) + "\n")
+        except OSError:
+            return
+
+
+def _key(ref: ModelRef) -> str:
+    """The model and where it is; a login in the address is in no file."""
+    return f"{ref.name} {shown_address(ref.base_url)}" if ref.base_url else ref.name
+
+
+def _names(stored: object) -> tuple[str, ...]:
+    if not isinstance(stored, list):
+        return ()
+    return tuple(name for name in cast("list[object]", stored) if isinstance(name, str))
