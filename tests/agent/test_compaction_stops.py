@@ -80,6 +80,7 @@ def assert_all_or_nothing(scene: Scene, before: bytes, events: list[AgentEvent])
     return bool(finished)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS, ids=name_of)
 async def test_an_abort_at_any_event_leaves_all_or_nothing(stage: Stage, way: Way):
     outcomes: set[bool] = set()

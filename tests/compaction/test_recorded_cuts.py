@@ -92,6 +92,7 @@ def test_a_compaction_keeps_what_it_says_and_can_be_taken_back(
         known = files
 
 
+@pytest.mark.thorough
 def test_a_session_that_was_resumed_shows_the_same(
     name: str, most: int, counter: TokenCounter, tmp_path: Path
 ) -> None:

@@ -233,6 +233,7 @@ async def test_brackets_and_dates_are_not_taken_for_a_goal(counter: TokenCounter
     assert "Goal" in result.note or result.is_fallback
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("window", [2_048, 4_096, 8_192])
 @pytest.mark.parametrize("takes_schema", [True, False])
 @pytest.mark.parametrize("template", ["structured", "seven-section"])

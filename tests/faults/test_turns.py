@@ -185,6 +185,7 @@ async def test_a_reply_that_breaks_off_is_kept_and_can_be_continued(
     await check_partial_reply(talk, row, phase)
 
 
+@pytest.mark.thorough
 async def test_a_reply_that_falls_silent_is_kept_and_its_connection_closed(
     impatient_talk: Conversation,
 ) -> None:

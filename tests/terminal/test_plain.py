@@ -75,6 +75,7 @@ def test_a_tour_by_lines_from_the_first_turn_to_the_way_back(demo, environ, tmp_
         assert_only_lines(program.output)
 
 
+@pytest.mark.thorough
 def test_what_is_in_force_is_asked_first_and_ways_to_a_model_are_told(environ, tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()

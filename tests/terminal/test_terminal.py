@@ -57,6 +57,7 @@ def test_a_signal_leaves_the_terminal_as_it_was(demo, environ, tmp_path, signum)
         assert code == 128 + signum
 
 
+@pytest.mark.thorough
 def test_leaving_by_a_key_restores_the_terminal_and_says_how_to_come_back(demo, environ, tmp_path):
     with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
         program.wait_for("ctx:")

@@ -160,6 +160,7 @@ def test_warnings_do_not_fill_the_memory(tmp_path: Path) -> None:
     assert warnings[-1] == "4,800 more problems"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("written_by", FORMATS)
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
