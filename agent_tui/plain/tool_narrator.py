@@ -43,8 +43,6 @@ class ToolNarrator:
         self._voice = voice
         self._progress = progress
         self._titles: dict[str, str] = {}
-        self._asked: dict[str, str] = {}
-        self._denied: set[str] = set()
         self._shown_diffs: set[str] = set()
         self._output_chars = 0
         self._own_command = ""
@@ -54,8 +52,8 @@ class ToolNarrator:
 
     def forget(self) -> None:
         """Another activity begins: no call of the last one is open."""
-        for kept in (self._titles, self._asked, self._denied, self._shown_diffs):
-            kept.clear()
+        self._titles.clear()
+        self._shown_diffs.clear()
 
     def tell(self, event: ToolEvent) -> None:
         """Write what `event` says."""
@@ -75,12 +73,10 @@ class ToolNarrator:
                 self._end_bash(event)
             case ApprovalRequested(request):
                 self._voice.end()
-                self._asked[request.id] = request.call_id
                 if request.body_kind == "diff":
                     self._shown_diffs.add(request.call_id)
-            case ApprovalResolved(request_id, allowed):
-                if not allowed:
-                    self._denied.add(self._asked.get(request_id, ""))
+            case ApprovalResolved():
+                pass
             case _:
                 assert_never(event)
 
@@ -99,7 +95,7 @@ class ToolNarrator:
         title = self._titles.pop(event.call_id, "")
         self.last_output = message.text
         if details.todos is None or message.is_error:  # a plan is told by an event of its own
-            self._voice.say(tool_line(message, title, is_denied=event.call_id in self._denied))
+            self._voice.say(tool_line(message, title))
         if details.diff and event.call_id not in self._shown_diffs:
             self._voice.say(*(f"    {line}" for line in diff_words(details.diff)))
         self._progress.doing(WAITING)
@@ -118,12 +114,17 @@ class ToolNarrator:
             self._voice.say(f"The command ended with exit code {message.exit_code}.")
 
 
-def tool_line(message: ToolResultMessage, title: str, *, is_denied: bool) -> str:
+def tool_line(message: ToolResultMessage, title: str) -> str:
     """A tool call and what it came to: in its own words, else in the first line of its output."""
     name, subject = message.tool_name, one_line(title)
     subject = subject.removeprefix(f"{name} ")
-    if is_denied:
-        return f"Tool {name}, not run: {subject}."
+    match message.tool_details.ending:
+        case "declined":
+            return f"Tool {name}, not run: {subject}."
+        case "cancelled":
+            return f"Tool {name}, cancelled: {subject}."
+        case "":
+            pass
     first_line = message.text.strip().partition("\n")[0]
     outcome = message.tool_details.summary or one_line(first_line, _OUTCOME_CHARS) or "done"
     told = f": {outcome.rstrip('.')}" if outcome not in subject else ""

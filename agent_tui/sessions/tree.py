@@ -98,11 +98,6 @@ class SessionTree:
         self._kinds = {entry.id: kind_of(entry) for entry in self._shown.values()}
         self._searched: dict[str, str] = {}
 
-    @property
-    def has_branches(self) -> bool:
-        """Whether anything was said that is not part of the conversation as it is now."""
-        return any(entry_id not in self._path for entry_id in self._shown)
-
     def rows(self, *, everything: bool = False, wanted: str = "") -> list[TreeRow]:
         """The tree from top to bottom.
 

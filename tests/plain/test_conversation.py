@@ -28,11 +28,14 @@ def test_a_change_is_asked_about_and_done_once_agreed(stage):
     assert (stage.workspace / "a.txt").read_text() == "one\n"
 
 
-@pytest.mark.parametrize("typed", ["n", KeyboardInterrupt, EOFError])
-def test_what_is_not_agreed_to_is_not_done_and_the_turn_ends(stage, typed):
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [("n", "not run"), (KeyboardInterrupt, "cancelled"), (EOFError, "not run")],
+)
+def test_what_is_not_agreed_to_is_not_done_and_the_turn_ends(stage, typed, told):
     script = [Reply(tool_calls=(WRITE,)), Reply("never")]
     text = talk(stage, stage.runtime(script, mode="ask"), "go", typed)
-    assert "Tool write, not run: create a.txt." in text
+    assert f"Tool write, {told}: create a.txt." in text
     assert "Stopped. What came so far is kept. /retry goes on.\n[ctx: " in text
     assert not (stage.workspace / "a.txt").exists()
 

@@ -68,7 +68,9 @@ async def test_a_marked_model_comes_next_and_one_chosen_before_after_it(tmp_path
         await ui.until(lambda: len(lines(ui)) == 4)
         assert lines(ui)[1].startswith(f"★ {HERE.name} ")
         await ui.pilot.press("down", "enter")
-        await ui.until(lambda: known.place(HERE) == 0)
+        await ui.until(lambda: f"Model: {HERE.name}" in ui.notices)
+        known.mark(HERE)
+        assert known.place(HERE) == 0, "no favourite any more, but chosen last"
 
 
 async def test_the_present_model_comes_first_then_what_is_nearest(tmp_path: Path):
