@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.agent.project_files import context_candidates, project_folders
+from agent_tui.permissions.project_files import context_candidates, project_folders
 
 MAX_FILE_CHARS = 40_000
 """About 10,000 tokens: more than any real file of this kind. Small windows get less of it."""

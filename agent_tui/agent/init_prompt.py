@@ -3,7 +3,7 @@
 from importlib import resources
 from pathlib import Path
 
-from agent_tui.agent.project_files import CONTEXT_NAMES, project_folders
+from agent_tui.permissions.project_files import CONTEXT_NAMES, project_folders
 
 
 def init_target(cwd: Path) -> Path:

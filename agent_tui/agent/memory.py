@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.agent.context_files import ContextFile
-from agent_tui.agent.project_files import CONTEXT_NAMES, context_candidates, project_folders
-from agent_tui.agent.trust import FolderTrust
 from agent_tui.errors import ConfigError
 from agent_tui.paths import make_private_dir
+from agent_tui.permissions.project_files import CONTEXT_NAMES, context_candidates, project_folders
+from agent_tui.permissions.trust import FolderTrust
 from agent_tui.sessions.files import sync_folder
 from agent_tui.text import repair_text
 

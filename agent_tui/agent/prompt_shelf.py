@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.agent.project_files import COMMANDS_FOLDER, project_folders
 from agent_tui.agent.prompt_files import (
     MAX_FILE_BYTES,
     PromptFileError,
@@ -17,8 +16,9 @@ from agent_tui.agent.prompt_files import (
     parse_prompt_file,
 )
 from agent_tui.agent.prompt_mentions import unasked_mention
-from agent_tui.agent.trust import NOT_TRUSTED, FolderTrust
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.project_files import COMMANDS_FOLDER, project_folders
+from agent_tui.permissions.trust import NOT_TRUSTED, FolderTrust
 
 PromptSource: TypeAlias = Literal["user", "project"]
 

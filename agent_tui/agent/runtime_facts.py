@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from agent_tui.agent.approval import Approvals
 from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session_desk import SessionDesk
-from agent_tui.agent.trust import FolderTrust, WithheldFile
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.events import TotalsChanged
 from agent_tui.messages import ThinkingLevel, Todo
+from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.trust import FolderTrust, WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.log import SessionLog

@@ -7,11 +7,11 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agent_tui.agent.project_files import server_files
 from agent_tui.agent.server_consent import ConsentFile
-from agent_tui.agent.trust import FolderTrust
 from agent_tui.config import McpServerSettings
 from agent_tui.messages import JsonObject
+from agent_tui.permissions.project_files import server_files
+from agent_tui.permissions.trust import FolderTrust
 from agent_tui.tools.mcp.hub import FoundServer, FoundServers
 from agent_tui.tools.mcp.spec import ServerSpec, name_problem, spec_from_settings
 

@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_tui.agent.approval import Approvals
-from agent_tui.agent.trust import FolderTrust
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.base import Strategy
 from agent_tui.config import CompactionStrategy, PermissionMode, Settings
+from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
 from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.store import SessionStore

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.approval import Approvals
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
 from agent_tui.agent.repetition import Repetition
-from agent_tui.agent.rules import Decision
 from agent_tui.errors import ConfigError, ToolError
 from agent_tui.events import (
     ApprovalRequest,
@@ -24,6 +22,8 @@ from agent_tui.events import (
     ToolStarted,
 )
 from agent_tui.messages import CallEnding, TextContent, ToolCall, ToolDetails, ToolResultMessage
+from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.rules import Decision
 from agent_tui.tools.base import (
     History,
     Intent,

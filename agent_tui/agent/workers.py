@@ -2,7 +2,6 @@
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.ahead import AheadSummary
-from agent_tui.agent.approval import Approvals
 from agent_tui.agent.compactor import Compactor
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.gate import ApprovalGate
@@ -12,6 +11,7 @@ from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn import Turn
 from agent_tui.events import Notice
+from agent_tui.permissions.engine import Approvals
 from agent_tui.sessions.chain import PastSessions, SessionChain
 
 

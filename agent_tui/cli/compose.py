@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui import paths
-from agent_tui.agent.approval import Approvals
-from agent_tui.agent.project_files import config_files
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.trust import FolderTrust
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.command_sandbox import command_sandbox
 from agent_tui.cli.context_log import context_log
@@ -27,6 +24,9 @@ from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.desk import SettingsDesk
 from agent_tui.errors import ConfigError, UsageError
 from agent_tui.local_models.library import ModelLibrary
+from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.project_files import config_files
+from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelRef, Provider
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.demo import DEMO_MODEL, demo_reply, prepare_demo_folder

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from agent_tui.agent.project_files import config_files
-from agent_tui.agent.trust import FolderTrust
 from agent_tui.cli.complaints import complain
 from agent_tui.cli.config_show import (
     SHOW_JSON,
@@ -30,6 +28,8 @@ from agent_tui.config.keys import SettingKey, parse_key
 from agent_tui.config.own_file import setting_named
 from agent_tui.config.template import commented_settings, toml_text
 from agent_tui.errors import ConfigError, UsageError
+from agent_tui.permissions.project_files import config_files
+from agent_tui.permissions.trust import FolderTrust
 from agent_tui.safe_text import safe_text
 
 _DESCRIPTION = """\

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent_tui import paths
-from agent_tui.agent.trust import FolderTrust, WithheldFile
-from agent_tui.agent.trust_file import TrustFile
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.folders import existing_folder, present_folder
+from agent_tui.permissions.trust import FolderTrust, WithheldFile
+from agent_tui.permissions.trust_file import TrustFile
 
 
 def launch_folder(arguments: Arguments) -> Path:

@@ -6,13 +6,13 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui import paths
-from agent_tui.agent.rules import parse_rule
 from agent_tui.config import load_settings
 from agent_tui.config.catalogue import SettingSpec
 from agent_tui.config.desk import SettingsDesk
 from agent_tui.config.own_file import OwnFile
 from agent_tui.errors import ConfigError
 from agent_tui.local_models.library import ModelLibrary
+from agent_tui.permissions.rules import parse_rule
 
 _RULES = frozenset({"allow", "ask", "deny"})
 

@@ -11,9 +11,6 @@ from typing import cast, get_args
 from pydantic import JsonValue
 
 from agent_tui import paths
-from agent_tui.agent.approval import Approvals, Verdict
-from agent_tui.agent.project_files import config_files
-from agent_tui.agent.rules import parse_rule
 from agent_tui.cli.complaints import complain
 from agent_tui.cli.folder_trust import kept_trust
 from agent_tui.cli.folders import existing_folder, present_folder
@@ -22,6 +19,9 @@ from agent_tui.cli.session_root import read_settings, session_root
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError, ToolError, UsageError
 from agent_tui.messages import JsonObject
+from agent_tui.permissions.engine import Approvals, Verdict
+from agent_tui.permissions.project_files import config_files
+from agent_tui.permissions.rules import parse_rule
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.base import FileMemory, Intent, Toolbox, ToolContext
 from agent_tui.tools.mcp.remote_tools import is_remote

@@ -4,13 +4,13 @@ import os
 import sys
 
 from agent_tui import paths
-from agent_tui.agent.trust import FolderTrust
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.built_in_model import have_a_local_model
 from agent_tui.cli.compose import Program, compose
 from agent_tui.cli.folder_trust import folder_trust, launch_folder, withheld_notice
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.local_models.library import ModelLibrary
+from agent_tui.permissions.trust import FolderTrust
 from agent_tui.plain.interrupts import Interrupts
 from agent_tui.plain.keyboard import Keyboard, TerminalInput, terminal_lines
 from agent_tui.plain.lines import LineWriter

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent_tui.agent.prompt_shelf import PromptShelf
-from agent_tui.agent.trust import FolderTrust
+from agent_tui.permissions.trust import FolderTrust
 
 
 def expanded_prompt(text: str, cwd: Path, user_dir: Path, trust: FolderTrust) -> str:

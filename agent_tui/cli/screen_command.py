@@ -15,7 +15,7 @@ from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.terminal import run_ui
 
 if TYPE_CHECKING:
-    from agent_tui.agent.trust import FolderTrust
+    from agent_tui.permissions.trust import FolderTrust
     from agent_tui.ui.app import AgentApp
     from agent_tui.ui.options import UiOptions
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from agent_tui import paths
 from agent_tui.agent.server_consent import ConsentFile
 from agent_tui.agent.server_files import ServerFiles
-from agent_tui.agent.trust import FolderTrust
 from agent_tui.config import Settings
+from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
 from agent_tui.tools.environment import model_environ
 from agent_tui.tools.mcp.hub import McpHub

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from agent_tui.agent.gate import ApprovalAnswer
-from agent_tui.agent.trust import Answer, TrustQuestion, TrustState
 from agent_tui.events import ApprovalRequest
+from agent_tui.permissions.trust import Answer, TrustQuestion, TrustState
 from agent_tui.plain.diff_words import diff_words
 from agent_tui.plain.keyboard import Keyboard
 from agent_tui.plain.lines import LineWriter

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent_tui.agent.memory import Change, FileInForce
-from agent_tui.agent.trust import WithheldFile
+from agent_tui.permissions.trust import WithheldFile
 from agent_tui.ui.file_names import shown_file
 from agent_tui.ui.pages import Page, Section
 

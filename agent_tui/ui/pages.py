@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent_tui.agent.decision_log import Decided
 from agent_tui.messages import ToolSpec
+from agent_tui.permissions.decision_log import Decided
 from agent_tui.ui.commands.registry import Command
 
 if TYPE_CHECKING:
-    from agent_tui.agent.approval import Approvals
+    from agent_tui.permissions.engine import Approvals
 
 KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (

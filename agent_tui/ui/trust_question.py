@@ -8,7 +8,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.ui.breakpoints import size_classes
 
 if TYPE_CHECKING:
-    from agent_tui.agent.trust import FolderTrust
+    from agent_tui.permissions.trust import FolderTrust
     from agent_tui.ui.app import AgentApp
     from agent_tui.ui.commands.host import CommandHost
 

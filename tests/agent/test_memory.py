@@ -14,9 +14,9 @@ from agent_tui.agent.memory import (
     why_not_obeyed,
     with_line,
 )
-from agent_tui.agent.trust import FolderTrust
-from agent_tui.agent.trust_file import TrustFile
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.trust import FolderTrust
+from agent_tui.permissions.trust_file import TrustFile
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.approval import Approvals, Verdict
 from agent_tui.agent.fitting import FittedPrompt, PromptParts, fit_prompt
-from agent_tui.agent.rules import parse_rule
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.messages import ToolSpec
+from agent_tui.permissions.engine import Approvals, Verdict
+from agent_tui.permissions.rules import parse_rule
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.base import Intent
 from agent_tui.tools.registry import default_toolbox

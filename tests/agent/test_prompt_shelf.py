@@ -5,9 +5,9 @@ import pytest
 
 from agent_tui.agent.prompt_files import MAX_FILE_BYTES
 from agent_tui.agent.prompt_shelf import MAX_DEPTH, MAX_FILES, FoundPrompts, PromptShelf
-from agent_tui.agent.trust import FolderTrust
-from agent_tui.agent.trust_file import TrustFile
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.trust import FolderTrust
+from agent_tui.permissions.trust_file import TrustFile
 
 
 class Place:

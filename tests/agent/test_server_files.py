@@ -7,9 +7,9 @@ import pytest
 
 from agent_tui.agent.server_consent import ConsentFile
 from agent_tui.agent.server_files import ServerFiles, read_server_file
-from agent_tui.agent.trust import FolderTrust
-from agent_tui.agent.trust_file import TrustFile
 from agent_tui.config import McpServerSettings
+from agent_tui.permissions.trust import FolderTrust
+from agent_tui.permissions.trust_file import TrustFile
 
 
 @pytest.fixture

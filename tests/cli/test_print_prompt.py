@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.trust import FolderTrust
-from agent_tui.agent.trust_file import TrustFile
 from agent_tui.cli.print_prompt import expanded_prompt
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.trust import FolderTrust
+from agent_tui.permissions.trust_file import TrustFile
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from typing import Literal
 import pytest
 
 from agent_tui.agent.gate import ApprovalAnswer
-from agent_tui.agent.trust import TrustQuestion
 from agent_tui.events import ApprovalRequest
+from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.plain.questions import approval_answer, approval_lines
 from tests.plain.talking import asker
 

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias, cast
 
 import yaml
 
-from agent_tui.agent.approval import Approvals, Verdict
 from agent_tui.config import PermissionMode, PermissionSettings
+from agent_tui.permissions.engine import Approvals, Verdict
 from agent_tui.tools.base import Intent
 
 MODES: tuple[PermissionMode, ...] = ("plan", "ask", "accept-edits", "full")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.approval import Approvals
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.messages import JsonObject
+from agent_tui.permissions.engine import Approvals
 from agent_tui.tools.base import FileMemory, Intent, ToolContext
 from agent_tui.tools.registry import default_toolbox
 from tests.safety.corpus import judge, make_workspace

@@ -6,15 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from agent_tui.agent.approval import Approvals
 from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.fitting import FittedPrompt
 from agent_tui.agent.gate import ApprovalAnswer
 from agent_tui.agent.inbox import QueuedMessage
 from agent_tui.agent.session_desk import OpenMode
-from agent_tui.agent.trust import FolderTrust, WithheldFile
-from agent_tui.agent.trust_file import TrustFile
 from agent_tui.compaction.preview import CompactionPreview, TierPreview
 from agent_tui.config import (
     CompactionSettings,
@@ -38,6 +35,9 @@ from agent_tui.events import (
     WentBack,
 )
 from agent_tui.messages import ImageContent, Message, ThinkingLevel, Todo, ToolSpec, UserMessage
+from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.trust import FolderTrust, WithheldFile
+from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.sessions.entries import (
     Entry,

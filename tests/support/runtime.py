@@ -8,15 +8,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from agent_tui.agent.approval import Approvals
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.trust import FolderTrust
-from agent_tui.agent.trust_file import TrustFile
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import CompactionSettings, PermissionMode, Settings
 from agent_tui.events import AgentEvent
+from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.trust import FolderTrust
+from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.retry import Sleep

@@ -4,8 +4,8 @@ import pytest
 
 from agent_tui.agent.context_files import ContextFile, load_context_files
 from agent_tui.agent.memory import FileInForce
-from agent_tui.agent.trust import WithheldFile
 from agent_tui.events import AgentEvent, TurnFinished
+from agent_tui.permissions.trust import WithheldFile
 from agent_tui.ui.memory_page import memory_page
 from agent_tui.ui.screens.page import PageScreen
 from agent_tui.ui.screens.trust import TrustScreen

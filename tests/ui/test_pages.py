@@ -1,8 +1,8 @@
 from pathlib import Path
 
-from agent_tui.agent.approval import Approvals
 from agent_tui.config import PermissionSettings
 from agent_tui.messages import ToolSpec
+from agent_tui.permissions.engine import Approvals
 from agent_tui.tools.base import Intent
 from agent_tui.ui.pages import Section, permissions_page, tools_page
 

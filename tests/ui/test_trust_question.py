@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.trust import TrustQuestion
+from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.ui.screens.trust import TrustScreen, trust_facts
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.support.fake_runtime import FakeRuntime

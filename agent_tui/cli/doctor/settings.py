@@ -4,11 +4,11 @@ import difflib
 from collections.abc import Iterator, Mapping
 
 from agent_tui import paths
-from agent_tui.agent.approval import Approvals
 from agent_tui.cli.doctor.check import Check, State
 from agent_tui.cli.doctor.surroundings import Surroundings
 from agent_tui.cli.doctor.wording import listed, shown_path
 from agent_tui.config import SettingProblem, setting_variables
+from agent_tui.permissions.engine import Approvals
 
 _SECTION = "settings"
 _FOLDER_VARIABLES = tuple(

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent_tui.agent.context_files import load_context_files
-from agent_tui.agent.trust import FolderTrust
 from agent_tui.cli.doctor.check import Check
 from agent_tui.cli.doctor.surroundings import Surroundings
 from agent_tui.cli.doctor.wording import shown_path
 from agent_tui.cli.folder_trust import kept_trust
+from agent_tui.permissions.trust import FolderTrust
 
 _SECTION = "working folder"
 

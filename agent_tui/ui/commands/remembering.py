@@ -15,7 +15,7 @@ from agent_tui.agent.memory import (
     project_file,
     why_not_obeyed,
 )
-from agent_tui.agent.project_files import CONTEXT_NAMES
+from agent_tui.permissions.project_files import CONTEXT_NAMES
 from agent_tui.ui.commands.host import CommandHost
 from agent_tui.ui.commands.registry import Choice, command
 from agent_tui.ui.file_names import shown_file

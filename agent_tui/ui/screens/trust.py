@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from agent_tui.agent.project_files import COMMANDS_FOLDER
-from agent_tui.agent.trust import Answer, TrustQuestion, TrustState
+from agent_tui.permissions.project_files import COMMANDS_FOLDER
+from agent_tui.permissions.trust import Answer, TrustQuestion, TrustState
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.choice import Choice
 from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen, ignore_letter

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from agent_tui.agent.protected_paths import PathGuard
-from agent_tui.agent.shell_words import Word
+from agent_tui.permissions.protected_paths import PathGuard
+from agent_tui.permissions.shell.words import Word
 from agent_tui.tools.protected import SECRET_GLOBS
 
 _STREAM = re.compile(r"/dev/(stdin|stdout|stderr|tty|fd/\d+)")

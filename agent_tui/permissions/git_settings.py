@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent_tui.agent.project_files import repository_root
+from agent_tui.permissions.project_files import repository_root
 
 _MAX_CONFIG_BYTES = 64_000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.agent.context_files import load_context_files
-from agent_tui.agent.trust import NOT_TRUSTED, FolderTrust
-from agent_tui.agent.trust_file import TrustFile
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.trust import NOT_TRUSTED, FolderTrust
+from agent_tui.permissions.trust_file import TrustFile
 
 
 @pytest.fixture
@@ -262,7 +262,7 @@ def test_runs_that_decide_at_once_lose_nothing(store, tmp_path):
 
 
 def test_a_decision_that_cannot_be_kept_holds_for_this_run(store, proj, monkeypatch):
-    monkeypatch.setattr("agent_tui.agent.trust_file._LOCK_WITHIN_S", 0.0)
+    monkeypatch.setattr("agent_tui.permissions.trust_file._LOCK_WITHIN_S", 0.0)
     store.parent.mkdir()
     trust = trust_of(store)
     lock = FileLock(store.with_name("trust.json.lock"))

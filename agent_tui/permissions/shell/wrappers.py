@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 
-from agent_tui.agent.script_reading import find_roots_start
-from agent_tui.agent.shell_words import OUTPUT_OF_A_COMMAND, CommandPart, Word
+from agent_tui.permissions.shell.scripts import find_roots_start
+from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _SHELLS = frozenset({"bash", "sh", "dash", "ash", "busybox"})

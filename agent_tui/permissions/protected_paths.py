@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from agent_tui.agent.git_settings import git_doubt
+from agent_tui.permissions.git_settings import git_doubt
 from agent_tui.tools.protected import folded, is_secret_name
 
 _SECRET_FOLDERS = frozenset(

@@ -5,16 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent_tui.agent.dangers import danger_of, device_danger, hidden_commands
-from agent_tui.agent.git_reading import git_folders
-from agent_tui.agent.named_paths import PathWords, secret_a_pattern_takes_in, secret_below
-from agent_tui.agent.power_options import goes_beyond
-from agent_tui.agent.protected_paths import PathGuard
-from agent_tui.agent.read_only import STEERED_BY, is_read_only, prints_names_only
-from agent_tui.agent.rules import Rule, program_names
-from agent_tui.agent.search_options import searches_hidden_files, searches_where_it_is
-from agent_tui.agent.shell_parts import Redirection, ShellParts
-from agent_tui.agent.shell_words import CommandPart, Word
+from agent_tui.permissions.named_paths import PathWords, secret_a_pattern_takes_in, secret_below
+from agent_tui.permissions.programs.dangers import danger_of, device_danger, hidden_commands
+from agent_tui.permissions.programs.git import git_folders
+from agent_tui.permissions.programs.power_options import goes_beyond
+from agent_tui.permissions.programs.read_only import STEERED_BY, is_read_only, prints_names_only
+from agent_tui.permissions.programs.search_options import (
+    searches_hidden_files,
+    searches_where_it_is,
+)
+from agent_tui.permissions.protected_paths import PathGuard
+from agent_tui.permissions.rules import Rule, program_names
+from agent_tui.permissions.shell.parts import Redirection, ShellParts
+from agent_tui.permissions.shell.words import CommandPart, Word
 
 _MAX_FOLDERS = 32
 _STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.agent.git_settings import git_doubt
-from agent_tui.agent.project_files import (
+from agent_tui.errors import ConfigError
+from agent_tui.permissions.git_settings import git_doubt
+from agent_tui.permissions.project_files import (
     project_files,
     project_folders,
     repository_root,
 )
-from agent_tui.agent.trust_file import Decision, TrustFile
-from agent_tui.errors import ConfigError
+from agent_tui.permissions.trust_file import Decision, TrustFile
 
 TrustState: TypeAlias = Decision | Literal["not asked"]
 Answer: TypeAlias = Literal["trust", "this run", "no"]

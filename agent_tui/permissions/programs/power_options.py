@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from agent_tui.agent.git_reading import git_only_reads
-from agent_tui.agent.rules import Rule
-from agent_tui.agent.script_reading import awk_only_prints, sed_only_prints
-from agent_tui.agent.shell_words import CommandPart
+from agent_tui.permissions.programs.git import git_only_reads
+from agent_tui.permissions.rules import Rule
+from agent_tui.permissions.shell.scripts import awk_only_prints, sed_only_prints
+from agent_tui.permissions.shell.words import CommandPart
 
 _GIT = (
     r"--(?:config-env|exec-path|out\w*|ex(?:e\w*|t[-\w]*)?|textc\w*|op[-\w]*|up[-\w]*|rece[-\w]*"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.agent.shell_parts import split_command
+from agent_tui.permissions.shell.parts import split_command
 
 
 def _names(command: str) -> list[str]:

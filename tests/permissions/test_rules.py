@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.rules import parse_rule, rule_for_command
-from agent_tui.agent.shell_parts import split_command
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.rules import parse_rule, rule_for_command
+from agent_tui.permissions.shell.parts import split_command
 
 
 @pytest.mark.parametrize(

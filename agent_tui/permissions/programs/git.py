@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from agent_tui.agent.option_forms import OptionForm
+from agent_tui.permissions.programs.option_forms import OptionForm
 
 _HARMLESS_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _ASKS_GPG = re.compile(r"%[-+ ]?(?:G|\(\*?(?:signature|if|describe))")

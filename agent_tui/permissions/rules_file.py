@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from agent_tui.agent.rules import Decision
 from agent_tui.paths import replace_private_file
+from agent_tui.permissions.rules import Decision
 
 
 def stored_rules(path: Path, decision: Decision) -> list[str]:

@@ -6,17 +6,17 @@ from dataclasses import replace
 from itertools import takewhile
 from types import MappingProxyType
 
-from agent_tui.agent.git_reading import git_only_reads
-from agent_tui.agent.option_forms import ANYTHING, OptionForm
-from agent_tui.agent.script_reading import (
+from agent_tui.permissions.programs.git import git_only_reads
+from agent_tui.permissions.programs.option_forms import ANYTHING, OptionForm
+from agent_tui.permissions.programs.search_options import prints_names_of_matches
+from agent_tui.permissions.shell.scripts import (
     awk_only_prints,
     condition_only_looks,
     find_only_lists,
     jq_only_prints,
     sed_only_prints,
 )
-from agent_tui.agent.search_options import prints_names_of_matches
-from agent_tui.agent.shell_words import SAFE_VARIABLE, CommandPart, Word
+from agent_tui.permissions.shell.words import SAFE_VARIABLE, CommandPart, Word
 
 _PRINTF_SETS = re.compile(r"%[^a-zA-Z%]*[hlLjzt]*n")
 """``%n`` puts a number into the variable its argument names."""

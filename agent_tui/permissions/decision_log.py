@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from agent_tui.agent.rules import Decision
+from agent_tui.permissions.rules import Decision
 
 DecidedBy: TypeAlias = Literal["rule", "mode", "protection", "person"]
 """``protection``: files and commands that ask in every mode."""

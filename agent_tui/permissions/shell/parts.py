@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Language, Node, Parser
 
-from agent_tui.agent.shell_checks import (
+from agent_tui.permissions.shell.checks import (
     MAX_COMMAND_CHARS,
     UnparsableError,
     check_characters,
@@ -25,14 +25,14 @@ from agent_tui.agent.shell_checks import (
     only_looks_up,
     text_of,
 )
-from agent_tui.agent.shell_words import (
+from agent_tui.permissions.shell.words import (
     NO_VARIABLES,
     SAFE_VARIABLE,
     CommandPart,
     Word,
     word_of,
 )
-from agent_tui.agent.shell_wrappers import unwrap
+from agent_tui.permissions.shell.wrappers import unwrap
 
 _MAX_DEPTH = 120
 _MAX_WRAPPERS = 8

@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_never
 
-from agent_tui.agent.command_judge import CommandFacts, CommandJudge
-from agent_tui.agent.decision_log import Decided, DecidedBy, DecisionLog
-from agent_tui.agent.git_settings import git_doubt
-from agent_tui.agent.protected_paths import PathGuard
-from agent_tui.agent.rules import Decision, Rule, outside_rule, parse_rule, rule_for_command
-from agent_tui.agent.rules_file import change_rules_file, stored_rules
-from agent_tui.agent.shell_parts import split_command
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.command_judge import CommandFacts, CommandJudge
+from agent_tui.permissions.decision_log import Decided, DecidedBy, DecisionLog
+from agent_tui.permissions.git_settings import git_doubt
+from agent_tui.permissions.protected_paths import PathGuard
+from agent_tui.permissions.rules import Decision, Rule, outside_rule, parse_rule, rule_for_command
+from agent_tui.permissions.rules_file import change_rules_file, stored_rules
+from agent_tui.permissions.shell.parts import split_command
 from agent_tui.tools.base import Intent
 
 _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.approval import Approvals
-from agent_tui.agent.git_settings import git_doubt
 from agent_tui.config import PermissionSettings
+from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.git_settings import git_doubt
 from agent_tui.tools.base import Intent
 
 PLAIN = """\

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.agent.approval import Approvals
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.engine import Approvals
 from agent_tui.tools.base import Access, Intent
 
 _WORKSPACE = Path("/ws/project")

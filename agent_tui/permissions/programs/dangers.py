@@ -7,10 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
-from agent_tui.agent.protected_paths import PathGuard
-from agent_tui.agent.script_reading import find_roots_start
-from agent_tui.agent.shell_parts import split_command
-from agent_tui.agent.shell_words import CommandPart, Word
+from agent_tui.permissions.protected_paths import PathGuard
+from agent_tui.permissions.shell.parts import split_command
+from agent_tui.permissions.shell.scripts import find_roots_start
+from agent_tui.permissions.shell.words import CommandPart, Word
 
 _ALWAYS_NAMES = """
     mkfs mke2fs mkswap wipefs fdisk sfdisk cfdisk gdisk sgdisk parted shred blkdiscard cryptsetup

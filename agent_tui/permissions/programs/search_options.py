@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from agent_tui.agent.shell_words import CommandPart
+from agent_tui.permissions.shell.words import CommandPart
 from agent_tui.tools.protected import is_secret_name
 
 _GREP_LONGS = """

@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.agent.shell_parts import split_command
-from agent_tui.agent.shell_words import CommandPart, Word
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.shell.parts import split_command
+from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.tools.base import Access
 from agent_tui.tools.mcp.remote_tools import PREFIX
 

@@ -1,0 +1,1 @@
+"""What is known of single programs: which only look, and which do harm."""

@@ -1,0 +1,1 @@
+"""Reading a shell command without running it."""
