@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
-from agent_tui.events import AgentEvent, Notice
-from agent_tui.ui.breakpoints import size_classes
+from agent_tui.events import AgentEvent
 from agent_tui.ui.clipboard import copy_text
 from agent_tui.ui.commands import CommandRegistry
-from agent_tui.ui.options import ModelSource
+from agent_tui.ui.event_view import EventView
+from agent_tui.ui.model_setup import ModelSetup
+from agent_tui.ui.options import ModelSource, UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.theme import own_themes
+from agent_tui.ui.turns import TurnRunner
+from agent_tui.ui.window import Window
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
     from agent_tui.config.desk import SettingsDesk
     from agent_tui.tools.mcp.hub import McpHub
-    from agent_tui.ui.app import AgentApp
     from agent_tui.ui.known_models import KnownModels
 
 ResultT = TypeVar("ResultT")
@@ -30,42 +32,56 @@ ResultT = TypeVar("ResultT")
 class AppHost:
     """The `CommandHost` that stands before the app."""
 
-    def __init__(self, app: "AgentApp") -> None:
-        self._app = app
+    def __init__(
+        self,
+        window: Window,
+        options: UiOptions,
+        view: EventView,
+        turns: TurnRunner,
+        registry: CommandRegistry,
+        setup: ModelSetup,
+    ) -> None:
+        self._window = window
+        self._app = window.app
+        self._options = options
+        self._view = view
+        self._turns = turns
+        self._registry = registry
+        self._setup = setup
 
     @property
     def runtime(self) -> "AgentRuntime":
         """The conversation."""
-        return self._app.runtime
+        return self._options.runtime
 
     @property
     def models(self) -> ModelSource:
         """What is known about models."""
-        return self._app.ready.options.models
+        return self._options.models
 
     @property
     def servers(self) -> "McpHub | None":
         """The MCP servers."""
-        return self._app.ready.options.servers
+        return self._options.servers
 
     def write_letter(self, letter: str) -> None:
         """Put a letter into the prompt."""
-        self._app.prompt.area.insert(letter)
+        self._view.widgets.prompt.area.insert(letter)
 
     @property
     def registry(self) -> CommandRegistry:
         """All commands."""
-        return self._app.ready.registry
+        return self._registry
 
     @property
     def settings_desk(self) -> "SettingsDesk | None":
         """Where settings are read and changed."""
-        return self._app.ready.options.desk
+        return self._options.desk
 
     @property
     def known_models(self) -> "KnownModels":
         """Which models were chosen before, and which the person marked."""
-        return self._app.ready.options.known_models
+        return self._options.known_models
 
     @property
     def theme_names(self) -> tuple[str, ...]:
@@ -81,43 +97,37 @@ class AppHost:
     @property
     def last_reply(self) -> str:
         """The text of the model's last reply."""
-        return self._app.ready.chat.last_reply_text
+        return self._view.widgets.transcript.last_reply_text
 
     def say(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
         """Put one line into the chat."""
-        self._app.ready.view.show(Notice(level, text))
+        self._view.say(text, level)
 
     def show_events(self, events: Iterable[AgentEvent]) -> None:
         """Show what a quick change of the runtime returned."""
         for event in events:
-            self._app.ready.view.show(event)
-        self._app.refresh_status()
+            self._view.show(event)
+        self._view.refresh_status()
 
     def start(self, events: AsyncGenerator[AgentEvent, None]) -> None:
         """Run an activity of the runtime."""
-        self._app.ready.turns.start(events)
+        self._turns.start(events)
 
     def interrupt(self) -> bool:
         """Stop the running activity; false if none runs."""
-        return self._app.ready.turns.interrupt()
+        return self._turns.interrupt()
 
     def queue(self, text: str) -> None:
         """Deliver `text` to the running turn, or send it."""
-        self._app.ready.turns.queue(Draft(text))
+        self._turns.queue(Draft(text))
 
     async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
         """Show a screen and wait for its result."""
-        screen.add_class(*size_classes(self._app.size))
-        return await self._app.push_screen_wait(screen)
+        return await self._window.ask(screen)
 
     async def set_up_model(self) -> bool:
         """Offer the ways to a first model; false where the program began with one."""
-        from agent_tui.ui.start import choose_model
-
-        if self._app.ready.options.first_run is None:
-            return False
-        await choose_model(self._app)
-        return True
+        return await self._setup.choose()
 
     def copy(self, text: str) -> str:
         """Copy to the clipboard and say how."""
@@ -125,9 +135,9 @@ class AppHost:
 
     async def find(self, text: str) -> None:
         """Search the chat for `text`, or ask for it."""
-        from agent_tui.ui.find import open_find
+        from agent_tui.ui.find_bar import open_find
 
-        await open_find(self._app, text)
+        await open_find(self._app, self._view.widgets, text)
 
     def set_theme(self, name: str) -> None:
         """Use another theme."""
@@ -136,12 +146,12 @@ class AppHost:
     @property
     def is_mouse_on(self) -> bool:
         """Whether clicks and drags come to the program."""
-        return self._app.guest.is_mouse_on
+        return self._window.terminal.is_mouse_on
 
     def set_mouse(self, on: bool) -> None:
         """Take the mouse, or leave it to the terminal."""
-        self._app.guest.switch_mouse(on)
-        self._app.refresh_status()
+        self._window.terminal.set_mouse(on)
+        self._view.refresh_status()
 
     def edit_file(self, path: Path) -> bool:
         """Let the person's editor change a file."""
@@ -153,7 +163,7 @@ class AppHost:
         """Write the whole conversation into the terminal's scrollback, and wait there."""
         from agent_tui.ui.scrollback import show_whole, wait_for_enter
 
-        text = self._app.ready.chat.to_text()
+        text = self._view.widgets.transcript.to_text()
         if not text:
             self.say("Nothing was said yet.")
             return
@@ -164,7 +174,7 @@ class AppHost:
 
     def leave(self) -> None:
         """End the program; while a turn runs, ask first."""
-        if self._app.ready.turns.is_running:
+        if self._turns.is_running:
             self._app.run_worker(self._ask_and_leave(), group="leave", exclusive=True)
         else:
             self._app.exit(UiOutcome())

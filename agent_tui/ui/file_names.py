@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent_tui.ui.status_bar import short_path
+from agent_tui.ui.status.status_bar import short_path
 
 
 def shown_file(path: Path, cwd: Path) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent_tui.tools.mcp.hub import ServerView
 from agent_tui.ui.pages import Page, Section
-from agent_tui.ui.status_bar import short_path
+from agent_tui.ui.status.status_bar import short_path
 
 _HOW = (
     ("/mcp restart NAME", "start one again"),

@@ -14,7 +14,7 @@ from agent_tui.sessions.summary import SessionSummary
 from agent_tui.sessions.threads import threads
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow
-from agent_tui.ui.status_bar import short_count, short_path
+from agent_tui.ui.status.status_bar import short_count, short_path
 
 PREVIEW_MESSAGES = 6
 PREVIEW_CHARS = 600

@@ -42,19 +42,19 @@ def run_ui(
         before_loading: Asks what has to be known before `load`.
     """
     from agent_tui.ui.app import AgentApp
-    from agent_tui.ui.status_bar import short_path
+    from agent_tui.ui.status.status_bar import short_path
     from agent_tui.ui.theme import theme_for_colours
 
     theme = theme or theme_for_colours(os.environ.get("COLORFGBG", ""))
     shown = short_path(folder, Path.home()) if folder is not None else ""
     app = AgentApp(load, theme, shown, before_loading, has_mouse=mouse)
     outcome = app.run(mouse=mouse) or UiOutcome(exit_code=app.return_code or 0)
-    if app.parts is not None and (hint := farewell(app.parts.options)):
+    if app.loaded is not None and (hint := farewell(app.controller.options)):
         from agent_tui.ui.scrollback import last_screens, write_out
 
         if outcome.exit_code == 0:
             size = shutil.get_terminal_size()
-            said = last_screens(app.parts.chat.blocks, size.columns, size.lines)
+            said = last_screens(app.view.widgets.transcript.blocks, size.columns, size.lines)
             write_out(f"{said}\n\n" if said else "")
         write_out(hint)
     return outcome

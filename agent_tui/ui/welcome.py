@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.pages import MODES
-from agent_tui.ui.status_bar import short_path
+from agent_tui.ui.status.status_bar import short_path
 from agent_tui.ui.transcript import Block, WelcomeBlock
 
 _TO_TRY = (

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
-from agent_tui.ui.status_bar import StatusFields
+from agent_tui.ui.status.status_bar import StatusFields
 from agent_tui.ui.transcript import NoticeBlock
 from tests.support.fake_runtime import FakeModels, FakeRuntime
 

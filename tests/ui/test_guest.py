@@ -1,4 +1,4 @@
-from agent_tui.ui.guest import RESTORE_TITLE, SAVE_TITLE, TerminalGuest, title_sequence
+from agent_tui.ui.terminal_state import RESTORE_TITLE, SAVE_TITLE, TerminalGuest, title_sequence
 
 
 def guest(*, has_mouse: bool) -> tuple[TerminalGuest, list[str]]:

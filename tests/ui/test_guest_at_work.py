@@ -19,7 +19,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import AssistantMessage
 from agent_tui.ui.activity_line import ActivityLine
-from agent_tui.ui.notifying import LONG_TURN_S
+from agent_tui.ui.status.notifier import LONG_TURN_S
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.ui.app_support import Ui, running_app
 from tests.ui.scenes import StillClock
@@ -124,7 +124,7 @@ async def test_a_new_user_is_told_the_keys_of_the_moment_until_they_are_known(tm
     file.write_text("8", encoding="utf-8")
     clock = StillClock()
     async with running_app(
-        tmp_path, newcomer_file=file, clock=clock, approval_quiet_s=3_600.0
+        tmp_path, onboarding_file=file, clock=clock, approval_quiet_s=3_600.0
     ) as ui:
         await ui.until(lambda: "ctrl+p" in activity(ui))
         await ui.pilot.press("shift+tab")

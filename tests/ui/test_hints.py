@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.ui.hints import KNOWN_AFTER, Newcomer, Situation, hint_text
+from agent_tui.ui.status.hints import KNOWN_AFTER, Newcomer, Situation, hint_text
 
 IDLE = Situation("idle", "ask")
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
 from agent_tui.events import ApprovalRequest, ApprovalRequested, TurnFinished, TurnStarted
-from agent_tui.ui.notifying import (
+from agent_tui.ui.status.notifier import (
     AWAY_AFTER_S,
     BELL_ONLY,
     LONG_TURN_S,

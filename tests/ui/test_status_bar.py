@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.tokens import ContextUsage
-from agent_tui.ui.status_bar import (
+from agent_tui.ui.status.status_bar import (
     StatusFields,
     git_branch,
     short_count,

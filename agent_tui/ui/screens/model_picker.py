@@ -12,7 +12,7 @@ from agent_tui.ui.known_models import KnownModels
 from agent_tui.ui.options import ModelSource
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
-from agent_tui.ui.status_bar import short_count, short_via
+from agent_tui.ui.status.status_bar import short_count, short_via
 
 WIDTH_FOR_PRICES = 100
 """Columns of the terminal from which on there is room for prices beside whole names."""

@@ -25,7 +25,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.ui.options import LocalModels
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.page import PageRow
-from agent_tui.ui.status_bar import short_path
+from agent_tui.ui.status.status_bar import short_path
 from agent_tui.ui.transfer import Pace, transfer_bar, transfer_text
 
 FRAMES_PER_S = 5
