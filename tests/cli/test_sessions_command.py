@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.sessions_command import run_command
+from agent_tui.cli.sessions.command import run_command
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.messages import TextContent
 from agent_tui.sessions.entries import ContextEditEntry, CustomEntry, Header, SessionInfoEntry
@@ -188,7 +188,7 @@ def test_reading_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 ASK = """
 import sys
-from agent_tui.cli.sessions_command import run_command
+from agent_tui.cli.sessions.command import run_command
 run_command(["list", "--all"])
 run_command(["show", sys.argv[1]])
 run_command(["export", sys.argv[1], "--format", "html"])

@@ -9,7 +9,7 @@ import pytest
 from agent_tui.cli import main
 from agent_tui.cli.doctor.check import run_probes
 from agent_tui.cli.doctor.checks import all_probes
-from agent_tui.cli.doctor_command import run_command
+from agent_tui.cli.doctor.command import run_command
 from tests.cli.doctor.conftest import CANARY
 from tests.support.pty_program import PtyProgram
 
@@ -155,7 +155,7 @@ def test_no_color_is_obeyed_in_a_terminal(monkeypatch):
 
 def test_neither_textual_nor_litellm_is_loaded_for_it():
     code = (
-        "import sys; from agent_tui.cli.doctor_command import run_command; run_command([]);"
+        "import sys; from agent_tui.cli.doctor.command import run_command; run_command([]);"
         "print('LOADED', *{'textual', 'rich', 'litellm', 'xllamacpp'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -2,7 +2,7 @@
 
 import sys
 
-from agent_tui.cli.compact_run import CompactionReport
+from agent_tui.cli.compact.tiers import CompactionReport
 from agent_tui.cli.output import write_text
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.sessions.replay.changes import describe_statistics

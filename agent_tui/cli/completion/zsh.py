@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from agent_tui.cli.completion_tree import Command, Operand, Option
+from agent_tui.cli.completion.tree import Command, Operand, Option
 
 _HEAD = r"""#compdef agent-tui
 # zsh completion for agent-tui; load it with: source <(agent-tui completion zsh)

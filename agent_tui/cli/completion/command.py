@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from agent_tui.cli.arguments import build_parser as build_program_parser
-from agent_tui.cli.completion_tree import command_tree
-from agent_tui.cli.completion_words import WORD_KINDS, WordKind, words_of
+from agent_tui.cli.completion.tree import command_tree
+from agent_tui.cli.completion.words import WORD_KINDS, WordKind, words_of
 from agent_tui.cli.output import write_text
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.safe_text import safe_text
@@ -43,15 +43,15 @@ def run_command(argv: Sequence[str]) -> int:
     shell = cast(str, build_parser().parse_args(list(argv)).shell)
     tree = command_tree(
         build_program_parser(),
-        [(name, load().build_parser()) for name, load in SUBCOMMANDS.items()],
+        [(name, subcommand.load().build_parser()) for name, subcommand in SUBCOMMANDS.items()],
     )
     match shell:
         case "bash":
-            from agent_tui.cli.completion_bash import bash_script as script
+            from agent_tui.cli.completion.bash import bash_script as script
         case "zsh":
-            from agent_tui.cli.completion_zsh import zsh_script as script
+            from agent_tui.cli.completion.zsh import zsh_script as script
         case _:
-            from agent_tui.cli.completion_fish import fish_script as script
+            from agent_tui.cli.completion.fish import fish_script as script
     write_text(script(tree))
     return 0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from agent_tui.cli.completion_tree import Command, Operand, Option
+from agent_tui.cli.completion.tree import Command, Operand, Option
 
 _HEAD = r"""# fish completion for agent-tui; load it with: agent-tui completion fish | source
 

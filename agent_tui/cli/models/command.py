@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui import paths
-from agent_tui.cli.models_list import ModelOverview, model_json, print_overview
-from agent_tui.cli.models_pull import ask, fetch
+from agent_tui.cli.models.listing import ModelOverview, model_json, print_overview
+from agent_tui.cli.models.pull import ask, fetch
 from agent_tui.cli.output import write_json, write_text
 from agent_tui.cli.session_root import read_settings
 from agent_tui.errors import ModelFileError

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 
-from agent_tui.cli.models_progress import ProgressLine
+from agent_tui.cli.models.progress import ProgressLine
 from agent_tui.local_models.addresses import is_address, shown_address
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import LocalModel, Offer

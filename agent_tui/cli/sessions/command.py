@@ -7,21 +7,21 @@ from typing import cast
 
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
-from agent_tui.cli.sessions_change import (
+from agent_tui.cli.sessions.change import (
     DELETE_JSON,
     IMPORT_JSON,
     delete_session,
     import_file,
     rename_session,
 )
-from agent_tui.cli.sessions_export import EXPORT_KINDS, EXPORT_NOTE, export_session
-from agent_tui.cli.sessions_list import (
+from agent_tui.cli.sessions.export import EXPORT_KINDS, EXPORT_NOTE, export_session
+from agent_tui.cli.sessions.listing import (
     LIST_JSON,
     print_foreign_sessions,
     print_search,
     print_sessions,
 )
-from agent_tui.cli.sessions_show import SHOW_JSON, print_session
+from agent_tui.cli.sessions.show import SHOW_JSON, print_session
 from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, ForeignAgent
 from agent_tui.sessions.importers.formats import FORMATS, ForeignFormat
 from agent_tui.sessions.store import SessionStore

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui.cli.complaints import complain
-from agent_tui.cli.config_show import (
+from agent_tui.cli.config.show import (
     SHOW_JSON,
     setting_text,
     settings_json,
@@ -19,7 +19,7 @@ from agent_tui.cli.config_show import (
     settings_under,
 )
 from agent_tui.cli.folder_trust import kept_trust
-from agent_tui.cli.models_pull import ask
+from agent_tui.cli.models.pull import ask
 from agent_tui.cli.output import write_json, write_text
 from agent_tui.cli.own_settings import settings_desk
 from agent_tui.config.catalogue import SettingSpec

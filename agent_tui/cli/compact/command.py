@@ -12,11 +12,11 @@ from typing import cast
 
 from agent_tui import paths
 from agent_tui.agent.opening import last_model_name
-from agent_tui.cli.compact_input import open_input
-from agent_tui.cli.compact_models import BY_CODE, SummaryModels, summary_models
-from agent_tui.cli.compact_output import PhaseLines, print_report
-from agent_tui.cli.compact_run import CompactionReport, FileCompaction
-from agent_tui.cli.compact_strategy import FileStrategy
+from agent_tui.cli.compact.models import BY_CODE, SummaryModels, summary_models
+from agent_tui.cli.compact.output import PhaseLines, print_report
+from agent_tui.cli.compact.session_file import open_input
+from agent_tui.cli.compact.strategy import FileStrategy
+from agent_tui.cli.compact.tiers import CompactionReport, FileCompaction
 from agent_tui.cli.complaints import complain
 from agent_tui.cli.context_log import context_log
 from agent_tui.cli.folders import present_folder

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator
 
-from agent_tui.cli.completion_tree import Command, Operand
+from agent_tui.cli.completion.tree import Command, Operand
 
 _SCRIPT = r"""# bash completion for agent-tui; load it with: eval "$(agent-tui completion bash)"
 
