@@ -18,9 +18,9 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, CustomMessageEntry, LabelEntry
+from agent_tui.sessions.search import file_words, word_index
+from agent_tui.sessions.search import session_search as search
 from agent_tui.sessions.search.query import needles
-from agent_tui.sessions.search.session_search import file_words, word_index
-from agent_tui.sessions.search.session_search import session_search as search
 from agent_tui.sessions.search.words import fold, words_of
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_files import append_to, make_older, write_session
