@@ -42,13 +42,11 @@ class LoadedChat:
     Attributes:
         view: Shows events.
         controller: Takes what the person does.
-        front: What commands act on.
         sources: What the prompt completes from and remembers in.
     """
 
     view: EventView
     controller: Controller
-    front: AppHost
     sources: PromptSources
 
 
@@ -88,7 +86,7 @@ def assemble(
         warm_up=setup.warm_up,
         close=sources.files.aclose,
     )
-    return LoadedChat(view, Controller(options, registry, ports), front, sources)
+    return LoadedChat(view, Controller(options, registry, ports), sources)
 
 
 def _prompt_shelf(options: UiOptions, registry: CommandRegistry) -> PromptShelf:

@@ -85,6 +85,11 @@ class Controller:
         options: The conversation and how this run was started.
         registry: All commands.
         ports: What it acts through.
+
+    Attributes:
+        turns: Runs activities.
+        front: What commands act on.
+        refresh_commands: Looks for prompt files; true where there are others than before.
     """
 
     def __init__(
@@ -95,7 +100,8 @@ class Controller:
         self.turns = ports.turns
         self._ports = ports
         self._view = ports.view
-        self._front = ports.front
+        self.front = ports.front
+        self.refresh_commands = ports.refresh_commands
         self._escaped_at: float | None = None
 
     @property
@@ -126,9 +132,9 @@ class Controller:
             await self._resume(options.resume)
         elif options.opens_picker:
             self.dispatch("/resume")
-        self._front.show_events(await self.runtime.refresh_usage())
-        await ask_about_servers(self._front)
-        await self._ports.refresh_commands()  # of the folder of the session that was opened
+        self.front.show_events(await self.runtime.refresh_usage())
+        await ask_about_servers(self.front)
+        await self.refresh_commands()  # of the folder of the session that was opened
         if options.first_prompt:
             self.dispatch(options.first_prompt)
 
@@ -143,8 +149,8 @@ class Controller:
             self._view.say(notice)
 
     async def _resume(self, ref: str) -> None:
-        if await open_session(self._front, ref, keep_model=self.options.keeps_model):
-            await ask_about_workspace(self._front)
+        if await open_session(self.front, ref, keep_model=self.options.keeps_model):
+            await ask_about_workspace(self.front)
         else:
             self._view.redraw()
 
@@ -192,7 +198,7 @@ class Controller:
             self._ports.start_work(self._choose_model())
 
     async def _choose_model(self) -> None:
-        if not await self._front.set_up_model():
+        if not await self.front.set_up_model():
             self._view.say("No model is chosen. Use /model.", "warning")
 
     def _start_command(self, command: Command, argument: str) -> None:
@@ -204,7 +210,7 @@ class Controller:
 
     async def _run_command(self, command: Command, argument: str) -> None:
         try:
-            await command.run(self._front, argument)
+            await command.run(self.front, argument)
         except AgentTuiError as error:
             self._view.say(str(error), "error")
 
@@ -237,4 +243,4 @@ class Controller:
 
     def leave(self) -> None:
         """End the program; while a turn runs, ask first."""
-        self._front.leave()
+        self.front.leave()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent_tui.agent.context_files import ContextFile
-from tests.ui.app_support import Ui
+from tests.ui.fed_app import Ui
 
 RULES = "# Rules\n\n" + "- Keep every line under 100 characters, also in the tests.\n" * 40
 
@@ -41,6 +41,6 @@ async def menu_of_prompt_files(ui: Ui) -> None:
     )
     _write(own / "refactor.md", "Make it simpler without changing what it does.")
     _write(theirs / "release" / "notes.md", "# Write the release notes\n\nFrom the log.")
-    await ui.app.ready.custom.refresh()
+    await ui.app.controller.refresh_commands()
     await ui.write("/re")
     await ui.settle()

@@ -16,7 +16,7 @@ from agent_tui.ui.session_rows import age
 from agent_tui.ui.theme import DARK, LIGHT
 from agent_tui.ui.transcript import UserBlock, WelcomeBlock
 from tests.support.fake_runtime import LOCAL, MODEL, OTHER, FakeRuntime
-from tests.ui.app_support import running_app
+from tests.ui.fed_app import running_app
 
 COMMANDS = {entry.name for entry in built_in_commands().commands}
 
@@ -79,7 +79,7 @@ async def test_abort_stops_the_turn(tmp_path: Path):
         await ui.send("go")
         await ui.send("/abort")
         await ui.settle()
-        assert not ui.app.ready.turns.is_running
+        assert not ui.app.controller.turns.is_running
         await ui.send("/abort")
         assert ui.notices[-1] == "Nothing is running."
 
@@ -100,7 +100,7 @@ async def test_retry_goes_on(tmp_path: Path):
         ui.runtime.finish(TurnFinished("error", "broken"))
         await ui.settle()
         await ui.send("/retry")
-        assert ui.app.ready.turns.is_running
+        assert ui.app.controller.turns.is_running
 
 
 @pytest.mark.parametrize("line", ["/new", "/clear"])
@@ -112,7 +112,7 @@ async def test_a_new_session_begins_empty_and_the_old_one_stays(tmp_path: Path, 
         before = ui.runtime.log.path
         await ui.send(line)
         await ui.settle()
-        assert [type(block) for block in ui.app.ready.chat.blocks] == [WelcomeBlock]
+        assert [type(block) for block in ui.app.view.widgets.transcript.blocks] == [WelcomeBlock]
         assert before is not None
         assert before.is_file()
 
@@ -176,7 +176,7 @@ async def test_resume_opens_the_session_that_was_searched_for(tmp_path: Path):
         await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == 3)
         await ui.write("parsers")
         await ui.pilot.press("enter")
-        await ui.until(lambda: UserBlock("about parsers") in ui.app.ready.chat.blocks)
+        await ui.until(lambda: UserBlock("about parsers") in ui.app.view.widgets.transcript.blocks)
 
 
 async def test_sessions_is_another_name_for_resume(tmp_path: Path):

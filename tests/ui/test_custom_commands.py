@@ -7,7 +7,7 @@ from agent_tui.agent.prompt_shelf import FoundPrompts, PromptShelf
 from agent_tui.events import TurnFinished
 from agent_tui.ui.pages import help_page
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 
 
 def write(folder: Path, name: str, content: str = "Review $1.") -> Path:
@@ -102,7 +102,7 @@ async def test_what_cannot_be_used_is_told_once_and_named_by_help(tmp_path, user
         await ui.write("/rev")
         await ui.until(lambda: offered(ui) == {"/review": "user · [red]Look[/red] $1"})
         assert len(ui.notices) == 4
-        registry = ui.app.ready.registry
+        registry = ui.app.controller.registry
         *_, own, custom, left_out = help_page(registry.commands, registry.left_out).sections
     assert "/review [arguments]" not in dict(own.rows)
     assert custom.rows == (("/review [arguments]", "user · [red]Look[/red] $1"),)

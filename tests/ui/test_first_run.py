@@ -12,7 +12,7 @@ from agent_tui.ui.screens.pull import PullScreen
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.fake_runtime import LOCAL, MODEL, OTHER, FakeModels
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 from tests.ui.scenes import StillClock
 
 NOTHING = FakeModels(nothing=True)
@@ -102,7 +102,7 @@ async def test_the_welcome_names_the_chosen_model_and_keeps_what_was_said(tmp_pa
         await chooser(ui)
         await ui.pilot.press("3")
         await ui.settle()
-        block = ui.app.ready.chat.blocks[0]
+        block = ui.app.view.widgets.transcript.blocks[0]
         assert isinstance(block, WelcomeBlock)
         assert ("model", LOCAL.name) in block.facts
         assert "Mind the gap." in ui.notices

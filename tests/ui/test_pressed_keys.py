@@ -8,7 +8,7 @@ from textual.screen import ModalScreen
 from agent_tui.events import ApprovalRequest, ApprovalRequested, ReplyStarted, ThinkingDelta
 from agent_tui.messages import AssistantMessage, TextContent, UserMessage
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import running_app
+from tests.ui.fed_app import running_app
 
 
 async def test_ctrl_q_leaves(tmp_path: Path):
@@ -41,7 +41,7 @@ async def test_ctrl_t_shows_and_hides_thinking(tmp_path: Path):
         await ui.settle()
 
         def shown() -> str:
-            chat = ui.app.ready.chat
+            chat = ui.app.view.widgets.transcript
             return "\n".join(chat.render_line(y).text for y in range(chat.size.height))
 
         assert "And another." not in shown()
@@ -59,8 +59,8 @@ async def test_the_chat_is_read_from_the_prompt(tmp_path: Path):
         reply = AssistantMessage(content=(TextContent(text=f"answer {number}"),))
         runtime.write(UserMessage(content=f"question {number}"), reply)
     async with running_app(tmp_path, runtime=runtime) as ui:
-        chat = ui.app.ready.chat
-        ui.app.ready.view.redraw()
+        chat = ui.app.view.widgets.transcript
+        ui.app.view.redraw()
         await ui.settle()
         await ui.write("draft")
         places = [chat.scroll_offset.y]
@@ -83,7 +83,7 @@ async def test_a_long_question_is_scrolled_by_arrows_and_letters(tmp_path: Path)
         await ui.send("go")
         ui.runtime.feed(ApprovalRequested(request))
         await ui.settle()
-        panel = ui.app.ready.approval
+        panel = ui.app.view.widgets.approval
         panel.arm()
         await ui.settle()
         scrolled = panel if panel.max_scroll_y else panel.query_one("#approval-scroll")
@@ -136,12 +136,12 @@ async def test_a_question_leaves_the_keys_to_a_search_that_is_open(tmp_path: Pat
         await ui.settle()
         ui.runtime.feed(ApprovalRequested(request))
         await ui.settle()
-        ui.app.ready.approval.arm()
+        ui.app.view.widgets.approval.arm()
         await ui.pilot.press("y", "escape")
         await ui.settle()
         assert ui.runtime.answers == []
-        assert ui.app.ready.turns.is_running
-        ui.app.ready.approval.arm()
+        assert ui.app.controller.turns.is_running
+        ui.app.view.widgets.approval.arm()
         await ui.pilot.press("y")
         await ui.settle()
         assert len(ui.runtime.answers) == 1
@@ -156,10 +156,10 @@ async def test_escape_in_the_prompt_closes_a_search_before_it_stops_anything(tmp
         await ui.pilot.press("escape")
         await ui.settle()
         assert not ui.app.query("#find")
-        assert ui.app.ready.turns.is_running
+        assert ui.app.controller.turns.is_running
         await ui.pilot.press("escape")
         await ui.settle()
-        assert not ui.app.ready.turns.is_running
+        assert not ui.app.controller.turns.is_running
 
 
 async def test_what_one_sends_is_in_sight_wherever_one_was_reading(tmp_path: Path):
@@ -167,13 +167,13 @@ async def test_what_one_sends_is_in_sight_wherever_one_was_reading(tmp_path: Pat
     for number in range(40):
         runtime.write(UserMessage(content=f"question {number}"))
     async with running_app(tmp_path, runtime=runtime) as ui:
-        ui.app.ready.view.redraw()
+        ui.app.view.redraw()
         await ui.settle()
         await ui.pilot.press("ctrl+home")
         await ui.settle()
-        assert not ui.app.ready.chat.is_following
+        assert not ui.app.view.widgets.transcript.is_following
         await ui.send("hello")
-        assert ui.app.ready.chat.is_following
+        assert ui.app.view.widgets.transcript.is_following
 
 
 async def test_keys_that_nothing_has_belong_to_the_prompt(tmp_path: Path):
@@ -194,7 +194,7 @@ async def test_a_screen_is_never_drawn_in_the_looks_of_another_size(
             drawn.append({name for name in self.classes if name.startswith("-")})
 
     async with running_app(tmp_path, size=size) as ui:
-        ui.app.run_worker(ui.app.ready.host.ask(Watched()))
+        ui.app.run_worker(ui.app.controller.front.ask(Watched()))
         await ui.settle()
         wide, tall = size[0] >= 90, size[1] >= 30
         assert drawn == [{"-wide" if wide else "-narrow", "-tall" if tall else "-short"}]

@@ -24,7 +24,7 @@ from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.session_rows import AGENT_NAMES, age
 from agent_tui.ui.transcript import UserBlock
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 
 
 def put(
@@ -179,7 +179,7 @@ async def test_a_session_whose_folder_is_gone_goes_on_here(tmp_path: Path, key: 
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
         await ui.pilot.press(key)
-        await ui.until(lambda: UserBlock("the parser") in ui.app.ready.chat.blocks)
+        await ui.until(lambda: UserBlock("the parser") in ui.app.view.widgets.transcript.blocks)
     assert runtime.opened == [(str(path), mode, True)]
 
 
@@ -213,7 +213,9 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(
         columns = str(ui.app.screen.query_one("#picker-columns", Static).render())
         assert columns.split() == ["agent", "size", "age"]
         await ui.pilot.press("enter")
-        await ui.until(lambda: UserBlock("asked of another agent") in ui.app.ready.chat.blocks)
+        await ui.until(
+            lambda: UserBlock("asked of another agent") in ui.app.view.widgets.transcript.blocks
+        )
         await ui.until(lambda: any("Taken over from another agent" in text for text in ui.notices))
     assert theirs.read_bytes() == before
     assert runtime.log.path is not None
@@ -245,7 +247,7 @@ async def test_a_session_that_takes_long_to_read_says_so(
         await ui.send(f"/resume {path}")
         await ui.until(lambda: any("Reading the session" in text for text in ui.notices))
         is_read.set()
-        await ui.until(lambda: UserBlock("a long one") in ui.app.ready.chat.blocks)
+        await ui.until(lambda: UserBlock("a long one") in ui.app.view.widgets.transcript.blocks)
         assert not any("Reading the session" in text for text in ui.notices)
 
 
@@ -263,7 +265,7 @@ async def test_a_session_is_shown_before_its_context_is_counted(
 
         monkeypatch.setattr(Conversation, "refresh_usage", lambda _self: slow())
         await ui.send(f"/resume {path}")
-        await ui.until(lambda: UserBlock("a long one") in ui.app.ready.chat.blocks)
+        await ui.until(lambda: UserBlock("a long one") in ui.app.view.widgets.transcript.blocks)
         may_count.set()
 
 

@@ -10,15 +10,15 @@ import pytest
 from agent_tui.events import BranchSummaryProgress, Notice, SessionChanged, WentBack
 from agent_tui.messages import AssistantMessage, TextContent, UserMessage
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.sessions.forking import labels_of
+from agent_tui.sessions.lineage.forking import labels_of
+from agent_tui.sessions.lineage.message_tree import MessageTree
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.tree import SessionTree
-from agent_tui.ui.chat_app import GO_BACK_WITHIN_S
+from agent_tui.ui.controller import GO_BACK_WITHIN_S
 from agent_tui.ui.screens.tree import TreeScreen, preview
 from agent_tui.ui.screens.tree_list import TreeList, row_content
 from agent_tui.ui.transcript import UserBlock
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 from tests.ui.scenes import StillClock
 
 Open = Callable[..., AbstractAsyncContextManager[Ui]]
@@ -88,7 +88,7 @@ async def test_enter_goes_back_and_the_message_is_in_the_prompt_again(opened: Op
         await ui.pilot.press("up", "enter")
         await ui.until(lambda: ui.text == "two")
         assert ui.runtime.branchings == [("go back", ids(ui.runtime)["two"])]
-        said = [b.text for b in ui.app.ready.chat.blocks if isinstance(b, UserBlock)]
+        said = [b.text for b in ui.app.view.widgets.transcript.blocks if isinstance(b, UserBlock)]
         assert said == ["one"], "the chat shows the conversation up to there"
 
 
@@ -190,7 +190,7 @@ async def test_s_goes_back_with_a_summary_that_can_be_watched_and_stopped(opened
         assert ui.runtime.branchings == [("summarise", three)]
         ui.runtime.feed(BranchSummaryProgress("summarising", 120))
         await ui.settle()
-        state = ui.app.ready.activity.state
+        state = ui.app.view.widgets.activity.state
         assert state is not None
         assert (state.label, state.output_chars) == ("Leaving the branch: summarising", 120)
         ui.runtime.on_abort = (Notice("warning", "Cancelled."),)
@@ -336,7 +336,7 @@ async def test_the_preview_shows_the_message_and_its_answer(opened: Open):
 def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(tmp_path: Path):
     runtime = spoken(tmp_path, "\x1b]0;title\x07 bad")
     runtime.label(ids(runtime)["\x1b]0;title\x07 bad"], "l\x1b[31m")
-    tree = SessionTree(runtime.log.entries, runtime.log.leaf_id)
+    tree = MessageTree(runtime.log.entries, runtime.log.leaf_id)
     (row,) = tree.rows()
     assert "\x1b" not in row_content(row, 60).plain
     assert "\x1b" not in preview(row, tree).plain
@@ -350,7 +350,7 @@ async def test_a_read_only_session_says_so_and_keeps_what_is_sent(tmp_path: Path
     async with running_app(tmp_path, runtime=runtime) as ui:
         ui.runtime.conversation.log = SessionLog.open(log.path, read_only=True)
         changed = SessionChanged(log.header.id, log.path, "", "resumed")
-        ui.app.ready.host.show_events((changed,))
+        ui.app.controller.front.show_events((changed,))
         assert ui.status.badge == "read-only"
         for text in ("hello", "!ls"):
             await ui.send(text)

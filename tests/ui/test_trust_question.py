@@ -6,7 +6,7 @@ from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.ui.screens.trust import TrustScreen, trust_facts
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import running_app
+from tests.ui.fed_app import running_app
 
 FOLDER = Path("/home/person/proj")
 MANY = tuple(FOLDER / ("d" * 70) / f"part{number}" / "AGENTS.md" for number in range(9))
@@ -73,6 +73,6 @@ async def test_a_folder_that_is_too_broad_is_said_to_be(tmp_path: Path):
 async def test_what_is_not_in_force_is_said_in_an_empty_chat(tmp_path: Path):
     (tmp_path / "AGENTS.md").write_text("Use tabs.")
     async with running_app(tmp_path) as ui:
-        welcome = ui.app.ready.chat.blocks[0]
+        welcome = ui.app.view.widgets.transcript.blocks[0]
         assert isinstance(welcome, WelcomeBlock)
         assert ("not in force", "AGENTS.md (/memory says why)") in welcome.facts
