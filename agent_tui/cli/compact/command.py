@@ -35,7 +35,7 @@ from agent_tui.config import (
 from agent_tui.errors import CompactionError
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.catalog import UNKNOWN_WINDOW
-from agent_tui.sessions.importers.foreign import FORMATS, ForeignFormat
+from agent_tui.sessions.importers.formats import FORMATS, ForeignFormat
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter

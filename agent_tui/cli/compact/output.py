@@ -5,7 +5,7 @@ import sys
 from agent_tui.cli.compact.tiers import CompactionReport
 from agent_tui.cli.output import write_text
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.sessions.change_words import describe_statistics
+from agent_tui.sessions.replay.changes import describe_statistics
 
 _TIER_NAMES = ("superseded", "shortened", "one line each", "summary")
 _FEWER_WORDS = "fewer words"

@@ -4,14 +4,14 @@ import os
 from pathlib import Path
 
 from agent_tui.errors import SessionError
-from agent_tui.sessions.importers.foreign import (
+from agent_tui.sessions.format.parse import ParsedSession
+from agent_tui.sessions.importers.formats import (
     ForeignFormat,
     ForeignSession,
     detect_format,
     read_foreign,
 )
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.parse import ParsedSession
 from agent_tui.sessions.store import SessionStore
 
 

@@ -12,9 +12,9 @@ from agent_tui.compaction.draft import CompactionRequest, ledger_of
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, target_when_asked
 from agent_tui.config import CompactionSettings, CompactionStrategy
 from agent_tui.providers.base import ModelRef
-from agent_tui.sessions.changes import report_entry
 from agent_tui.sessions.entries import Carryover, ContextEditEntry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import report_entry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
 

@@ -64,8 +64,8 @@ def _local_models() -> Iterator[tuple[str, str]]:
 def _sessions() -> Iterator[tuple[str, str]]:
     from agent_tui.cli.folders import present_folder
     from agent_tui.cli.settings import read_settings, session_root
+    from agent_tui.sessions.listing.summary import one_line
     from agent_tui.sessions.store import SessionStore
-    from agent_tui.sessions.summary import one_line
 
     store = SessionStore(session_root(read_settings(None)))
     for found in store.list(present_folder())[:_MOST_SESSIONS]:

@@ -6,11 +6,11 @@ from pathlib import Path
 from agent_tui.cli.output import write_json
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.sessions.importers.foreign import ForeignFormat
-from agent_tui.sessions.importing import import_session
+from agent_tui.sessions.importers.formats import ForeignFormat
+from agent_tui.sessions.importers.import_session import import_session
+from agent_tui.sessions.listing.summary import one_line
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
-from agent_tui.sessions.summary import one_line
 
 IMPORT_JSON = """\
 FILE is only read. The new session begins with its entries; --until takes the first N of them.

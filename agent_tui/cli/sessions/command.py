@@ -22,8 +22,8 @@ from agent_tui.cli.sessions.listing import (
 )
 from agent_tui.cli.sessions.show import SHOW_JSON, print_session
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
-from agent_tui.sessions.foreign import FOREIGN_AGENTS, ForeignAgent
-from agent_tui.sessions.importers.foreign import FORMATS, ForeignFormat
+from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, ForeignAgent
+from agent_tui.sessions.importers.formats import FORMATS, ForeignFormat
 from agent_tui.sessions.store import SessionStore
 
 _DESCRIPTION = """\

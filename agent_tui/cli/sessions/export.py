@@ -7,7 +7,7 @@ from agent_tui.cli.output import write_text
 from agent_tui.errors import UsageError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import safe_json
-from agent_tui.sessions.export import exported
+from agent_tui.sessions.export.markdown import exported
 from agent_tui.sessions.log import SessionLog
 
 EXPORT_KINDS = ("md", "html", "jsonl")

@@ -9,10 +9,10 @@ from agent_tui.cli.output import write_json
 from agent_tui.errors import UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.sessions.foreign import ForeignAgent, ForeignFile, foreign_sessions
+from agent_tui.sessions.importers.discovery import ForeignAgent, ForeignFile, foreign_sessions
+from agent_tui.sessions.lineage.rows import lineage_rows
+from agent_tui.sessions.listing.summary import SessionSummary, one_line
 from agent_tui.sessions.store import SessionStore
-from agent_tui.sessions.summary import SessionSummary, one_line
-from agent_tui.sessions.threads import threads
 
 _MOST_HITS = 1_000
 
@@ -36,7 +36,7 @@ def print_sessions(store: SessionStore, cwd: Path | None, *, is_json: bool) -> N
         return
     if not sessions:
         print(f"There are no sessions{_of(cwd)}.")
-    for row in threads(sessions):
+    for row in lineage_rows(sessions):
         _print_summary(row.summary, guides=row.guides, with_folder=cwd is None and not row.depth)
 
 

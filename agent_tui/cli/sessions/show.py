@@ -15,8 +15,6 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.sessions.change_words import UNDONE, describe_edits
-from agent_tui.sessions.changes import is_undo_mark, report_of
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -29,9 +27,10 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
     ThinkingLevelChangeEntry,
 )
-from agent_tui.sessions.lines import encode_entry, encode_header
+from agent_tui.sessions.format.codec import encode_entry, encode_header
+from agent_tui.sessions.listing.summary import one_line
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.summary import one_line
+from agent_tui.sessions.replay.changes import UNDONE, describe_edits, is_undo_mark, report_of
 
 SHOW_JSON = """\
 With --json:
