@@ -18,7 +18,7 @@ from agent_tui.ui.screens.tree import TreeScreen, preview
 from agent_tui.ui.screens.tree_list import TreeList, row_content
 from agent_tui.ui.transcript import UserBlock
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 from tests.ui.scenes import StillClock
 
 Open = Callable[..., AbstractAsyncContextManager[Ui]]

@@ -12,16 +12,15 @@ from typing import cast
 
 from agent_tui import paths
 from agent_tui.agent.opening import last_model_name
+from agent_tui.cli.compact.decision_log import decision_log
 from agent_tui.cli.compact.models import BY_CODE, SummaryModels, summary_models
 from agent_tui.cli.compact.output import PhaseLines, print_report
 from agent_tui.cli.compact.session_file import open_input
 from agent_tui.cli.compact.strategy import FileStrategy
 from agent_tui.cli.compact.tiers import CompactionReport, FileCompaction
-from agent_tui.cli.complaints import complain
-from agent_tui.cli.context_log import context_log
 from agent_tui.cli.folders import present_folder
-from agent_tui.cli.output import write_json
-from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
+from agent_tui.cli.output import complain, write_json
+from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.compaction.policy import output_reserve_tokens, usable_window
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.base import Strategy
@@ -151,7 +150,7 @@ def _fraction(text: str) -> float:
 def _strategies(
     who: SummaryModels, counter: TokenCounter, settings: CompactionSettings
 ) -> Mapping[CompactionStrategy, Strategy]:
-    log = context_log(os.environ, paths.log_file())
+    log = decision_log(os.environ, paths.log_file())
     return build_strategies(who.provider, counter, who.catalog, settings, on_decisions=log)
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui.cli.folders import present_folder
-from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
 from agent_tui.cli.sessions.change import (
     DELETE_JSON,
     IMPORT_JSON,
@@ -22,6 +21,7 @@ from agent_tui.cli.sessions.listing import (
     print_sessions,
 )
 from agent_tui.cli.sessions.show import SHOW_JSON, print_session
+from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, ForeignAgent
 from agent_tui.sessions.importers.formats import FORMAT_NAMES
 from agent_tui.sessions.store import SessionStore
