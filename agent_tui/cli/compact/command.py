@@ -35,7 +35,7 @@ from agent_tui.config import (
 from agent_tui.errors import CompactionError
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.catalog import UNKNOWN_WINDOW
-from agent_tui.sessions.importers.formats import FORMATS, ForeignFormat
+from agent_tui.sessions.importers.formats import FORMAT_NAMES
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Carry out what was parsed; returns the exit code. Raises as `run_command`."""
     settings = read_settings(cast("str | None", arguments.session_dir))
     store = SessionStore(session_root(settings), settings.durability)
-    written_by = cast("ForeignFormat | None", arguments.written_by)
+    written_by = cast("str | None", arguments.written_by)
     log = open_input(cast(str, arguments.session), written_by, store, present_folder())
     for warning in log.warnings:
         complain(f"warning: {warning}")
@@ -117,7 +117,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", dest="is_json", help="print JSON")
     add(
         "--from",
-        choices=FORMATS,
+        choices=FORMAT_NAMES,
         dest="written_by",
         help="the program that wrote FILE; else told by what it holds",
     )
