@@ -22,7 +22,7 @@ from agent_tui.ui.window import Window
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
-    from agent_tui.config.desk import SettingsDesk
+    from agent_tui.config.editor import SettingsEditor
     from agent_tui.tools.mcp.hub import McpHub
     from agent_tui.ui.known_models import KnownModels
 
@@ -74,9 +74,9 @@ class AppHost:
         return self._registry
 
     @property
-    def settings_desk(self) -> "SettingsDesk | None":
+    def settings_editor(self) -> "SettingsEditor | None":
         """Where settings are read and changed."""
-        return self._options.desk
+        return self._options.settings_editor
 
     @property
     def known_models(self) -> "KnownModels":
