@@ -6,7 +6,7 @@ from pathlib import Path
 from agent_tui import paths
 from agent_tui.cli.session_root import session_root
 from agent_tui.config import Settings
-from agent_tui.tools.sandbox import Sandbox
+from agent_tui.tools.processes.sandbox import Sandbox
 
 
 def command_sandbox(settings: Settings, environ: Mapping[str, str]) -> Sandbox:

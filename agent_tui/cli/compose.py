@@ -29,21 +29,21 @@ from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelRef, Provider
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.demo import DEMO_MODEL, demo_reply, prepare_demo_folder
-from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.keys import key_values
+from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from agent_tui.providers.routed import RoutedProvider
-from agent_tui.providers.scripted import ScriptedProvider
+from agent_tui.providers.scripted.demo import DEMO_MODEL, demo_reply, prepare_demo_folder
+from agent_tui.providers.scripted.provider import ScriptedProvider
 from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
-from agent_tui.tools.environment import model_environ, person_environ
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.toolbox import WiderToolbox
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.environment import model_environ, person_environ
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.processes.sandbox import Sandbox
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox import Sandbox
 
 NO_MODEL = ModelRef("")
 """Stands in until the person has chosen a model."""

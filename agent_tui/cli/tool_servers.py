@@ -9,10 +9,10 @@ from agent_tui.agent.server_files import ServerFiles
 from agent_tui.config import Settings
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
-from agent_tui.tools.environment import model_environ
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.server import Surroundings
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.environment import model_environ
+from agent_tui.tools.processes.keeper import ProcessKeeper
 
 
 def tool_servers(

@@ -25,7 +25,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.permissions.rules import Rule
-from agent_tui.providers.scripted import Reply
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.activity_line import ActivityLine
