@@ -64,7 +64,7 @@ async def open_picked(host: CommandHost, picked: PickedSession) -> bool:
     runtime = host.runtime
     try:
         imported = await asyncio.to_thread(
-            import_session, runtime.store, picked.path, cwd=runtime.cwd, format=picked.agent
+            import_session, runtime.store, picked.path, cwd=runtime.cwd, format_name=picked.agent
         )
     except AgentTuiError as error:
         host.say(str(error), "error")
