@@ -2,7 +2,7 @@ import subprocess
 
 import pytest
 
-from agent_tui.compaction.ledger import build_ledger
+from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.events import BashFinished
 from agent_tui.messages import FileTouches
 from agent_tui.providers.scripted import Reply, call
