@@ -43,11 +43,7 @@ def run_command(argv: Sequence[str]) -> int:
     Raises:
         SessionError: The session does not exist or cannot be read.
     """
-    return run(build_parser().parse_args(list(argv)))
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Carry out what was parsed; returns the exit code. Raises as `run_command`."""
+    arguments = build_parser().parse_args(list(argv))
     settings = read_settings(cast("str | None", arguments.session_dir))
     store = SessionStore(session_root(settings))
     summary_role = settings.compaction.summary_role

@@ -205,12 +205,12 @@ def _address_check(setting: str, base_url: str, api_key: str) -> Check:
     if not is_loopback(base_url):
         found = f"{shown} takes connections; its models were not asked for"
         return Check(_SERVERS, setting, "ok", found)
-    said = server.problem if server is not None else "takes connections, but lists no models"
+    answer = server.problem if server is not None else "takes connections, but lists no models"
     advice = (
         "Look whether the address ends as the server wants it (mostly /v1), whether api_key_env "
         "names its key, and whether a model is loaded."
     )
-    return Check(_SERVERS, setting, "warning", f"{shown} {said}", advice)
+    return Check(_SERVERS, setting, "warning", f"{shown} {answer}", advice)
 
 
 def _how_to_reach(base_url: str) -> tuple[State, str]:
