@@ -4,11 +4,11 @@ import pytest
 
 from agent_tui.agent.context_files import ContextFile, load_context_files
 from agent_tui.agent.memory import FileInForce
+from agent_tui.commands.memory import memory_page
 from agent_tui.events import AgentEvent, TurnFinished
 from agent_tui.permissions.trust import WithheldFile
-from agent_tui.ui.memory_page import memory_page
 from agent_tui.ui.screens.page import PageScreen
-from agent_tui.ui.screens.trust import TrustScreen
+from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from tests.support.fake_runtime import FakeRuntime
 from tests.ui.app_support import Ui, running_app
 
@@ -100,7 +100,7 @@ async def test_a_first_file_of_a_folder_that_was_never_asked_about_asks(tmp_path
     runtime = Reading(tmp_path, trusted=False)
     async with running_app(tmp_path, runtime=runtime) as ui:
         await ui.send("/memory add Use tabs.")
-        await ui.until(lambda: isinstance(ui.app.screen, TrustScreen))
+        await ui.until(lambda: isinstance(ui.app.screen, QuietChoiceScreen))
         await ui.pilot.press("escape")
         await ui.until(lambda: ui.notices)
         assert ui.notices[-1] == "Made AGENTS.md, not in force (/memory says why): Use tabs."

@@ -194,7 +194,7 @@ async def test_a_screen_is_never_drawn_in_the_looks_of_another_size(
             drawn.append({name for name in self.classes if name.startswith("-")})
 
     async with running_app(tmp_path, size=size) as ui:
-        ui.app.run_worker(ui.app.ready.host.ask(Watched()))
+        ui.app.run_worker(ui.app.ready.front.show_screen(Watched()))
         await ui.settle()
         wide, tall = size[0] >= 90, size[1] >= 30
         assert drawn == [{"-wide" if wide else "-narrow", "-tall" if tall else "-short"}]

@@ -350,7 +350,7 @@ async def test_a_read_only_session_says_so_and_keeps_what_is_sent(tmp_path: Path
     async with running_app(tmp_path, runtime=runtime) as ui:
         ui.runtime.conversation.log = SessionLog.open(log.path, read_only=True)
         changed = SessionChanged(log.header.id, log.path, "", "resumed")
-        ui.app.ready.host.show_events((changed,))
+        ui.app.ready.front.show_events((changed,))
         assert ui.status.badge == "read-only"
         for text in ("hello", "!ls"):
             await ui.send(text)
