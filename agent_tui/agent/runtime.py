@@ -25,7 +25,7 @@ from agent_tui.events import AgentEvent, Notice, QueueChanged, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import SessionInfoEntry
-from agent_tui.sessions.first_look import SessionLook
+from agent_tui.sessions.file.status import SessionStatus
 
 
 class AgentRuntime(RuntimeFacts):
@@ -244,13 +244,13 @@ class AgentRuntime(RuntimeFacts):
             told = (Notice("info", note),)
         return (*events, *told)
 
-    async def look_at(self, ref: str) -> SessionLook:
+    async def session_status(self, ref: str) -> SessionStatus:
         """What is to be known of a session before it is opened: its folder, who has it open.
 
         Raises:
             SessionError: There is no such session.
         """
-        return await self._desk.look_at(ref)
+        return await self._desk.session_status(ref)
 
     async def fork(self, entry_id: str | None = None) -> tuple[AgentEvent, ...]:
         """Go on in a copy of this session as it is now, or as it was at `entry_id`.

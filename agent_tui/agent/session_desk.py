@@ -36,10 +36,10 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import ModelRef
-from agent_tui.sessions.chain import is_of_another_program
-from agent_tui.sessions.first_look import SessionLook, look_at
-from agent_tui.sessions.forking import fork_session
-from agent_tui.sessions.importing import import_session
+from agent_tui.sessions.file.status import SessionStatus, session_status
+from agent_tui.sessions.importers.import_session import import_session
+from agent_tui.sessions.lineage.chain import is_of_another_program
+from agent_tui.sessions.lineage.forking import fork_session
 from agent_tui.sessions.log import SessionLog
 
 OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
@@ -128,14 +128,14 @@ class SessionDesk:
         notices = (*opened.notices, *(Notice("warning", note) for note in noted))
         return (*events, *notices)
 
-    async def look_at(self, ref: str) -> SessionLook:
+    async def session_status(self, ref: str) -> SessionStatus:
         """What is to be known of a session before it is opened.
 
         Raises:
             SessionError: There is no such session.
         """
         find = partial(self._services.store.find, ref, self.conversation.cwd)
-        return await asyncio.to_thread(lambda: look_at(find()))
+        return await asyncio.to_thread(lambda: session_status(find()))
 
     async def fork(self, leaf_id: str | None) -> tuple[AgentEvent, ...]:
         """Go on in a copy of this session as it is at `leaf_id` (None: before its beginning).

@@ -12,7 +12,7 @@ from agent_tui.agent.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn import Turn
 from agent_tui.events import Notice
 from agent_tui.permissions.engine import Approvals
-from agent_tui.sessions.chain import PastSessions, SessionChain
+from agent_tui.sessions.lineage.chain import PastSessions, SessionChain
 
 
 class Workers:

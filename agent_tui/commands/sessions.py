@@ -19,11 +19,11 @@ from agent_tui.commands.core.questions import Choice, Listing, Question
 from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
-from agent_tui.sessions.first_look import SessionLook
-from agent_tui.sessions.foreign import FOREIGN_AGENTS, ForeignAgent, foreign_sessions
-from agent_tui.sessions.importing import import_session
+from agent_tui.sessions.file.status import SessionStatus
+from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, ForeignAgent, foreign_sessions
+from agent_tui.sessions.importers.import_session import import_session
+from agent_tui.sessions.listing.summary import SessionSummary, one_line
 from agent_tui.sessions.store import SessionStore
-from agent_tui.sessions.summary import SessionSummary, one_line
 
 OpenWay: TypeAlias = Literal["write", "read-only", "fork", "here"]
 AGENT_NAMES = {"pi": "pi", "claude": "Claude Code", "codex": "Codex"}
@@ -248,7 +248,7 @@ async def open_session(front: Front, ref: str, *, keep_model: bool = False) -> b
         keep_model: Go on with the present model instead of the session's.
     """
     try:
-        look = await front.runtime.look_at(ref)
+        look = await front.runtime.session_status(ref)
         way = await _way_to_open(front, look)
         if way is None:
             return False
@@ -296,7 +296,7 @@ def _shows_that_it_lives(front: Front) -> Generator[None]:
         waiting.cancel()
 
 
-async def _way_to_open(front: Front, look: SessionLook) -> OpenWay | None:
+async def _way_to_open(front: Front, look: SessionStatus) -> OpenWay | None:
     choices: tuple[Choice[OpenWay], ...]
     if look.owner_pid is not None:
         owner = f"another agent-tui (pid {look.owner_pid})" if look.owner_pid else "another one"

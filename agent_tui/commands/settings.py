@@ -8,9 +8,8 @@ from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection
 from agent_tui.config import Origin, Settings
-from agent_tui.config.catalogue import SettingSpec, setting_specs, value_at
-from agent_tui.config.desk import SettingsDesk
-from agent_tui.config.masking import masked
+from agent_tui.config.editor import SettingsEditor
+from agent_tui.config.specs import SettingSpec, masked, setting_specs, value_at
 from agent_tui.config.template import toml_text
 from agent_tui.safe_text import safe_text
 
@@ -26,11 +25,11 @@ _HOW = "agent-tui config set NAME VALUE keeps it in your file, for the next star
 )
 async def settings(front: Front, argument: str) -> None:
     """See and change settings."""
-    desk = front.services.settings
-    if desk is None:
+    editor = front.services.settings
+    if editor is None:
         front.say("There are no settings to change here.", "warning")
         return
-    await front.show(SettingsPage(desk, argument))
+    await front.show(SettingsPage(editor, argument))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +37,16 @@ class SettingsPage:
     """All settings; a front that can, lets them be changed.
 
     Attributes:
-        desk: Where they are read and changed.
+        editor: Where they are read and changed.
         wanted: What is looked for at first.
     """
 
-    desk: SettingsDesk
+    editor: SettingsEditor
     wanted: str = ""
 
     async def page(self) -> Page:
         """Those whose names hold what is wanted, with value and origin, and how to change them."""
-        loaded = await asyncio.to_thread(self.desk.load)
+        loaded = await asyncio.to_thread(self.editor.load)
         specs = [spec for spec in setting_specs(loaded.settings) if self.wanted in spec.name]
         rows = tuple(
             (spec.name, f"{shown_value(loaded.settings, spec)}   {short_origin(origin)}")

@@ -11,7 +11,7 @@ from agent_tui.commands.core.questions import Choice, Listing, Question
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.sessions.summary import one_line
+from agent_tui.sessions.listing.summary import one_line
 
 TreeAction: TypeAlias = Literal["go back", "summarise", "fork"]
 

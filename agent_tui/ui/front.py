@@ -53,7 +53,9 @@ class ScreenFront:
     def services(self) -> CommandServices:
         """What else commands work on."""
         options = self._app.ready.options
-        return CommandServices(options.models, options.known_models, options.servers, options.desk)
+        return CommandServices(
+            options.models, options.known_models, options.servers, options.settings_editor
+        )
 
     @property
     def screen(self) -> "ScreenFront":
@@ -99,7 +101,7 @@ class ScreenFront:
             case PreviewPage():
                 await self.show_screen(PreviewScreen(shown.load, shown.present_label))
             case SettingsPage():
-                await self.show_screen(SettingsScreen(shown.desk, self, wanted=shown.wanted))
+                await self.show_screen(SettingsScreen(shown.editor, self, wanted=shown.wanted))
             case _:
                 await self.show_screen(PageScreen(await shown.page()))
 

@@ -16,9 +16,9 @@ from agent_tui.commands.sessions import (
 )
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.foreign import ForeignFile
-from agent_tui.sessions.summary import SessionSummary
-from agent_tui.sessions.threads import threads
+from agent_tui.sessions.importers.discovery import ForeignFile
+from agent_tui.sessions.lineage.rows import lineage_rows
+from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow
 
@@ -35,7 +35,7 @@ def session_rows(
     return [
         _row(placed.summary, placed.guides, now, is_here=part is here)
         for part in (here, elsewhere)
-        for placed in threads(part)
+        for placed in lineage_rows(part)
     ]
 
 

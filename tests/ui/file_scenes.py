@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent_tui.agent.context_files import ContextFile
-from tests.ui.app_support import Ui
+from tests.ui.fed_app import Ui
 
 RULES = "# Rules\n\n" + "- Keep every line under 100 characters, also in the tests.\n" * 40
 

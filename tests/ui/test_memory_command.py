@@ -10,7 +10,7 @@ from agent_tui.permissions.trust import WithheldFile
 from agent_tui.ui.screens.page import PageScreen
 from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 
 CWD = Path("/proj/src")
 

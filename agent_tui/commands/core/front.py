@@ -15,7 +15,7 @@ from agent_tui.commands.core.questions import Pickable, Question
 
 if TYPE_CHECKING:  # pydantic and the conversation come after the first paint
     from agent_tui.agent.runtime import AgentRuntime
-    from agent_tui.config.desk import SettingsDesk
+    from agent_tui.config.editor import SettingsEditor
     from agent_tui.events import AgentEvent
     from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
     from agent_tui.tools.mcp.hub import McpHub
@@ -54,7 +54,7 @@ class CommandServices:
     models: ModelSource
     known_models: KnownModels = field(default_factory=KnownModels)
     servers: "McpHub | None" = None
-    settings: "SettingsDesk | None" = None
+    settings: "SettingsEditor | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from itertools import groupby
 
 from agent_tui.commands.settings import short_origin, shown_value
 from agent_tui.config import LoadedSettings
-from agent_tui.config.catalogue import SettingSpec, setting_specs
-from agent_tui.config.desk import SettingsDesk
+from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.keys import dotted
+from agent_tui.config.specs import SettingSpec, setting_specs
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow
 
@@ -45,7 +45,7 @@ def _row(loaded: LoadedSettings, spec: SettingSpec, title: str) -> PickerRow[Set
 
 def about(
     spec: SettingSpec,
-    desk: SettingsDesk,
+    editor: SettingsEditor,
     loaded: LoadedSettings,
     *,
     acts_at_once: bool,
@@ -55,14 +55,14 @@ def about(
 
     Args:
         spec: The setting.
-        desk: Where the person's own file is.
+        editor: Where the person's own file is.
         loaded: What is in force by the settings.
         acts_at_once: Whether a change needs no new start.
         in_use: What is in use just now, which may be another value; empty where it is the same.
     """
     lines = [f"{spec.description}."]
-    if why := desk.stronger_than_own(loaded, spec):
-        own = desk.load_own()
+    if why := editor.stronger_than_own(loaded, spec):
+        own = editor.load_own()
         is_said = own.origin(spec.key).layer != "default"
         said = shown_value(own.settings, spec) if is_said else "nothing of it"
         lines.append(f"Your file says {said}. Changing it has no effect now: {why}.")

@@ -1,0 +1,83 @@
+"""What the tools of a run stand on: the sandbox of commands, and the MCP servers."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from agent_tui import paths
+from agent_tui.agent.server_consent import ConsentFile
+from agent_tui.agent.server_files import ServerFiles
+from agent_tui.cli.settings import session_root, user_config_path
+from agent_tui.config import Settings
+from agent_tui.permissions.trust import FolderTrust
+from agent_tui.providers.keys import key_values
+from agent_tui.tools.environment import model_environ
+from agent_tui.tools.mcp.hub import McpHub
+from agent_tui.tools.mcp.server import Surroundings
+from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.sandbox import Sandbox
+
+
+def command_sandbox(settings: Settings, environ: Mapping[str, str]) -> Sandbox:
+    """The sandbox of the model's commands; it has tried nothing yet.
+
+    Args:
+        settings: Whether it is wanted, and where the sessions are.
+        environ: Where bubblewrap is looked for.
+
+    Raises:
+        UsageError: the folder of the sessions cannot be.
+    """
+    own = (paths.user_config_dir(), paths.user_data_dir(), paths.log_file().parent)
+    return Sandbox(
+        settings.sandbox,
+        home=Path.home(),
+        own_folders=(*own, session_root(settings)),
+        scratch_parent=paths.user_cache_dir() / "sandbox",
+        environ=environ,
+    )
+
+
+def tool_servers(
+    settings: Settings,
+    trust: FolderTrust,
+    keeper: ProcessKeeper,
+    *,
+    environ: Mapping[str, str],
+    own_keys: Collection[str],
+    cwd: Path,
+) -> McpHub:
+    """The hub; nothing is read or started yet.
+
+    Args:
+        settings: Name the person's own servers.
+        trust: Says whether a project's file may be opened.
+        keeper: Starts the servers' processes.
+        environ: Ours.
+        own_keys: Variables with keys of model providers, which no server is given.
+        cwd: Where to begin.
+    """
+    return McpHub(
+        server_files(settings, trust),
+        Surroundings(
+            keeper=keeper,
+            environ=model_environ(
+                environ, own_keys=own_keys, passed=settings.permissions.pass_environment
+            ),
+            whole_environ=environ,
+            refused=frozenset(own_keys),
+            secrets=key_values(environ, own_keys),
+            log_path=paths.log_file(),
+            cwd=cwd,
+        ),
+        wait_s=settings.mcp.wait_s,
+    )
+
+
+def server_files(settings: Settings, trust: FolderTrust) -> ServerFiles:
+    """Where servers are named."""
+    return ServerFiles(
+        settings.mcp.servers,
+        user_config_path(),
+        trust,
+        ConsentFile(paths.user_data_dir() / "mcp-servers.json"),
+    )

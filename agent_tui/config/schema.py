@@ -1,0 +1,285 @@
+"""Every setting: its type, limits, default, and the one line that says what it is.
+
+The lines are read by ``config show``, the file that ``config edit`` begins with, and ``/settings``.
+A new section is a class here and a field of `Settings`; all else follows from that.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal, TypeAlias, cast, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from agent_tui.messages import ThinkingLevel
+
+PermissionMode: TypeAlias = Literal["ask", "accept-edits", "plan", "full"]
+Durability: TypeAlias = Literal["entry", "turn", "none"]
+SandboxMode: TypeAlias = Literal["off", "auto", "on"]
+NotifySetting: TypeAlias = Literal["auto", "bell", "off"]
+CompactionStrategy: TypeAlias = Literal["tiered", "hybrid", "agent"]
+
+STRATEGY_NAMES: tuple[CompactionStrategy, ...] = get_args(CompactionStrategy)
+"""``tiered`` is what the others fall back on."""
+
+
+def strategy_named(text: str) -> CompactionStrategy | None:
+    """The strategy called `text`; None for no such name."""
+    for name in STRATEGY_NAMES:
+        if text == name:
+            return name
+    return None
+
+
+_HYBRID_THRESHOLDS: Mapping[str, float] = MappingProxyType({"warn_at": 0.60, "trigger_at": 0.70})
+"""``hybrid`` needs more room than the tiers, as it leaves every message in its place."""
+
+
+class SettingsSection(BaseModel):
+    """A table of settings; a name it does not know is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CompactionSettings(SettingsSection):
+    """``[compaction]``. Fractions are of the window less the output reserve.
+
+    `min_gain` is a fraction of the whole window: a compaction that frees less is not worth the
+    prompt cache that it breaks. `strategy` is how room is made when the window fills; ``hybrid``
+    warns at 0.60 and fires at 0.70 unless told otherwise.
+    """
+
+    strategy: CompactionStrategy = Field(
+        default="tiered",
+        description="How room is made: old outputs first and then a summary (tiered), "
+        "message by message (hybrid), or by a compression agent (agent)",
+    )
+    model: str = Field(
+        default="",
+        description="Who writes summaries; empty: a cheap model of the same provider",
+    )
+    auto: bool = Field(default=True, description="Make room without being asked")
+    warn_at: float = Field(
+        default=0.70, gt=0, lt=1, description="Part of the window from which on it is said"
+    )
+    trigger_at: float = Field(
+        default=0.80, gt=0, lt=1, description="Part of the window from which on room is made"
+    )
+    target: float = Field(
+        default=0.40, gt=0, lt=1, description="Part of the window a compaction comes down to"
+    )
+    min_gain: float = Field(
+        default=0.10,
+        ge=0,
+        lt=1,
+        description="Part of the window a compaction must free to be worth the prompt cache",
+    )
+    protected_messages: int = Field(
+        default=12, ge=1, description="So many of the newest messages stay as they are"
+    )
+    keep_recent_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="Tokens of recent messages a summary leaves; 0: 20 % of the window, "
+        "at most 20,000",
+    )
+    max_summary_tokens: int = Field(
+        default=4_000, ge=200, description="How long a summary may be, in tokens"
+    )
+    max_output_tokens: int = Field(
+        default=2_000,
+        ge=600,
+        description="Old tool outputs longer than this are cut to head and tail",
+    )
+    template: Literal["structured", "seven-section"] = Field(
+        default="structured", description="The form of a summary"
+    )
+    summary_role: Literal["user", "system"] = Field(
+        default="user", description="Whether a summary is sent as a message or with the system's"
+    )
+    background: bool = Field(
+        default=True, description="Write the summary ahead, from warn_at on, while you work"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _thresholds_of_strategy(cls, values: object) -> object:
+        if not isinstance(values, dict):
+            return values
+        given = cast("dict[str, object]", values)
+        return {**_HYBRID_THRESHOLDS, **given} if given.get("strategy") == "hybrid" else given
+
+    def keep_recent(self, window: int) -> int:
+        """Tokens of recent messages to keep: the setting, or 20 % of `window` up to 20,000."""
+        return self.keep_recent_tokens or min(window // 5, 20_000)
+
+
+class PermissionSettings(SettingsSection):
+    """``[permissions]``: rules such as ``bash(git status)`` or ``write(docs/**)``.
+
+    `pass_environment` names variables (``GITHUB_TOKEN``, ``AWS_*``) that commands are given
+    although they hold secrets.
+    """
+
+    allow: tuple[str, ...] = Field(
+        default=(), description='What runs unasked, such as "bash(pytest *)" or "write(docs/**)"'
+    )
+    ask: tuple[str, ...] = Field(default=(), description="What is asked about all the same")
+    deny: tuple[str, ...] = Field(default=(), description="What is never done; wins over the rest")
+    pass_environment: tuple[str, ...] = Field(
+        default=(),
+        description="Variables the model's commands may see although they look secret",
+    )
+
+
+class ModelSettings(SettingsSection):
+    """``[models."name"]``: what to believe of one model instead of the built-in table."""
+
+    window: int | None = Field(
+        default=None, gt=0, description="Context window in tokens, instead of what is known"
+    )
+    max_output: int | None = Field(
+        default=None, gt=0, description="Longest reply in tokens, instead of what is known"
+    )
+    base_url: str | None = Field(
+        default=None, description="Address of the OpenAI-compatible server that has this model"
+    )
+    api_key_env: str | None = Field(
+        default=None, description="Name of the environment variable with the key for this model"
+    )
+    sees_images: bool | None = Field(
+        default=None, description="Whether it takes images, instead of what is known"
+    )
+
+
+class LocalSettings(SettingsSection):
+    """``[local]``: the built-in server of models on this machine. 0 leaves a value to it.
+
+    `model` is what ``--local`` uses, `context` the window in tokens, `gpu_layers` how many layers
+    go to the graphics card (-1: as many as fit).
+    """
+
+    model: str = Field(
+        default="", description="What --local uses; empty: the newest one pulled or added"
+    )
+    threads: int = Field(default=0, ge=0, description="Threads to use; 0: llama.cpp decides")
+    context: int = Field(
+        default=0,
+        ge=0,
+        description="Window in tokens; 0: what the model was made for, at most 16,384",
+    )
+    gpu_layers: int = Field(
+        default=-1, ge=-1, description="Layers on the graphics card; -1: as many as fit"
+    )
+
+
+class McpServerSettings(SettingsSection):
+    """``[mcp.servers.NAME]``: a program that is started, or a `url` that is spoken with.
+
+    `env` is added to the program's environment, which holds no keys. `headers_env` names for each
+    HTTP header the variable with its value, so that no key stands in the file.
+    """
+
+    command: str = Field(default="", description="The program of the server")
+    args: tuple[str, ...] = Field(default=(), description="Its arguments")
+    env: dict[str, str] = Field(default_factory=dict, description="Variables it is given")
+    url: str = Field(default="", description="The server's address, in place of a program")
+    headers_env: dict[str, str] = Field(
+        default_factory=dict, description="HTTP header -> name of the variable with its value"
+    )
+    enabled: bool = Field(default=True, description="Whether it is started")
+    timeout_s: float = Field(
+        default=60.0, gt=0, description="Seconds its start, and each call, may take"
+    )
+
+    @model_validator(mode="after")
+    def _is_one_of_both(self) -> "McpServerSettings":
+        if bool(self.command.strip()) == bool(self.url.strip()):
+            raise ValueError("give either command or url")
+        return self
+
+
+class McpSettings(SettingsSection):
+    """``[mcp]``: the servers by name, and how long a turn waits for those that start."""
+
+    wait_s: float = Field(
+        default=10.0, ge=0, description="Seconds a turn waits for a server that starts, once"
+    )
+    servers: dict[str, McpServerSettings] = Field(
+        default_factory=dict, description="Servers by name, such as [mcp.servers.github]"
+    )
+
+
+class Settings(SettingsSection):
+    """All settings. Times in seconds, sizes in tokens.
+
+    `sandbox`: ``auto`` uses one for the model's commands where it works, ``on`` runs none
+    without.
+    """
+
+    model: str = Field(
+        default="",
+        description="Model to talk to, any litellm name; empty: chosen from the keys at hand",
+    )
+    base_url: str = Field(
+        default="", description="Address of an OpenAI-compatible server that has the model"
+    )
+    api_key_env: str = Field(
+        default="", description="Name of the environment variable with the key; never the key"
+    )
+    thinking: ThinkingLevel = Field(
+        default="off", description="How much the model thinks before it answers"
+    )
+    permission_mode: PermissionMode = Field(
+        default="ask",
+        description="Ask before writes and commands (ask), before commands (accept-edits), "
+        "only read (plan), do all but the destructive (full)",
+    )
+    session_dir: str = Field(
+        default="", description="Folder of the session files; empty: the user's data folder"
+    )
+    durability: Durability = Field(
+        default="entry",
+        description="When a session file is forced to the disk: each entry, each turn, or never",
+    )
+    sandbox: SandboxMode = Field(
+        default="off",
+        description="Commands of the model without network and outside writes: where bubblewrap "
+        "works (auto), or not at all without it (on)",
+    )
+    theme: str = Field(
+        default="",
+        description="Colours; empty: as the terminal's, else agent-dark; /theme tries them on",
+    )
+    mouse: bool = Field(
+        default=True, description="Whether the mouse belongs to the program or to the terminal"
+    )
+    plain: bool = Field(
+        default=False, description="Lines instead of the screen, for screen readers; as --plain"
+    )
+    notify: NotifySetting = Field(
+        default="auto",
+        description="Calling who looks elsewhere: auto notifies where the terminal can, else rings",
+    )
+    bash_timeout_s: float = Field(
+        default=120.0, gt=0, description="Seconds a command of the model may take"
+    )
+    request_idle_timeout_s: float = Field(
+        default=120.0, gt=0, description="Seconds without a word from the provider until it fails"
+    )
+    compaction: CompactionSettings = Field(
+        default=CompactionSettings(),
+        description="Making room; fractions are of the window less the reply's reserve",
+    )
+    permissions: PermissionSettings = Field(
+        default=PermissionSettings(), description="Rules for what asks first; deny wins"
+    )
+    local: LocalSettings = Field(
+        default=LocalSettings(), description="The built-in server of models on this machine"
+    )
+    mcp: McpSettings = Field(
+        default=McpSettings(), description="MCP servers, whose tools the model may call"
+    )
+    models: dict[str, ModelSettings] = Field(
+        default_factory=dict,
+        description='What to believe of single models, such as [models."openai/qwen3"]',
+    )

@@ -1,0 +1,229 @@
+"""The specification of each setting: what it is, what it may be, and which variable sets it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import UnionType
+from typing import Literal, TypeAlias, cast, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, JsonValue
+from pydantic.fields import FieldInfo
+
+from agent_tui.config.keys import SettingKey, dotted
+from agent_tui.config.schema import Settings
+from agent_tui.secret_text import REMOVED, is_secret_name, mask_secrets
+
+SettingKind: TypeAlias = Literal["switch", "choice", "number", "text", "list", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingSpec:
+    """One setting.
+
+    Attributes:
+        key: Its section and name.
+        kind: What kind of value it takes.
+        description: One line that says what it is.
+        choices: All values of a choice.
+        limits: Of a number, in words; empty for none.
+        default: What is in force where nobody says anything.
+        variable: The environment variable that sets it; empty where none does.
+    """
+
+    key: SettingKey
+    kind: SettingKind
+    description: str
+    choices: tuple[str, ...]
+    limits: str
+    default: JsonValue
+    variable: str
+
+    @property
+    def name(self) -> str:
+        """The key as it is written in TOML."""
+        return dotted(self.key)
+
+    @property
+    def section(self) -> SettingKey:
+        """The table it stands in; empty for those before all tables."""
+        return self.key[:-1]
+
+    @property
+    def allowed(self) -> str:
+        """What it may be, in words."""
+        match self.kind:
+            case "switch":
+                return "true or false"
+            case "choice":
+                return ", ".join(self.choices)
+            case "number":
+                return " ".join(filter(None, ("a number", self.limits)))
+            case "text":
+                return "a text"
+            case "list":
+                return 'a list of texts: ["…", "…"]'
+            case "table":
+                return "a table"
+
+
+def setting_specs(settings: Settings) -> tuple[SettingSpec, ...]:
+    """Every setting, those without a section first; of ``[models]`` those `settings` name."""
+    found = tuple(_specs(Settings, (), settings, has_variables=True))
+    return (*(one for one in found if not one.section), *(one for one in found if one.section))
+
+
+def spec_of(key: SettingKey) -> SettingSpec | None:
+    """What is known of the setting `key`, whether anything says it or not; None for none."""
+    model: type[BaseModel] = Settings
+    depth, is_named = 0, False
+    while depth < len(key):
+        field = model.model_fields.get(key[depth])
+        if field is None:
+            return None
+        depth += 1
+        if depth == len(key):
+            return None if _inner(field) else _spec(key, field, has_variable=not is_named)
+        inner = _inner(field)
+        if inner is None:
+            return None
+        if _is_named_tables(field):
+            is_named = True
+            depth += 1
+        model = inner
+    return None
+
+
+def section_of(key: SettingKey) -> type[BaseModel]:
+    """The table that `key`, which need not exist, is in; as deep as tables are known."""
+    model: type[BaseModel] = Settings
+    rest = list(key[:-1])
+    while rest and (field := model.model_fields.get(rest.pop(0))) and (inner := _inner(field)):
+        if _is_named_tables(field) and rest:
+            rest.pop(0)
+        model = inner
+    return model
+
+
+def section_description(section: SettingKey) -> str:
+    """The line that says what ``[section]`` is for."""
+    field = Settings.model_fields.get(section[0]) if section else None
+    return (field.description or "") if field else ""
+
+
+def setting_variables() -> Mapping[str, str]:
+    """Environment variable -> the setting it sets, as ``compaction.auto``."""
+    return {spec.variable: spec.name for spec in setting_specs(Settings()) if spec.variable}
+
+
+def value_at(settings: Settings, key: SettingKey) -> JsonValue:
+    """What `settings` say of `key`; None where a named table does not say it."""
+    value: object = settings
+    for part in key:
+        if isinstance(value, BaseModel):
+            value = getattr(value, part, None)
+        elif isinstance(value, dict):
+            value = cast("dict[str, object]", value).get(part)
+    return _plain(value)
+
+
+def masked(value: JsonValue, known: Iterable[str] = ()) -> JsonValue:
+    """`value` without `known` secrets, what looks like one, and what is named like one."""
+    secrets = tuple(known)
+    match value:
+        case str():
+            return mask_secrets(value, secrets)
+        case list():
+            return [masked(one, secrets) for one in value]
+        case dict():
+            return {
+                name: REMOVED if one and is_secret_name(name) else masked(one, secrets)
+                for name, one in value.items()
+            }
+        case _:
+            return value
+
+
+def _specs(
+    model: type[BaseModel], prefix: SettingKey, present: BaseModel | None, *, has_variables: bool
+) -> Iterator[SettingSpec]:
+    for name, field in model.model_fields.items():
+        key = (*prefix, name)
+        inner, value = _inner(field), getattr(present, name, None)
+        if inner is None:
+            yield _spec(key, field, has_variable=has_variables)
+        elif isinstance(value, dict):
+            for own, table in cast("dict[str, BaseModel]", value).items():
+                yield from _specs(inner, (*key, own), table, has_variables=False)
+        else:
+            yield from _specs(
+                inner, key, cast("BaseModel | None", value), has_variables=has_variables
+            )
+
+
+def _spec(key: SettingKey, field: FieldInfo, *, has_variable: bool) -> SettingSpec:
+    kind, choices = _kind(field.annotation)
+    is_set_from_outside = has_variable and kind not in ("list", "table")
+    return SettingSpec(
+        key=key,
+        kind=kind,
+        description=field.description or "",
+        choices=choices,
+        limits=_limits(field),
+        default=_plain(field.get_default(call_default_factory=True)),
+        variable="AGENT_TUI_" + "__".join(key).upper() if is_set_from_outside else "",
+    )
+
+
+def _kind(annotation: object) -> tuple[SettingKind, tuple[str, ...]]:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is UnionType:
+        return _kind(next(one for one in arguments if one is not type(None)))
+    if origin is Literal:
+        return "choice", tuple(str(choice) for choice in arguments)
+    if origin in (tuple, list):
+        return "list", ()
+    if annotation is bool:
+        return "switch", ()
+    if annotation is int or annotation is float:
+        return "number", ()
+    return ("text", ()) if annotation is str else ("table", ())
+
+
+def _inner(field: FieldInfo) -> type[BaseModel] | None:
+    """The table a field is, or the one that stands under each name in it."""
+    annotation: object = field.annotation
+    if get_origin(annotation) is dict:
+        annotation = get_args(annotation)[1]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return None
+
+
+def _is_named_tables(field: FieldInfo) -> bool:
+    return get_origin(field.annotation) is dict
+
+
+def _limits(field: FieldInfo) -> str:
+    words: list[str] = []
+    for limit in field.metadata:
+        match limit:
+            case Gt():
+                words.append(f"above {limit.gt}")
+            case Ge():
+                words.append(f"from {limit.ge}")
+            case Lt():
+                words.append(f"below {limit.lt}")
+            case Le():
+                words.append(f"up to {limit.le}")
+            case _:
+                pass
+    return ", ".join(words)
+
+
+def _plain(value: object) -> JsonValue:
+    """A value as TOML and JSON know it."""
+    if isinstance(value, BaseModel):
+        return cast(JsonValue, value.model_dump(mode="json"))
+    if isinstance(value, tuple):
+        return [_plain(one) for one in cast("tuple[object, ...]", value)]
+    return cast(JsonValue, value)

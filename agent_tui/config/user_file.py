@@ -1,0 +1,207 @@
+"""Changing the person's own ``config.toml``: one value at a time, comments and order kept."""
+
+import re
+import tomllib
+from collections.abc import MutableMapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from pydantic import JsonValue
+
+from agent_tui.config.keys import SettingKey, dotted, parse_key
+from agent_tui.config.loading import merge, nested
+from agent_tui.config.schema import Settings
+from agent_tui.config.specs import SettingSpec, spec_of, value_at
+from agent_tui.config.validation import keep_valid, unknown_setting
+from agent_tui.errors import ConfigError
+from agent_tui.messages import JsonObject
+from agent_tui.paths import replace_private_file
+from agent_tui.secret_text import has_key
+
+_SEE_ALL = "agent-tui config show lists all settings."
+_MEND_FIRST = "Mend it first: agent-tui config edit."
+
+
+def setting_named(text: str) -> SettingSpec:
+    """The setting a person names, such as ``compaction.auto`` or ``models."openai/x".window``.
+
+    Raises:
+        ConfigError: There is none of that name; says which one is meant, or which there are.
+    """
+    try:
+        key = parse_key(text)
+    except ValueError as error:
+        raise ConfigError(f"{error}.", _SEE_ALL) from error
+    spec = spec_of(key)
+    if spec is None:
+        raise ConfigError(f"{text}: {unknown_setting(key)}.".replace("?.", "?"), _SEE_ALL)
+    return spec
+
+
+class UserConfigFile:
+    """One person's ``config.toml``.
+
+    Args:
+        path: May be missing; where it is a link, what it leads to is changed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def checked(self, spec: SettingSpec, words: Sequence[str]) -> JsonValue:
+        """What the person wrote for `spec`, as the type it has.
+
+        Args:
+            spec: The setting.
+            words: One text; of a list its members, or one text that is a TOML list.
+
+        Raises:
+            ConfigError: It is not allowed there (says what is), or the file is broken.
+        """
+        if spec.kind == "table":
+            raise ConfigError(f"{spec.name} is a table.", "Write it with agent-tui config edit.")
+        written: JsonValue = " ".join(words)
+        if spec.kind == "list":
+            is_written_out = len(words) == 1 and words[0].lstrip().startswith("[")
+            written = _toml_list(spec, words[0]) if is_written_out else [*words]
+        said, _ = keep_valid(self._parsed(self._text()))
+        said = merge(said, nested(spec.key, written))
+        _, faults = keep_valid(said)
+        for fault in faults:
+            if fault.key[: len(spec.key)] == spec.key:
+                raise ConfigError(f"{spec.name} takes {spec.allowed}.")
+            if spec.key[: len(fault.key)] == fault.key:
+                raise ConfigError(f"{dotted(fault.key)}: {fault.why}.")
+        value = value_at(Settings.model_validate(said), spec.key)
+        if spec.kind == "text" and has_key(str(value)):
+            raise ConfigError(
+                f"{spec.name}: this looks like a key, and keys are not kept in config.toml.",
+                "Keep it in an environment variable, and the name of that in api_key_env.",
+            )
+        return value
+
+    def set(self, spec: SettingSpec, value: JsonValue) -> None:
+        """Say that `spec` is `value`; where its line was commented out, it is taken for it.
+
+        Args:
+            spec: The setting.
+            value: As `checked` gave it.
+
+        Raises:
+            ConfigError: The file is broken, or cannot be read or written; it is as it was.
+        """
+        import tomlkit  # 30 ms that only a change needs
+
+        text = self._text()
+        wanted = merge(self._parsed(text), nested(spec.key, value))
+        line = f"{dotted(spec.key[-1:])} = {tomlkit.item(value).as_string()}"
+        changed = _uncommented(text, spec.key, line)
+        if changed is None or _values(changed) != wanted:
+            document = tomlkit.parse(text)
+            self._table(document, spec.section)[spec.key[-1]] = value
+            changed = tomlkit.dumps(document)
+        self._write(changed)
+
+    def unset(self, spec: SettingSpec) -> bool:
+        """Say nothing of `spec` any more; false if the file does not speak of it.
+
+        Raises:
+            ConfigError: The rest of the file needs it, or the file is broken or cannot be read or
+                written; it is as it was.
+        """
+        import tomlkit
+
+        text = self._text()
+        table: JsonValue = self._parsed(text)
+        for part in spec.key:
+            if not isinstance(table, dict) or part not in table:
+                return False
+            table = table[part]
+        document = tomlkit.parse(text)
+        del self._table(document, spec.section)[spec.key[-1]]
+        changed = tomlkit.dumps(document)
+        _, faults_before = keep_valid(self._parsed(text))
+        _, faults = keep_valid(_values(changed))
+        for fault in faults:
+            if fault not in faults_before:
+                raise ConfigError(f"{dotted(fault.key)} needs {spec.name}: {fault.why}.")
+        self._write(changed)
+        return True
+
+    def create(self, text: str) -> bool:
+        """Make the file, with `text`, if there is none; false if there is.
+
+        Raises:
+            ConfigError: It cannot be written.
+        """
+        if self.path.exists():
+            return False
+        self._write(text)
+        return True
+
+    def _table(
+        self, document: MutableMapping[str, object], section: SettingKey
+    ) -> MutableMapping[str, object]:
+        """The table called `section`, made where it is not there."""
+        import tomlkit
+
+        table = document
+        for depth, part in enumerate(section, start=1):
+            if part not in table:
+                table[part] = tomlkit.table(is_super_table=depth < len(section))
+            inner = table[part]
+            if not isinstance(inner, MutableMapping):
+                named = dotted(section[:depth])
+                raise ConfigError(f"{self.path}: {named} is not a section there.", _MEND_FIRST)
+            table = cast("MutableMapping[str, object]", inner)
+        return table
+
+    def _text(self) -> str:
+        try:
+            return self.path.read_bytes().decode("utf-8-sig")
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be read: {error.strerror}.") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{self.path} is not UTF-8: {error}.", _MEND_FIRST) from error
+
+    def _parsed(self, text: str) -> JsonObject:
+        try:
+            return _values(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{self.path}: not valid TOML: {error}.", _MEND_FIRST) from error
+
+    def _write(self, text: str) -> None:
+        try:
+            replace_private_file(self.path.resolve(), text)
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be written: {error.strerror}.") from error
+
+
+def _values(text: str) -> JsonObject:
+    return tomllib.loads(text)
+
+
+def _toml_list(spec: SettingSpec, text: str) -> JsonValue:
+    try:
+        return cast(JsonValue, tomllib.loads(f"list = {text}")["list"])
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{spec.name} takes {spec.allowed}: {error}.") from error
+
+
+def _uncommented(text: str, key: SettingKey, line: str) -> str | None:
+    """`text` with `line` for the one that has `key` commented out; None where there is none."""
+    lines = text.splitlines(keepends=True)
+    is_there = not key[:-1]
+    commented = re.compile(rf"#\s?{re.escape(dotted(key[-1:]))}\s*=")
+    for number, present in enumerate(lines):
+        if header := re.match(r"\s*\[+([^\[\]]+)\]", present):
+            try:
+                is_there = parse_key(header[1].strip()) == key[:-1]
+            except ValueError:
+                is_there = False
+        elif is_there and commented.match(present):
+            end = present[len(present.rstrip("\r\n")) :]
+            return "".join((*lines[:number], line, end, *lines[number + 1 :]))
+    return None

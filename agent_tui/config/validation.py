@@ -1,0 +1,57 @@
+"""What of a table of settings can be used, and why the rest cannot."""
+
+import difflib
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from agent_tui.config.keys import SettingKey
+from agent_tui.config.schema import Settings
+from agent_tui.config.specs import section_of
+from agent_tui.messages import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidSetting:
+    """A setting that cannot be used, and what is allowed instead."""
+
+    key: SettingKey
+    why: str
+
+
+def keep_valid(values: JsonObject) -> tuple[JsonObject, tuple[InvalidSetting, ...]]:
+    """`values` without what does not validate, and what that was."""
+    invalid: list[InvalidSetting] = []
+    remaining = values
+    while True:
+        try:
+            Settings.model_validate(remaining)
+        except ValidationError as error:
+            for detail in error.errors():
+                key = tuple(str(part) for part in detail["loc"])
+                invalid.append(InvalidSetting(key, _explain(detail["type"], detail["msg"], key)))
+                remaining = without(remaining, key)
+            continue
+        return remaining, tuple(invalid)
+
+
+def without(values: JsonObject, key: SettingKey) -> JsonObject:
+    """A copy of `values` without the deepest table entry that `key` names."""
+    head, rest = key[0], key[1:]
+    inner = values.get(head)
+    if rest and isinstance(inner, dict):
+        return {**values, head: without(inner, rest)}
+    return {name: value for name, value in values.items() if name != head}
+
+
+def unknown_setting(key: SettingKey) -> str:
+    """What to say of a key that is no setting: the one that was meant, or those there are."""
+    allowed = list(section_of(key).model_fields)
+    near = difflib.get_close_matches(key[-1], allowed, n=1)
+    if near:
+        return f"no such setting; did you mean {near[0]}?"
+    return "no such setting; allowed: " + ", ".join(allowed)
+
+
+def _explain(kind: str, message: str, key: SettingKey) -> str:
+    return unknown_setting(key) if kind == "extra_forbidden" else message

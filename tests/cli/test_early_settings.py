@@ -1,0 +1,26 @@
+import pytest
+
+from agent_tui.cli.arguments import parse_arguments
+from agent_tui.cli.early_settings import wants_plain
+
+
+@pytest.mark.parametrize(
+    ("flags", "variable", "settings", "wanted"),
+    [
+        ([], None, None, False),
+        (["--plain"], "false", "plain = false", True),
+        ([], "1", None, True),
+        ([], "false", "plain = true", False),
+        ([], None, "plain = true", True),
+        ([], None, 'plain = "yes"', False),
+        ([], None, "plain = tr", False),
+    ],
+)
+def test_who_wants_lines(monkeypatch, tmp_path, flags, variable, settings, wanted):
+    monkeypatch.setenv("AGENT_TUI_CONFIG_DIR", str(tmp_path))
+    monkeypatch.delenv("AGENT_TUI_PLAIN", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("AGENT_TUI_PLAIN", variable)
+    if settings is not None:
+        (tmp_path / "config.toml").write_text(settings)
+    assert wants_plain(parse_arguments(flags)) is wanted
