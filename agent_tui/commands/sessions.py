@@ -273,7 +273,7 @@ async def open_picked(front: Front, picked: PickedSession) -> bool:
     runtime = front.runtime
     try:
         imported = await asyncio.to_thread(
-            import_session, runtime.store, picked.path, cwd=runtime.cwd, format=picked.agent
+            import_session, runtime.store, picked.path, cwd=runtime.cwd, format_name=picked.agent
         )
     except AgentTuiError as error:
         front.say(str(error), "error")

@@ -51,7 +51,7 @@ class SettingsPage:
         rows = tuple(
             (spec.name, f"{shown_value(loaded.settings, spec)}   {short_origin(origin)}")
             for spec in specs
-            for origin in loaded.said_by(spec.key)[-1:]
+            for origin in loaded.origins_of(spec.key)[-1:]
         )
         sections = [PageSection("", rows or (("", f"No setting is called {self.wanted}."),))]
         if len(specs) == 1:

@@ -9,7 +9,7 @@ from agent_tui.agent.said import image_refusal
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CommandRegistry
-from agent_tui.tools.walk import project_files
+from agent_tui.tools.files.walk import project_files
 from agent_tui.ui.activity_line import ActivityLine
 from agent_tui.ui.approval_panel import ApprovalPanel
 from agent_tui.ui.event_view import EventView, ViewParts

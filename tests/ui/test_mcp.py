@@ -11,7 +11,7 @@ from agent_tui.commands.mcp import mcp_page
 from agent_tui.commands.trust import server_question
 from agent_tui.tools.mcp.hub import FoundServer, ServerView
 from agent_tui.tools.mcp.spec import ServerSpec
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.ui.screens.page import PageScreen
 from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from tests.support.mcp_servers import Stage

@@ -23,7 +23,7 @@ from agent_tui.cli.sessions.listing import (
 from agent_tui.cli.sessions.show import SHOW_JSON, print_session
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, ForeignAgent
-from agent_tui.sessions.importers.formats import FORMATS, ForeignFormat
+from agent_tui.sessions.importers.formats import FORMAT_NAMES
 from agent_tui.sessions.store import SessionStore
 
 _DESCRIPTION = """\
@@ -47,11 +47,7 @@ def run_command(argv: Sequence[str]) -> int:
         SessionError: The session does not exist, cannot be read or is open elsewhere.
         UsageError: The output file exists, or a name is empty.
     """
-    return run(build_parser().parse_args(list(argv)))
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Carry out what was parsed; returns the exit code. Raises as `run_command`."""
+    arguments = build_parser().parse_args(list(argv))
     command = cast("Callable[[argparse.Namespace, SessionStore], int]", arguments.command)
     settings = read_settings(cast("str | None", arguments.session_dir))
     return command(arguments, SessionStore(session_root(settings), settings.durability))
@@ -114,7 +110,7 @@ def _add_changing(add: Callable[..., argparse.ArgumentParser]) -> None:
     importing.add_argument("file", type=Path, metavar="FILE", help="what the other agent wrote")
     importing.add_argument(
         "--from",
-        choices=FORMATS,
+        choices=FORMAT_NAMES,
         dest="written_by",
         help="the program that wrote FILE; else told by what it holds",
     )
@@ -172,7 +168,7 @@ def _import(arguments: argparse.Namespace, store: SessionStore) -> int:
         store,
         arguments.file,
         present_folder(),
-        written_by=cast("ForeignFormat | None", arguments.written_by),
+        written_by=cast("str | None", arguments.written_by),
         until=arguments.until,
         is_json=arguments.is_json,
     )
