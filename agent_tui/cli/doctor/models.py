@@ -27,7 +27,7 @@ from agent_tui.local_models.runtime import install_command
 from agent_tui.local_models.sizes import size_text
 from agent_tui.providers.base import ModelInfo, ModelRef, is_loopback
 from agent_tui.providers.keys import KEY_VARIABLES
-from agent_tui.providers.local.catalog import LOCAL
+from agent_tui.providers.local.local_catalog import LOCAL
 from agent_tui.providers.servers.find import FoundServer, find_servers, server_at
 from agent_tui.providers.servers.kinds import ServerAddress, start_command
 

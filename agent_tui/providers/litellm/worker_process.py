@@ -11,14 +11,14 @@ from typing import Final, Self
 
 from agent_tui.paths import make_private_dir
 from agent_tui.providers.keys import secret_values
-from agent_tui.providers.log_file import ProcessLog
-from agent_tui.providers.protocol import (
+from agent_tui.providers.litellm.protocol import (
     MAX_LINE_BYTES,
     Command,
     Event,
     command_line,
     parse_event,
 )
+from agent_tui.providers.log_file import ProcessLog
 
 _END_GRACE_S = 2.0
 _LOOPBACK: Final = "127.0.0.1,localhost,::1"
@@ -52,7 +52,7 @@ class WorkerProcess:
             sys.executable,
             "-P",
             "-m",
-            "agent_tui.providers.worker",
+            "agent_tui.providers.litellm.worker",
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,

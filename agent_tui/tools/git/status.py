@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.tools.git_call import GitSilentError, ask_git, git_argv
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
+from agent_tui.tools.processes.keeper import ProcessKeeper
 
 MAX_HASHED_BYTES = 2_000_000
 """Larger files are not read to see whether they are still the same."""

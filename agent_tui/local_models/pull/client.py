@@ -22,7 +22,7 @@ from agent_tui.local_models.addresses import (
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import OFFERS, LocalModel, Offer, PullProgress
 from agent_tui.local_models.names import check_name, suggested_name
-from agent_tui.local_models.pull_job import JOB, REPORT, Pulled, PullFailed, PullJob
+from agent_tui.local_models.pull.job import JOB, REPORT, Pulled, PullFailed, PullJob
 
 _COMPLAINT_BYTES: Final = 2_000
 _MAX_REPORT_BYTES: Final = 1024 * 1024
@@ -105,7 +105,7 @@ def _job(
 async def _start(environ: Mapping[str, str]) -> Process:
     try:
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "agent_tui.local_models.pull_process"),
+            *(sys.executable, "-P", "-m", "agent_tui.local_models.pull.worker"),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,

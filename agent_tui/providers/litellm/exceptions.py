@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard
 
-from agent_tui.providers.protocol import Fault
+from agent_tui.providers.litellm.protocol import Fault
 from agent_tui.secret_text import mask_secrets
 
 _MAX_TEXT_CHARS = 4_000

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agent_tui.messages import FileTouches
-from agent_tui.tools.git_call import GitSilentError
-from agent_tui.tools.git_status import (
+from agent_tui.tools.git.command import GitSilentError
+from agent_tui.tools.git.status import (
     Committed,
     WorkTree,
     committed_changes,
@@ -18,7 +18,7 @@ from agent_tui.tools.git_status import (
     read_work_tree,
     top_folder,
 )
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.keeper import ProcessKeeper
 
 LOOK_S = 1.0
 """How long a command may be held up before it begins."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.tools.base import FileMemory, ToolContext, ToolError
-from agent_tui.tools.walk import near_names
+from agent_tui.tools.files.walk import near_names
 
 MAX_FILE_BYTES = 50_000_000
 """Larger files are not taken into memory."""

@@ -19,8 +19,8 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from agent_tui.errors import ToolError
-from agent_tui.tools import keeper_process
-from agent_tui.tools.keeper_process import Answer, Order
+from agent_tui.tools.processes import keeper_process
+from agent_tui.tools.processes.keeper_process import Answer, Order
 
 READ_BYTES = 65_536
 """One read; also the usual capacity of a pipe."""

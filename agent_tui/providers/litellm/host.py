@@ -16,8 +16,8 @@ from agent_tui.providers.base import (
     ModelRequest,
     ProviderError,
 )
-from agent_tui.providers.faults import provider_error
-from agent_tui.providers.protocol import (
+from agent_tui.providers.faults.classify import provider_error
+from agent_tui.providers.litellm.protocol import (
     Cancel,
     Ended,
     Event,
@@ -27,8 +27,8 @@ from agent_tui.providers.protocol import (
     Warmed,
     command_line,
 )
-from agent_tui.providers.wire import messages_to_send
-from agent_tui.providers.worker_process import WorkerDiedError, WorkerProcess
+from agent_tui.providers.litellm.wire import messages_to_send
+from agent_tui.providers.litellm.worker_process import WorkerDiedError, WorkerProcess
 from agent_tui.text import repair_json
 
 _SILENCE_MARGIN_S = 60.0

@@ -15,11 +15,10 @@ from typing import BinaryIO
 
 from agent_tui.paths import make_private_dir
 from agent_tui.secret_text import REMOVED, mask_values
-from agent_tui.tools.environment import shell_environ
 from agent_tui.tools.limits import OutputLimits
-from agent_tui.tools.processes import READ_BYTES, ProcessKeeper
-from agent_tui.tools.shorten import keep_ends
-from agent_tui.tools.terminal_text import plain_text
+from agent_tui.tools.processes.environment import shell_environ
+from agent_tui.tools.processes.keeper import READ_BYTES, ProcessKeeper
+from agent_tui.tools.shorten import keep_ends, plain_text
 
 MAX_KEPT_BYTES = 50_000_000
 """Output beyond this is not kept on disk."""

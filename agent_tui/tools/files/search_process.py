@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agent_tui.tools.walk import glob_spec, walk_files
+from agent_tui.tools.files.walk import glob_spec, walk_files
 
 _MAX_FILE_BYTES = 20_000_000
 _SNIFFED_BYTES = 8_192
