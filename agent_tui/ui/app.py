@@ -23,10 +23,10 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.notifications import SeverityLevel
 
+from agent_tui.commands.core.command import Command
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.breakpoints import HEIGHT_CLASSES, WIDTH_CLASSES
 from agent_tui.ui.clipboard import copy_text
-from agent_tui.ui.commands.registry import Command
 from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS
 from agent_tui.ui.legible import legible_variables
 from agent_tui.ui.outcome import UiOutcome
@@ -76,7 +76,7 @@ class AgentApp(App[UiOutcome]):
         load: "Callable[[], UiOptions]",
         theme: str = "",
         folder: str = "",
-        before_loading: "Callable[[AgentApp], Awaitable[None]] | None" = None,
+        before_loading: Callable[[Window], Awaitable[None]] | None = None,
         *,
         has_mouse: bool = True,
     ) -> None:
@@ -88,7 +88,9 @@ class AgentApp(App[UiOutcome]):
         self.theme = wanted_theme(theme, frozenset(self.available_themes))
         self.prompt = Prompt()
         self.status = StatusBar(folder)
-        self.window = Window(self, TerminalState(self.write_to_terminal, has_mouse=has_mouse))
+        self.window = Window(
+            self, self.prompt, TerminalState(self.write_to_terminal, has_mouse=has_mouse)
+        )
         self.loaded: LoadedChat | None = None
         self._load = load
         self._before_loading = before_loading
@@ -131,14 +133,14 @@ class AgentApp(App[UiOutcome]):
         """Load the conversation in a thread, put the chat on the screen and begin."""
         try:
             if self._before_loading is not None:
-                await self._before_loading(self)
+                await self._before_loading(self.window)
             options = await asyncio.to_thread(_load_with_imports, self._load)
         except AgentTuiError as error:
             self.exit(UiOutcome(error=error))
             return
         from agent_tui.ui.assembly import assemble
 
-        self.loaded = loaded = assemble(self.window, self.prompt, self.status, options)
+        self.loaded = loaded = assemble(self.window, self.status, options)
         await self.query_one("#upper").mount_all(loaded.view.widgets.above_prompt)
         self.prompt.attach(loaded.sources)
         warnings = self._use_loaded_settings(options)

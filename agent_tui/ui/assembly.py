@@ -10,22 +10,22 @@ from functools import partial
 
 from agent_tui.agent.prompt_shelf import PromptShelf
 from agent_tui.agent.said import image_refusal
-from agent_tui.permissions.project_files.py agent_tui.tools.files.walk import project_files
+from agent_tui.commands.core.command import Completions
+from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.prompt_commands import PromptFileCommands
+from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.tools.files.walk import project_files
 from agent_tui.ui.activity_line import ActivityLine
-from agent_tui.ui.app_host import AppHost
 from agent_tui.ui.approval_panel import ApprovalPanel
 from agent_tui.ui.chat_widgets import ChatWidgets
-from agent_tui.ui.commands import CommandRegistry, built_in_commands
-from agent_tui.ui.commands.custom import CustomCommands
-from agent_tui.ui.commands.registry import Offer
 from agent_tui.ui.controller import Controller, ControllerPorts
 from agent_tui.ui.event_view import EventView
+from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.model_setup import ModelSetup
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.plan_view import PlanView
 from agent_tui.ui.prompt import PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex
-from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.prompt.sources import PromptSources
 from agent_tui.ui.queue_view import QueueView
 from agent_tui.ui.status.status_bar import StatusBar
@@ -50,9 +50,7 @@ class LoadedChat:
     sources: PromptSources
 
 
-def assemble(
-    window: Window, prompt: Prompt, status_bar: StatusBar, options: UiOptions
-) -> LoadedChat:
+def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> LoadedChat:
     """Everything behind the main screen; its widgets are not mounted yet."""
     widgets = ChatWidgets(
         transcript=Transcript(),
@@ -60,15 +58,15 @@ def assemble(
         approval=ApprovalPanel(options.approval_quiet_s),
         queue=QueueView(),
         activity=ActivityLine(options.clock),
-        prompt=prompt,
+        prompt=window.prompt,
         status_bar=status_bar,
     )
     view = EventView(options, widgets, StatusView(window, options, widgets))
     turns = TurnRunner(options.runtime, view, window.start_work, view.give_back)
     setup = ModelSetup(window, options, view)
     registry = built_in_commands()
-    front = AppHost(window, options, view, turns, registry, setup)
-    prompt_files = CustomCommands(front, _prompt_shelf(options, registry))
+    front = ScreenFront(window, options, view, turns, registry, setup)
+    prompt_files = _prompt_files(options, registry, view)
     sources = _prompt_sources(options, registry, front, prompt_files)
 
     async def read_files() -> None:
@@ -83,30 +81,39 @@ def assemble(
         read_files=read_files,
         refresh_commands=prompt_files.refresh,
         set_up_model=setup.at_start,
-        warm_up=setup.warm_up,
         close=sources.files.aclose,
     )
     return LoadedChat(view, Controller(options, registry, ports), sources)
 
 
-def _prompt_shelf(options: UiOptions, registry: CommandRegistry) -> PromptShelf:
+def _prompt_files(
+    options: UiOptions, registry: CommandRegistry, view: EventView
+) -> PromptFileCommands:
     runtime = options.runtime
-    return PromptShelf(runtime.user_config_dir, runtime.trust, registry.own_names)
+    shelf = PromptShelf(runtime.user_config_dir, runtime.trust, registry.own_names)
+    return PromptFileCommands(
+        registry, shelf, lambda: runtime.cwd, lambda text: view.say(text, "warning")
+    )
 
 
 def _prompt_sources(
-    options: UiOptions, registry: CommandRegistry, front: AppHost, prompt_files: CustomCommands
+    options: UiOptions,
+    registry: CommandRegistry,
+    front: ScreenFront,
+    prompt_files: PromptFileCommands,
 ) -> PromptSources:
     """What the prompt completes from and remembers in."""
     runtime = options.runtime
 
-    def choices(name: str) -> Offer | Awaitable[Offer]:
+    def completions(name: str) -> Completions | Awaitable[Completions]:
         command = registry.find(name)
-        return command.choices(front) if command is not None and command.choices else ()
+        if command is None or command.completions is None or command.missing_in(front):
+            return ()
+        return command.completions(front)
 
     return PromptSources(
         registry,
-        choices,
+        completions,
         FileIndex(lambda: runtime.cwd, project_files, options.clock),
         PromptHistory(options.history_file),
         lambda: image_refusal(runtime.model_info),

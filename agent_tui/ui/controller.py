@@ -5,18 +5,19 @@ It knows no widget: events go down to a view, and the app hands the person's int
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from agent_tui.agent.gate import ApprovalAnswer
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.front import Front, Level
+from agent_tui.commands.core.parser import parse_command
+from agent_tui.commands.core.registry import CalledCommand, CommandRegistry, UnknownCommand
+from agent_tui.commands.permissions import PERMISSION_MODES
+from agent_tui.commands.sessions import open_session
+from agent_tui.commands.trust import ask_about_servers, ask_about_workspace
 from agent_tui.errors import AgentTuiError
-from agent_tui.ui.commands.host import CommandHost
-from agent_tui.ui.commands.registry import Command, CommandRegistry, split_command
-from agent_tui.ui.commands.talking import PERMISSION_MODES
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.prompt.pastes import Draft
-from agent_tui.ui.session_opening import open_session
-from agent_tui.ui.trust_question import ask_about_servers, ask_about_workspace
 from agent_tui.ui.turns import EventSink, StartWork, TurnRunner
 
 GO_BACK_WITHIN_S = 0.6
@@ -26,7 +27,7 @@ GO_BACK_WITHIN_S = 0.6
 class ChatView(EventSink, Protocol):
     """What the controller asks of the screen; `EventView` does it."""
 
-    def say(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
+    def say(self, text: str, level: Level = "info") -> None:
         """Put one line into the chat."""
         ...
 
@@ -63,18 +64,16 @@ class ControllerPorts:
         read_files: Reads the prompt history and what else the screen keeps in files.
         refresh_commands: Looks for prompt files; true where there are others than before.
         set_up_model: Offers the ways to a first model where that is wanted at the start.
-        warm_up: Gets the model ready in the background.
         close: Ends what the screen itself runs.
     """
 
     view: ChatView
-    front: CommandHost
+    front: Front
     turns: TurnRunner
     start_work: StartWork
     read_files: Callable[[], Awaitable[object]]
     refresh_commands: Callable[[], Awaitable[bool]]
     set_up_model: Callable[[], Awaitable[None]]
-    warm_up: Callable[[], None]
     close: Callable[[], Awaitable[None]]
 
 
@@ -118,7 +117,7 @@ class Controller:
             warnings: What the app found wrong, told with what was wrong before.
         """
         options = self.options
-        self._ports.warm_up()
+        self.front.warm_up()
         if options.servers is not None:
             options.servers.listen(lambda text: self._view.say(text, "warning"))
             options.servers.start(self.runtime.cwd)
@@ -166,16 +165,19 @@ class Controller:
     def submit(self, draft: Draft) -> None:
         """Remember and dispatch what was sent; what begins a turn is in sight."""
         self._view.message_sent(draft)
-        if not (self.turns.is_running or split_command(draft.full_text)[0]):
+        if not (self.turns.is_running or parse_command(draft.full_text)):
             self._view.follow_end()
         self.dispatch(draft.full_text, draft)
 
     def dispatch(self, text: str, draft: Draft | None = None) -> None:
         """Run a command, a shell command, or send a message: `draft`, if `text` comes from one."""
         draft = draft or Draft(text)
-        name, argument = split_command(text)
-        if name and (command := self.registry.find(name)) is not None:
-            self._start_command(command, argument)
+        called = self.registry.read(text)
+        if isinstance(called, CalledCommand):
+            self._ports.start_work(self._run_command(called))
+        elif isinstance(called, UnknownCommand):
+            self._view.give_back((draft,))
+            self._view.say(called.why, "warning")
         elif not text.strip("! \n"):
             self._send(draft)
         elif self.runtime.log.is_read_only:
@@ -201,16 +203,9 @@ class Controller:
         if not await self.front.set_up_model():
             self._view.say("No model is chosen. Use /model.", "warning")
 
-    def _start_command(self, command: Command, argument: str) -> None:
-        refusal = command.refusal_of(argument)
-        if refusal and self.turns.is_running:
-            self._view.say(refusal, "warning")
-        else:
-            self._ports.start_work(self._run_command(command, argument))
-
-    async def _run_command(self, command: Command, argument: str) -> None:
+    async def _run_command(self, called: CalledCommand) -> None:
         try:
-            await command.run(self.front, argument)
+            await called.run(self.front)
         except AgentTuiError as error:
             self._view.say(str(error), "error")
 

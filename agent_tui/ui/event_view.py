@@ -3,9 +3,10 @@
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal, assert_never
+from typing import assert_never
 
 from agent_tui.agent.mentions import without_attachments
+from agent_tui.commands.core.front import Level
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -60,8 +61,6 @@ from agent_tui.ui.transcript import (
     UserBlock,
 )
 from agent_tui.ui.welcome import welcome_block
-
-Level = Literal["info", "warning", "error"]
 
 
 @dataclass(frozen=True, slots=True)

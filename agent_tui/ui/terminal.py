@@ -16,9 +16,10 @@ from agent_tui.ui.sanitise import safe_text
 
 if TYPE_CHECKING:
     from rich.text import Text
+    from textual.app import App
 
-    from agent_tui.ui.app import AgentApp
     from agent_tui.ui.options import UiOptions
+    from agent_tui.ui.window import Window
 
 END_WITHIN_S = 10
 """How long leaving may take once the terminal is gone."""
@@ -30,7 +31,7 @@ def run_ui(
     theme: str = "",
     mouse: bool = True,
     folder: Path | None = None,
-    before_loading: "Callable[[AgentApp], Awaitable[None]] | None" = None,
+    before_loading: "Callable[[Window], Awaitable[None]] | None" = None,
 ) -> UiOutcome:
     """Show the screen until the person leaves, then say how to come back.
 
@@ -41,8 +42,8 @@ def run_ui(
         folder: Where it will work, as far as that is known before loading.
         before_loading: Asks what has to be known before `load`.
     """
+    from agent_tui.commands.core.short_words import short_path
     from agent_tui.ui.app import AgentApp
-    from agent_tui.ui.status.status_bar import short_path
     from agent_tui.ui.theme import theme_for_colours
 
     theme = theme or theme_for_colours(os.environ.get("COLORFGBG", ""))
@@ -89,7 +90,7 @@ def crash_report(error: BaseException | None) -> "Text":
     return Text(mask_secrets(safe_text(trace), secret_values(os.environ)))
 
 
-def leave_on_signals(app: "AgentApp") -> None:
+def leave_on_signals(app: "App[UiOutcome]") -> None:
     """Leave in order on SIGTERM and SIGHUP.
 
     Textual alone would leave mouse reporting, the alternate screen and the keyboard protocol

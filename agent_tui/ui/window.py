@@ -1,4 +1,4 @@
-"""The app as what works behind its screens sees it."""
+"""What is there from the first paint on, for all that works behind the screens."""
 
 from collections.abc import Coroutine
 from typing import TypeVar
@@ -8,6 +8,7 @@ from textual.screen import Screen
 
 from agent_tui.ui.breakpoints import size_classes
 from agent_tui.ui.outcome import UiOutcome
+from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.terminal_state import TerminalState
 
 ResultT = TypeVar("ResultT")
@@ -18,11 +19,13 @@ class Window:
 
     Attributes:
         app: Textual's side: themes, suspending, the clipboard.
+        prompt: Where the person writes.
         terminal: The terminal's title and mouse.
     """
 
-    def __init__(self, app: App[UiOutcome], terminal: TerminalState) -> None:
+    def __init__(self, app: App[UiOutcome], prompt: Prompt, terminal: TerminalState) -> None:
         self.app = app
+        self.prompt = prompt
         self.terminal = terminal
 
     async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
