@@ -1,7 +1,6 @@
 """Bringing one file over HTTP into a part file, going on from what is there already."""
 
 import json
-import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -82,8 +81,6 @@ _MAX_FRUITLESS_TRIES: Final = 4
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _TRANSIENT: Final = (408, 425, 429)
 _SHA256_DIGITS: Final = 64
-_MARKUP: Final = re.compile(r"\[(?:[a-z]+|/[a-z]*)\]")
-"""Colours in pip's messages."""
 
 
 class ByteSource(Protocol):
@@ -287,8 +284,7 @@ class _ConnectionBroke(Exception):
 
 
 def _first_line(error: Exception) -> str:
-    """What `error` says; pip's newer ones say it as `message`, and as text only their name."""
-    text = _MARKUP.sub("", str(getattr(error, "message", "") or error)).strip()
+    text = str(error).strip()
     return text.splitlines()[0].rstrip(".") if text else type(error).__name__
 
 
@@ -306,7 +302,7 @@ def _linked_sha256(headers: Mapping[str, str]) -> str:
 
 
 def _length(headers: Mapping[str, str]) -> int | None:
-    text = str(headers.get("Content-Length", ""))  # a number in pip's answer for a local file
+    text = headers.get("Content-Length", "")
     return int(text) if text.isascii() and text.isdecimal() else None
 
 
