@@ -51,5 +51,5 @@ def test_what_is_answered_with_an_error_is_never_the_arguments_of_a_tool(
     refused = read_calls(case["reply"], tools, SentTexts(case.get("sent", ()))).refused
     assert refused is not None
     if refused.name in {tool.name for tool in tools}:
-        with pytest.raises(ValueError):
+        with pytest.raises(json.JSONDecodeError):
             json.loads(refused.written)
