@@ -1,6 +1,7 @@
 """Bringing one file over HTTP into a part file, going on from what is there already."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -81,6 +82,8 @@ _MAX_FRUITLESS_TRIES: Final = 4
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _TRANSIENT: Final = (408, 425, 429)
 _SHA256_DIGITS: Final = 64
+_CONNECTION: Final = re.compile(r"^HTTPS?Connection(?:Pool)?\([^)]*\): ")
+"""What urllib3 says first; the address is told already."""
 
 
 class ByteSource(Protocol):
@@ -167,7 +170,7 @@ class Transfer:
                     return self.part.facts().sha256
                 reason = "the connection broke off"
             except (_ConnectionBroke, *self.failures) as error:
-                reason = without_secrets(_first_line(error))
+                reason = without_secrets(_reason(error))
             size = self.part.size()
             fruitless = 0 if size > furthest else fruitless + 1
             furthest = max(size, furthest)
@@ -283,8 +286,13 @@ class _ConnectionBroke(Exception):
     """Worth another try."""
 
 
-def _first_line(error: Exception) -> str:
-    text = str(error).strip()
+def _reason(error: Exception) -> str:
+    """Why a connection failed, from the exception at the bottom of those of the libraries."""
+    inner: object = error
+    while isinstance(inner, Exception):
+        error = inner
+        inner = getattr(error, "reason", None) or next(iter(error.args), None)
+    text = _CONNECTION.sub("", str(error)).strip()
     return text.splitlines()[0].rstrip(".") if text else type(error).__name__
 
 
