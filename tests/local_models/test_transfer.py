@@ -267,9 +267,10 @@ def test_a_failure_is_told_in_words_for_people(bench: Bench) -> None:
         failures=(requests.RequestException,),
         pause=bench.pauses.append,
     )
-    with requests.Session() as session, pytest.raises(ModelFileError) as raised:
+    with requests.Session() as session:
         session.trust_env = False
-        transfer.fetch(cast(Session, session))
+        with pytest.raises(ModelFileError) as raised:
+            transfer.fetch(cast(Session, session))
     assert re.fullmatch(
         r"http://127\.0\.0\.1:9/m\.gguf could not be fetched: "
         r"Failed to establish a new connection: \[Errno \d+\] Connection refused\.",
