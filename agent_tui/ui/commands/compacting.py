@@ -1,8 +1,9 @@
 """Commands about the context: what fills it, making room in it, and taking that back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from agent_tui.config import STRATEGY_NAMES, CompactionStrategy, strategy_named
+from agent_tui.compaction.strategies.registry import strategy_description
+from agent_tui.config import STRATEGY_NAMES, strategy_named
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import SessionChanged
 from agent_tui.ui.commands.host import CommandHost
@@ -10,11 +11,6 @@ from agent_tui.ui.commands.registry import Choice, command
 
 PREVIEW = "--preview"
 STRATEGY = "--strategy"
-_STRATEGY_WORDS: Mapping[CompactionStrategy, str] = {
-    "tiered": "a summary, in this session",
-    "hybrid": "message by message, the model judging each",
-    "agent": "the model edits a copy of the conversation",
-}
 
 
 @command(
@@ -22,7 +18,7 @@ _STRATEGY_WORDS: Mapping[CompactionStrategy, str] = {
     refusal="Cannot compact while responding. Use /abort first.",
     choices=lambda _host: (
         Choice(PREVIEW, "show what it would do"),
-        *(Choice(f"{STRATEGY} {name}", _STRATEGY_WORDS[name]) for name in STRATEGY_NAMES),
+        *(Choice(f"{STRATEGY} {name}", strategy_description(name)) for name in STRATEGY_NAMES),
     ),
     harmless=(PREVIEW,),
 )
