@@ -11,7 +11,7 @@ from agent_tui.compaction.strategies.base import StrategyPlan
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import ToolCall, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
-from agent_tui.providers.scripted import Reply, ScriptedProvider, call
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.writer import Models, no_wait

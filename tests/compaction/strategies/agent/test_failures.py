@@ -16,7 +16,7 @@ from agent_tui.providers.base import (
     ProviderError,
     ToolCallChunk,
 )
-from agent_tui.providers.scripted import Reply, call
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.strategies.agent.scene import (

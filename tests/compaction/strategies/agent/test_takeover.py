@@ -19,7 +19,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted import Reply, ScriptedProvider
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry
 from agent_tui.sessions.replay.changes import report_of
