@@ -100,7 +100,7 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
     - After a call between tags, which models are trained to write, prose may follow and stays.
       After one in a fence, in bare JSON or in Python only a remark may ("This lists the files.",
       which is common), or a few words that speak of the call; else it may be an example.
-    - A call that may be only an example does not run, and the model is told: one that meant it
+    - A call without tags that may be only an example does not run, and the model is told: one that meant it
       writes it again.
     - What pretends to be the answer to a call ("Output:", ``<tool_response>``, the person's
       next turn) is dropped with all that follows: calls in it rest on an invention, and kept as
