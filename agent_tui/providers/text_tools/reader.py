@@ -84,6 +84,7 @@ class WrittenReply:
     calls: tuple[WrittenCall, ...] = ()
     refused: RefusedCall | None = None
 
+
 _MAY_BE_AN_EXAMPLE = (
     "it stood in the text as an example would. To make a call, write it alone, without words "
     "before or after it"
@@ -107,8 +108,8 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
     - After a call between tags, which models are trained to write, prose may follow and stays.
       After one in a fence, in bare JSON or in Python only a remark may ("This lists the files.",
       which is common), or a few words that speak of the call; else it may be an example.
-    - A call without tags that may be only an example does not run, and the model is told: one that meant it
-      writes it again.
+    - A call without tags that may be only an example does not run, and the model is told: one
+      that meant it writes it again.
     - What pretends to be the answer to a call ("Output:", ``<tool_response>``, the person's
       next turn) is dropped with all that follows: calls in it rest on an invention, and kept as
       text it would stand before the real result.
