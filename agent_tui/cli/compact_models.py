@@ -54,7 +54,7 @@ async def summary_models(
     problems = [f"setting left out: {problem}" for problem in program.loaded.problems]
     notices = (*problems, *program.notices)
     try:
-        default = program.runtime.model
+        default = program.runtime.conversation.model
         if program.has_model:
             await program.catalog.learn(default)
         if program.has_model or settings.compaction.model:

@@ -68,7 +68,7 @@ class Program:
     @property
     def has_model(self) -> bool:
         """Whether a model is chosen; without one the person is asked."""
-        return self.runtime.model != NO_MODEL
+        return self.runtime.conversation.model != NO_MODEL
 
     async def aclose(self) -> None:
         """End the processes of the provider and the MCP servers."""
@@ -81,7 +81,7 @@ class Program:
         take a small machine some seconds.
         """
         await self.provider.warm()
-        if self.runtime.model.provider == "local":
+        if self.runtime.conversation.model.provider == "local":
             await self.provider.prefill(self.runtime.conversation.request())
 
 

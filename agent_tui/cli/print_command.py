@@ -46,16 +46,16 @@ async def _run(arguments: Arguments, prompt: str, piped: str) -> int:
         complain(f"setting left out: {problem}")
     for notice in program.notices:
         complain(notice)
-    if problem := program.runtime.trust.problem:
+    if problem := program.runtime.services.trust.problem:
         complain(problem)
-    for rule in program.runtime.approvals.problems:
+    for rule in program.runtime.conversation.approvals.problems:
         complain(f"permission rule left out: {rule}")
     try:
         await _open_session(program)
         if not program.has_model:
             raise UsageError(_NO_MODEL, _NO_MODEL_HINT)
         runtime = program.runtime
-        if notice := withheld_notice(runtime.withheld_files, runtime.cwd):
+        if notice := withheld_notice(runtime.conversation.withheld_files, runtime.conversation.cwd):
             complain(notice)
         await runtime.refresh_usage()
         text = await asyncio.to_thread(_message, runtime, prompt, piped)
@@ -70,7 +70,9 @@ async def _open_session(program: Program) -> None:
         raise UsageError("-r needs a session id with -p.", "agent-tui sessions list shows them.")
     if program.resume is None:
         return
-    for event in await program.runtime.open_session(program.resume, keep_model=program.keeps_model):
+    for event in await program.runtime.sessions.open(
+        program.resume, keep_model=program.keeps_model
+    ):
         if isinstance(event, Notice):
             complain(event.text)
 
@@ -90,8 +92,10 @@ async def _print_until_signal(program: Program, text: str, arguments: Arguments)
 
 def _message(runtime: AgentRuntime, prompt: str, piped: str) -> str:
     """What is sent: prompt files put in, what was piped behind it."""
-    cwd = runtime.cwd
-    expanded = expanded_prompt(prompt, cwd, runtime.user_config_dir, runtime.trust)
+    cwd = runtime.conversation.cwd
+    expanded = expanded_prompt(
+        prompt, cwd, runtime.services.user_config_dir, runtime.services.trust
+    )
     return _joined(expanded, piped)
 
 

@@ -79,11 +79,11 @@ def preview_lines(preview: CompactionPreview) -> Iterator[str]:
 @command()
 def uncompact(host: PlainHost, _argument: str) -> None:
     """Undo the last compaction."""
-    events = host.agent.wait(host.runtime.undo_compaction())
+    events = host.agent.wait(host.runtime.sessions.undo_compaction())
     host.show(events)
     is_elsewhere = any(isinstance(event, SessionChanged) for event in events)
     where = "back in the session from before /compact" if is_elsewhere else "in this session"
-    host.say(f"Undone, {where}: about {host.runtime.usage.used:,} tokens again.")
+    host.say(f"Undone, {where}: about {host.runtime.conversation.usage.used:,} tokens again.")
     if host.runtime.conversation.is_overfull:
         host.say("That is more than the window holds: it is compacted again before it is sent.")
 

@@ -67,9 +67,9 @@ class PlainHost:
 
     def has_model(self) -> bool:
         """Whether a model is chosen; where none is, the person is told."""
-        if not self.runtime.model.name:
+        if not self.runtime.conversation.model.name:
             self.say("No model is chosen. /model chooses one.")
-        return bool(self.runtime.model.name)
+        return bool(self.runtime.conversation.model.name)
 
     def interrupt(self) -> None:
         """Stop what runs; may be called by a signal's handler."""
@@ -104,4 +104,4 @@ class PlainHost:
             self.interrupt()
             return
         self.narrator.heard()
-        self.agent.soon(lambda: self.runtime.answer_approval(request.id, answer))
+        self.agent.soon(lambda: self.runtime.pending_approvals.answer(request.id, answer))

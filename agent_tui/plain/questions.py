@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.agent.pending_approvals import ApprovalAnswer
 from agent_tui.events import ApprovalRequest
 from agent_tui.permissions.trust import Answer, TrustQuestion, TrustState
 from agent_tui.plain.diff_words import diff_words

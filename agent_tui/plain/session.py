@@ -42,7 +42,7 @@ _LEAVE_HINT = "Press Control C again to leave, or go on typing."
 
 def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO = sys.stdout) -> int:
     """Talk until the person leaves; returns the exit code."""
-    lines = LineWriter(stdout, lambda: options.runtime.conversation.secrets)
+    lines = LineWriter(stdout, lambda: options.runtime.conversation.services.secrets)
     with AgentThread() as agent:
         host: PlainHost
         interrupts = Interrupts(lambda: host.interrupt())
@@ -90,7 +90,9 @@ class Conversation:
         self._options = options
         self._commands = all_commands()
         taken = {name for each in self._commands for name in (each.name, *each.aliases)}
-        self._shelf = PromptShelf(self._runtime.user_config_dir, self._runtime.trust, taken)
+        self._shelf = PromptShelf(
+            self._runtime.services.user_config_dir, self._runtime.services.trust, taken
+        )
         self._is_leaving = False
 
     def run(self) -> None:
@@ -106,9 +108,11 @@ class Conversation:
 
     def _greet(self) -> None:
         host, runtime = self._host, self._runtime
-        host.say(f"agent-tui in {runtime.cwd}. Model: {runtime.model.name or 'none yet'}.")
+        conversation = runtime.conversation
+        model = conversation.model.name or "none yet"
+        host.say(f"agent-tui in {conversation.cwd}. Model: {model}.")
         host.lines.lines(self._options.notices)
-        if not runtime.model.name:
+        if not runtime.conversation.model.name:
             host.lines.lines(_WAYS_TO_A_MODEL)
         host.say("Type a message, or /help. Control D leaves.")
         host.begin_warming()
@@ -119,7 +123,7 @@ class Conversation:
             open_session(host, options.resume, keep_model=options.keeps_model)
         elif options.lists_sessions:
             self._command("resume", "")
-        elif not self._runtime.model.name:
+        elif not self._runtime.conversation.model.name:
             offer_models(host)
         host.refresh_usage()
 
@@ -127,7 +131,7 @@ class Conversation:
         host = self._host
         host.tell_of_warming()
         try:
-            typed = host.asker.keyboard.message(f"{host.runtime.usage.label} > ")
+            typed = host.asker.keyboard.message(f"{host.runtime.conversation.usage.label} > ")
         except EOFError:
             host.lines.line()
             host.leaves = True
@@ -167,7 +171,9 @@ class Conversation:
         found = find_command(name, self._commands)
         if found is not None:
             found.run(self._host, argument)
-        elif (made := self._shelf.message(name, argument, self._runtime.cwd)) is not None:
+        elif (
+            made := self._shelf.message(name, argument, self._runtime.conversation.cwd)
+        ) is not None:
             self._send(made)
         else:
             self._host.say(unknown_command(name, self._commands))
@@ -193,10 +199,10 @@ class Conversation:
             self._host.say(f"{self._options.history_file} cannot be written: {error.strerror}.")
 
     def _way_back(self) -> list[str]:
-        log = self._runtime.log
+        log = self._runtime.conversation.log
         if log.path is None or not log.entries:
             return []
-        is_found_by_id = log.path.is_relative_to(self._runtime.store.root)
+        is_found_by_id = log.path.is_relative_to(self._runtime.services.store.root)
         short_id = log.header.id[:8]
         ref = short_id if is_found_by_id else shlex.quote(str(log.path))
         name = f" {one_line(log.name)}" if log.name else ""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agent_tui.agent.export_file import export_target, write_export
 from agent_tui.agent.mentions import without_attachments
-from agent_tui.agent.session_desk import OpenMode
+from agent_tui.agent.session_manager import OpenMode
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.plain.command_table import command
@@ -23,7 +23,7 @@ _TITLE_CHARS = 80
 @command()
 def new(host: PlainHost, _argument: str) -> None:
     """Begin an empty session; this one stays as it is."""
-    host.show(host.agent.wait(host.runtime.start_new_session()))
+    host.show(host.agent.wait(host.runtime.sessions.start_new()))
     host.refresh_usage()
 
 
@@ -40,7 +40,9 @@ def resume(host: PlainHost, argument: str) -> None:
     if not argument:
         runtime = host.runtime
         sessions = [
-            found for found in runtime.store.list(runtime.cwd) if found.id != runtime.log.header.id
+            found
+            for found in runtime.services.store.list(runtime.conversation.cwd)
+            if found.id != runtime.conversation.log.header.id
         ][:_MOST_LISTED]
         if not sessions:
             host.say("There is no other session of this folder.")
@@ -68,7 +70,7 @@ def open_session(host: PlainHost, ref: str, *, keep_model: bool = False) -> None
         AgentTuiError: It cannot be opened.
     """
     runtime = host.runtime
-    look = host.agent.wait(runtime.look_at(ref))
+    look = host.agent.wait(runtime.sessions.inspect(ref))
     if look.owner_pid is not None:
         host.say("This session is open in another agent-tui; only one can write to it.")
         prompt = "r look at it read-only, f go on in a copy, n leave it: "
@@ -78,10 +80,12 @@ def open_session(host: PlainHost, ref: str, *, keep_model: bool = False) -> None
         mode, is_here = _mode_and_place(host, look)
     if mode is None:
         return
-    opening = runtime.open_session(str(look.path), keep_model=keep_model, mode=mode, here=is_here)
+    opening = runtime.sessions.open(str(look.path), keep_model=keep_model, mode=mode, here=is_here)
     host.show(host.agent.wait(opening))
     host.refresh_usage()
-    host.lines.lines(opened_lines(runtime.log.name, runtime.history()))
+    host.lines.lines(
+        opened_lines(runtime.conversation.log.name, runtime.conversation.log.path_entries())
+    )
     ask_about_workspace(host)
 
 
@@ -90,7 +94,9 @@ def _mode_and_place(host: PlainHost, look: SessionLook) -> tuple[OpenMode | None
     if look.has_folder:
         return "write", False
     host.say(f"This session worked in {look.cwd}, which does not exist now.")
-    prompt = f"c continue it in {host.runtime.cwd}, f go on there in a copy, n leave it: "
+    prompt = (
+        f"c continue it in {host.runtime.conversation.cwd}, f go on there in a copy, n leave it: "
+    )
     choices: dict[str, OpenMode | None] = {"c": "write", "f": "fork", "n": None}
     return host.asker.letter(prompt, choices), True
 
@@ -114,29 +120,29 @@ def name(host: PlainHost, argument: str) -> None:
     """Name this session."""
     runtime = host.runtime
     if not argument:
-        present = runtime.log.name
+        present = runtime.conversation.log.name
         said = f"This session is called {present}." if present else "This session has no name."
         host.say(f"{said} Use /name and a name.")
         return
     wanted = one_line(argument)
-    host.show(host.agent.call(lambda: runtime.rename(wanted)))
+    host.show(host.agent.call(lambda: runtime.sessions.rename(wanted)))
     host.say(f"Session named: {wanted}")
 
 
 @command()
 def fork(host: PlainHost, _argument: str) -> None:
     """Go on in a copy of this session; this one stays as it is."""
-    host.show(host.agent.wait(host.runtime.fork()))
+    host.show(host.agent.wait(host.runtime.branches.fork()))
 
 
 @command("[md|html|jsonl] [path]")
 def export(host: PlainHost, argument: str) -> None:
     """Write the conversation to a file."""
-    log = host.runtime.log
+    log = host.runtime.conversation.log
     if not log.entries:
         host.say("There is nothing to export yet.")
         return
-    kind, path = export_target(argument, log, host.runtime.cwd)
+    kind, path = export_target(argument, log, host.runtime.conversation.cwd)
     try:
         write_export(kind, path, log)
     except FileExistsError as error:

@@ -90,7 +90,7 @@ def thinking(host: PlainHost, argument: str) -> None:
         if level == wanted:
             host.show(host.agent.call(partial(host.runtime.set_thinking, level)))
             break
-    present = host.runtime.thinking
+    present = host.runtime.conversation.thinking
     host.say(f"Thinking is {present}. There are {', '.join(_LEVELS)}, show and hide.")
 
 
@@ -100,7 +100,7 @@ def permissions(host: PlainHost, argument: str) -> None:
     runtime = host.runtime
     for mode in _MODES:
         if mode == argument.lower():
-            runtime.set_permission_mode(mode)
+            runtime.conversation.approvals.mode = mode
             host.say(f"Permission mode: {mode}")
             return
     verb, _, rule_text = argument.partition(" ")
@@ -110,10 +110,12 @@ def permissions(host: PlainHost, argument: str) -> None:
     if argument:
         host.say(f"There is no mode {argument}: use one of {', '.join(_MODES)}.")
         return
-    host.say(f"Permission mode: {runtime.permission_mode}. There are {', '.join(_MODES)}.")
-    for rule in runtime.approvals.rules:
+    host.say(
+        f"Permission mode: {runtime.conversation.approvals.mode}. There are {', '.join(_MODES)}."
+    )
+    for rule in runtime.conversation.approvals.rules:
         host.say(f"Rule: {rule.decision} {rule}, from {rule.source}.")
-    for decided in runtime.approvals.log.latest[:_MOST_DECISIONS]:
+    for decided in runtime.conversation.approvals.log.latest[:_MOST_DECISIONS]:
         what = f"{decided.tool}, {one_line(decided.what)}"
         host.say(f"Decided: {decided.decision}, {what}, by {decided.by}.")
 
@@ -124,7 +126,7 @@ def _remove_rule(host: PlainHost, text: str) -> None:
     Raises:
         ConfigError: It cannot be taken out of the project's rules.
     """
-    approvals = host.runtime.approvals
+    approvals = host.runtime.conversation.approvals
     made = [rule for rule in approvals.rules if rule.source in ("session", "project")]
     meant = [rule for rule in made if str(rule) == text]
     if not meant:
@@ -148,18 +150,18 @@ def tools(host: PlainHost, _argument: str) -> None:
 def memory(host: PlainHost, _argument: str) -> None:
     """List the AGENTS.md files the model is given, and those it is not."""
     runtime = host.runtime
-    for file in runtime.context_files:
+    for file in runtime.conversation.context_files:
         host.say(f"In force: {file.path}")
-    for withheld in runtime.withheld_files:
+    for withheld in runtime.conversation.withheld_files:
         host.say(f"Not in force, as {withheld.why}: {withheld.path}")
-    if not runtime.context_files and not runtime.withheld_files:
+    if not runtime.conversation.context_files and not runtime.conversation.withheld_files:
         host.say("None. Write AGENTS.md in this folder to tell the model how to work here.")
 
 
 @command()
 def cost(host: PlainHost, _argument: str) -> None:
     """Say how many tokens and dollars this session took."""
-    totals, info = host.runtime.totals, host.runtime.model_info
+    totals, info = host.runtime.conversation.totals, host.runtime.conversation.model_info
     text = f"{totals.input_tokens:,} tokens in, {totals.output_tokens:,} out"
     if totals.cost_usd or info.input_price is not None:
         host.say(f"{text}, {totals.cost_usd:.4f} dollars.")

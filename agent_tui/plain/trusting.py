@@ -12,7 +12,7 @@ def ask_about_workspace(host: PlainHost, *, is_wanted: bool = False) -> None:
         host: Where to ask and to tell.
         is_wanted: Ask even if it is decided, or nothing there would be obeyed.
     """
-    trust, cwd = host.runtime.trust, host.runtime.cwd
+    trust, cwd = host.runtime.services.trust, host.runtime.conversation.cwd
     question = trust.question_about(cwd) if is_wanted else trust.question(cwd)
     if question is None:
         if is_wanted:
@@ -25,7 +25,7 @@ def ask_about_workspace(host: PlainHost, *, is_wanted: bool = False) -> None:
         trust.answer(question, answer)
     except AgentTuiError as error:
         host.say(str(error))
-    host.show(host.agent.wait(host.runtime.apply_trust()))
+    host.show(host.agent.wait(host.runtime.sessions.apply_trust()))
     host.say(f"{question.folder}: {trust.state_of(question.folder)}")
 
 

@@ -177,7 +177,7 @@ class AgentApp(ChatApp):
     def on_approval_panel_answered(self, event: "ApprovalPanel.Answered") -> None:
         """The person answered."""
         self.ready.attention.touched()
-        self.runtime.answer_approval(event.request_id, event.answer)
+        self.runtime.pending_approvals.answer(event.request_id, event.answer)
 
     def on_approval_panel_strayed(self, event: "ApprovalPanel.Strayed") -> None:
         """A letter that answers nothing belongs to the draft."""

@@ -88,7 +88,7 @@ class ChatApp(App[UiOutcome]):
                 self.ready.host.say(refusal, "warning")
             else:
                 self.run_worker(self._run(command, argument), group="command")
-        elif text.strip("! \n") and self.runtime.log.is_read_only:
+        elif text.strip("! \n") and self.runtime.conversation.log.is_read_only:
             self.prompt.put_before((draft,))
             self.ready.host.say(
                 "This session is open read-only. /fork goes on in a copy of it.", "warning"
@@ -97,7 +97,7 @@ class ChatApp(App[UiOutcome]):
             in_context = not text.startswith("!!")
             line = text.lstrip("!").strip()
             self.ready.turns.start(self.runtime.run_bash(line, in_context=in_context))
-        elif self.runtime.model.name:
+        elif self.runtime.conversation.model.name:
             self.ready.turns.send(draft)
         else:
             self.prompt.put_before((draft,))
@@ -140,7 +140,11 @@ class ChatApp(App[UiOutcome]):
         from agent_tui.ui.find import close_find
 
         before, self._escaped_at = self._escaped_at, None
-        if close_find(self) or self.ready.turns.interrupt() or not self.runtime.log.entries:
+        if (
+            close_find(self)
+            or self.ready.turns.interrupt()
+            or not self.runtime.conversation.log.entries
+        ):
             return
         now = self.ready.options.clock()
         if before is not None and now - before <= GO_BACK_WITHIN_S:
@@ -193,8 +197,10 @@ class ChatApp(App[UiOutcome]):
         """Shift+Tab: the next mode in turn."""
         from agent_tui.ui.commands.talking import PERMISSION_MODES
 
-        place = PERMISSION_MODES.index(self.runtime.permission_mode)
-        self.runtime.set_permission_mode(PERMISSION_MODES[(place + 1) % len(PERMISSION_MODES)])
+        place = PERMISSION_MODES.index(self.runtime.conversation.approvals.mode)
+        self.runtime.conversation.approvals.mode = PERMISSION_MODES[
+            (place + 1) % len(PERMISSION_MODES)
+        ]
         self.refresh_status()
 
     def action_toggle_details(self) -> None:

@@ -214,9 +214,9 @@ class EventView:
 
     def redraw(self) -> None:
         """Rebuild the chat from the session, or greet if nothing is in it."""
-        blocks = blocks_of(self._runtime.history())
+        blocks = blocks_of(self._runtime.conversation.log.path_entries())
         self._parts.chat.load(blocks or [self._parts.welcome()])
-        self._parts.plan.show(self._runtime.todos)
+        self._parts.plan.show(tuple(self._runtime.conversation.todos))
         self._parts.status_changed()
 
     def _work(self, label: str) -> None:

@@ -63,7 +63,9 @@ class Parts:
 def build_parts(app: "AgentApp", options: UiOptions) -> Parts:
     """The parts of `app`, not mounted yet. Call on the event loop."""
     host, registry, runtime = AppHost(app), built_in_commands(), options.runtime
-    shelf = PromptShelf(runtime.user_config_dir, runtime.trust, registry.own_names)
+    shelf = PromptShelf(
+        runtime.services.user_config_dir, runtime.services.trust, registry.own_names
+    )
     chat, plan, queue = Transcript(), PlanView(), QueueView()
     approval, activity = ApprovalPanel(options.approval_quiet_s), ActivityLine(options.clock)
     view_parts = ViewParts(
@@ -86,7 +88,7 @@ def build_parts(app: "AgentApp", options: UiOptions) -> Parts:
         options=options,
         registry=registry,
         custom=CustomCommands(host, shelf),
-        files=FileIndex(lambda: options.runtime.cwd, project_files, options.clock),
+        files=FileIndex(lambda: options.runtime.conversation.cwd, project_files, options.clock),
         history=PromptHistory(options.history_file),
         chat=chat,
         plan=plan,
@@ -114,6 +116,6 @@ def prompt_sources(parts: Parts) -> PromptSources:
         choices,
         parts.files,
         parts.history,
-        lambda: image_refusal(parts.options.runtime.model_info),
+        lambda: image_refusal(parts.options.runtime.conversation.model_info),
         look_for_commands=parts.custom.refresh,
     )

@@ -26,14 +26,14 @@ async def open_session(host: CommandHost, ref: str, *, keep_model: bool = False)
         keep_model: Go on with the present model instead of the session's.
     """
     try:
-        look = await host.runtime.look_at(ref)
+        look = await host.runtime.sessions.inspect(ref)
         way = await _way_to_open(host, look)
         if way is None:
             return False
         mode = "write" if way == "here" else way
         is_here = way == "here" or (way == "fork" and not look.has_folder)
         with _shows_that_it_lives(host):
-            events = await host.runtime.open_session(
+            events = await host.runtime.sessions.open(
                 str(look.path), keep_model=keep_model, mode=mode, here=is_here
             )
     except AgentTuiError as error:
@@ -58,13 +58,17 @@ async def open_picked(host: CommandHost, picked: PickedSession) -> bool:
     """Go on with a picked session; one of another agent in a copy of our own."""
     if picked.agent is None:
         return await open_session(host, str(picked.path))
-    from agent_tui.agent.session_desk import TAKEN_OVER
+    from agent_tui.agent.session_manager import TAKEN_OVER
     from agent_tui.sessions.importing import import_session
 
     runtime = host.runtime
     try:
         imported = await asyncio.to_thread(
-            import_session, runtime.store, picked.path, cwd=runtime.cwd, format=picked.agent
+            import_session,
+            runtime.services.store,
+            picked.path,
+            cwd=runtime.conversation.cwd,
+            format=picked.agent,
         )
     except AgentTuiError as error:
         host.say(str(error), "error")
@@ -93,7 +97,7 @@ async def _way_to_open(host: CommandHost, look: "SessionLook") -> Way | None:
         title = "The folder of this session is gone"
         facts = f"It worked in {look.cwd}, which does not exist now."
         choices = (
-            Choice("c", f"continue it in {host.runtime.cwd}", "here"),
+            Choice("c", f"continue it in {host.runtime.conversation.cwd}", "here"),
             Choice("f", "fork: go on there in a copy", "fork"),
         )
     else:

@@ -26,7 +26,7 @@ async def begin(app: "AgentApp") -> None:
     app.run_worker(warm_up(app), group="warm", exit_on_error=False)
     if options.servers is not None:
         options.servers.listen(lambda line: app.ready.host.say(line, "warning"))
-        options.servers.start(app.runtime.cwd)
+        options.servers.start(app.runtime.conversation.cwd)
     if not options.resume:
         app.ready.view.redraw()
     _tell_problems(app)
@@ -55,7 +55,7 @@ def _tell_problems(app: "AgentApp") -> None:
         app.ready.host.say(f"Setting left out: {problem}", "warning")
     if (theme := options.settings.theme) and theme not in app.available_themes:
         app.ready.host.say(f"No theme is called {theme}; /theme has them all.", "warning")
-    for rule in options.runtime.approvals.problems:
+    for rule in options.runtime.conversation.approvals.problems:
         app.ready.host.say(f"Permission rule left out: {rule}", "warning")
     for notice in options.notices:
         app.ready.host.say(notice)
@@ -63,7 +63,7 @@ def _tell_problems(app: "AgentApp") -> None:
 
 async def warm_up(app: "ChatApp") -> None:
     """Get the provider and the model ready; say what takes long, and what went wrong."""
-    activity, model = app.ready.activity, app.runtime.model
+    activity, model = app.ready.activity, app.runtime.conversation.model
     loading = None
     if model.provider == "local" and activity.state is None:
         now = app.ready.options.clock()

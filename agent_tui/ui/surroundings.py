@@ -40,7 +40,7 @@ class Surroundings:
         request = parts.approval.request
         situation = Situation(
             doing=self._doing,
-            mode=self._app.runtime.permission_mode,
+            mode=self._app.runtime.conversation.approvals.mode,
             text=self._app.prompt.area.text,
             is_menu_open=self._app.prompt.menu.is_open,
             can_make_rule=request is not None and bool(request.session_rule),

@@ -39,7 +39,7 @@ async def ask_about_workspace(host: "CommandHost", *, is_wanted: bool = False) -
     from agent_tui.ui.screens.trust import TrustScreen
 
     runtime = host.runtime
-    trust, cwd = runtime.trust, runtime.cwd
+    trust, cwd = runtime.services.trust, runtime.conversation.cwd
     find = trust.question_about if is_wanted else trust.question
     question = await asyncio.to_thread(find, cwd)
     if question is None:
@@ -54,7 +54,7 @@ async def ask_about_workspace(host: "CommandHost", *, is_wanted: bool = False) -
         await asyncio.to_thread(trust.answer, question, answer)
     except AgentTuiError as error:
         host.say(str(error), "warning")
-    host.show_events(await runtime.apply_trust())
+    host.show_events(await runtime.sessions.apply_trust())
     if is_wanted:
         host.say(f"{question.folder}: {trust.state_of(question.folder)}")
     if answer in ("trust", "this run") and any(f.suffix == ".toml" for f in question.files):
@@ -67,7 +67,7 @@ async def ask_about_servers(host: "CommandHost") -> None:
     servers = host.servers
     if servers is None:
         return
-    await servers.look(host.runtime.cwd)
+    await servers.look(host.runtime.conversation.cwd)
     if not servers.not_asked:
         return
     from agent_tui.ui.screens.mcp_server import McpServerScreen

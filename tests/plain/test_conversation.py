@@ -61,7 +61,7 @@ def test_an_unknown_command_says_so_with_the_nearest(stage):
 
 def test_compacting_and_taking_it_back(stage):
     runtime = stage.runtime([Reply(GOOD_SUMMARY)], window=8_000)
-    talk_long(runtime.log, 14)
+    talk_long(runtime.conversation.log, 14)
     typed = ("/compact --preview", "/compact", "/context", "/uncompact", "/uncompact")
     text = talk(stage, runtime, *typed)
     assert "Step 4, a summary in place of the older messages: " in text
@@ -191,7 +191,7 @@ def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(stage, monke
     async def look_at(ref: str) -> SessionLook:
         return SessionLook(path, stage.workspace, True, owner_pid=1)
 
-    monkeypatch.setattr(runtime, "look_at", look_at)
+    monkeypatch.setattr(runtime.sessions, "inspect", look_at)
     text = talk(stage, runtime, "n", f"/resume {path}", "f", "go", resume=str(path))
     assert text.count("This session is open in another agent-tui") == 2
     assert "It goes on in a copy of the session." in text

@@ -3,7 +3,7 @@ from typing import Literal
 
 import pytest
 
-from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.agent.pending_approvals import ApprovalAnswer
 from agent_tui.events import ApprovalRequest
 from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.plain.questions import approval_answer, approval_lines

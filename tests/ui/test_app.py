@@ -5,7 +5,7 @@ from threading import Event
 import pytest
 from textual import events
 
-from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.agent.pending_approvals import ApprovalAnswer
 from agent_tui.events import (
     ApprovalRequest,
     ApprovalRequested,
@@ -77,7 +77,7 @@ async def test_what_is_sent_while_a_turn_runs_is_queued_and_shown(tmp_path: Path
     async with running_app(tmp_path) as ui:
         await ui.send("go")
         await ui.send("and then this")
-        assert ui.runtime.queued == ("and then this",)
+        assert ui.runtime.conversation.inbox.shown == ("and then this",)
         assert ui.app.ready.queue.display
         ui.runtime.finish()
         await ui.settle()
@@ -104,7 +104,7 @@ async def test_alt_up_takes_the_queue_back_while_the_turn_goes_on(tmp_path: Path
         await ui.pilot.press("alt+up")
         await ui.settle()
         assert ui.text == "queued"
-        assert ui.runtime.queued == ()
+        assert ui.runtime.conversation.inbox.shown == ()
         assert ui.app.ready.turns.is_running
 
 
@@ -119,7 +119,7 @@ async def test_queued_messages_keep_their_order_pastes_and_images(tmp_path: Path
             await ui.pilot.press("enter")
             await ui.settle()
         shown = ("[paste #1 +49 lines]", "[image #1 shot.png 8x6]")
-        assert ui.runtime.queued == shown
+        assert ui.runtime.conversation.inbox.shown == shown
         await ui.pilot.press("alt+up")
         await ui.settle()
         assert ui.text == "\n\n".join(shown)
@@ -373,7 +373,7 @@ async def test_the_status_bar_follows_the_context(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("go")
         ui.runtime.conversation.usage = ContextUsage(190_000, 200_000, is_estimate=False)
-        ui.runtime.feed(ContextChanged(ui.runtime.usage))
+        ui.runtime.feed(ContextChanged(ui.runtime.conversation.usage))
         await ui.settle()
         assert ui.status.usage.label == "[ctx: 95%]"
         assert ui.status.level == "trigger"

@@ -89,7 +89,7 @@ async def test_queue_adds_to_the_running_turn_and_sends_without_one(tmp_path: Pa
         await ui.send("/queue first")
         await ui.until(lambda: ui.runtime.submitted == ["first"])
         await ui.send("/queue second")
-        assert ui.runtime.queued == ("second",)
+        assert ui.runtime.conversation.inbox.shown == ("second",)
 
 
 async def test_retry_goes_on(tmp_path: Path):
@@ -109,7 +109,7 @@ async def test_a_new_session_begins_empty_and_the_old_one_stays(tmp_path: Path, 
         await ui.send("hello")
         ui.runtime.finish()
         await ui.settle()
-        before = ui.runtime.log.path
+        before = ui.runtime.conversation.log.path
         await ui.send(line)
         await ui.settle()
         assert [type(block) for block in ui.app.ready.chat.blocks] == [WelcomeBlock]
@@ -127,11 +127,11 @@ async def test_a_session_is_not_left_while_a_turn_runs(tmp_path: Path):
 async def test_model_by_name(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/model gpt")
-        assert ui.runtime.model == OTHER
+        assert ui.runtime.conversation.model == OTHER
         assert ui.status.model == OTHER.name
         await ui.send("/model nonsense")
         assert ui.notices[-1].startswith("No model is called nonsense.")
-        assert ui.runtime.model == OTHER
+        assert ui.runtime.conversation.model == OTHER
 
 
 async def test_the_model_picker_searches_and_chooses(tmp_path: Path):
@@ -142,7 +142,7 @@ async def test_the_model_picker_searches_and_chooses(tmp_path: Path):
         await ui.write("small")
         await ui.pilot.press("enter")
         await ui.settle()
-        assert ui.runtime.model == LOCAL
+        assert ui.runtime.conversation.model == LOCAL
 
 
 async def test_the_model_picker_can_be_left(tmp_path: Path):
@@ -151,7 +151,7 @@ async def test_the_model_picker_can_be_left(tmp_path: Path):
         await ui.until(lambda: isinstance(ui.app.screen, ModelPicker))
         await ui.pilot.press("down", "escape")
         await ui.settle()
-        assert ui.runtime.model == MODEL
+        assert ui.runtime.conversation.model == MODEL
 
 
 def seeded(tmp_path: Path) -> FakeRuntime:
@@ -241,7 +241,7 @@ async def test_copy_says_which_way_it_went(tmp_path: Path, monkeypatch: pytest.M
 async def test_thinking_sets_the_level(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/thinking high")
-        assert ui.runtime.thinking == "high"
+        assert ui.runtime.conversation.thinking == "high"
         await ui.send("/thinking enormous")
         assert ui.notices[-1] == "No level enormous: use one of off, low, medium, high."
 
@@ -257,12 +257,12 @@ async def test_permissions_shows_the_rules_or_sets_the_mode(tmp_path: Path):
 
 async def test_permissions_removes_a_rule_made_by_an_answer(tmp_path: Path):
     async with running_app(tmp_path) as ui:
-        ui.runtime.approvals.add_session_rule("bash(make all)")
+        ui.runtime.conversation.approvals.add_session_rule("bash(make all)")
         await ui.send("/permissions remove bash(make)")
         assert "Those that can be removed: bash(make all)" in ui.notices[-1]
         await ui.send("/permissions remove bash(make all)")
         assert ui.notices[-1] == "Removed: bash(make all)"
-        assert all(rule.source == "settings" for rule in ui.runtime.approvals.rules)
+        assert all(rule.source == "settings" for rule in ui.runtime.conversation.approvals.rules)
 
 
 @pytest.mark.parametrize("line", ["/tools", "/memory", "/keys", "/help"])

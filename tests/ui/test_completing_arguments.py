@@ -47,7 +47,7 @@ async def test_models_themes_files_and_words_are_offered(tmp_path: Path):
 async def test_a_session_is_found_by_its_name_and_opens_by_its_id(tmp_path: Path):
     runtime = FakeRuntime(tmp_path)
     for prompt, name in (("fix the parser", ""), ("hello", "date formats")):
-        log = runtime.store.create(Header(cwd=str(tmp_path)))
+        log = runtime.services.store.create(Header(cwd=str(tmp_path)))
         log.append(MessageEntry(message=UserMessage(content=prompt)))
         if name:
             log.append(SessionInfoEntry(name=name))
@@ -58,7 +58,7 @@ async def test_a_session_is_found_by_its_name_and_opens_by_its_id(tmp_path: Path
         (found, *_) = await offered(ui, "/resume date")
         assert found.description.startswith("now · ")
         await ui.pilot.press("enter")
-        await ui.until(lambda: ui.runtime.log.name == "date formats")
+        await ui.until(lambda: ui.runtime.conversation.log.name == "date formats")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])

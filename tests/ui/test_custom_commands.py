@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture
 def trusting(tmp_path: Path) -> FakeRuntime:
     runtime = FakeRuntime(tmp_path)
-    runtime.trust.trust_for_this_run(tmp_path)
+    runtime.services.trust.trust_for_this_run(tmp_path)
     return runtime
 
 

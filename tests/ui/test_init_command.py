@@ -17,7 +17,7 @@ class Reading(FakeRuntime):
 
 async def test_init_has_the_model_write_the_file_and_puts_it_in_force(tmp_path: Path):
     runtime = Reading(tmp_path)
-    runtime.trust.trust_for_this_run(tmp_path)
+    runtime.services.trust.trust_for_this_run(tmp_path)
     async with running_app(tmp_path, runtime=runtime) as ui:
         await ui.send("/init the release steps")
         await ui.until(lambda: runtime.submitted)
@@ -29,7 +29,7 @@ async def test_init_has_the_model_write_the_file_and_puts_it_in_force(tmp_path: 
         runtime.finish(TurnFinished("done"))
         await ui.until(lambda: "in force" in ui.notices[-1])
         assert ui.notices[-1] == "AGENTS.md is in force from the next message on."
-        assert [file.text for file in runtime.context_files] == ["Mine."]
+        assert [file.text for file in runtime.conversation.context_files] == ["Mine."]
         await ui.send("/init")
         await ui.until(lambda: len(runtime.submitted) == 2)
         assert "so improve it" in runtime.submitted[1]

@@ -67,7 +67,7 @@ async def test_enter_pulls_shows_how_far_it_is_and_uses_the_model(tmp_path: Path
     runtimes: list[FakeRuntime] = []
 
     async def warm() -> None:
-        warmed.extend(runtime.model.name for runtime in runtimes)
+        warmed.extend(runtime.conversation.model.name for runtime in runtimes)
 
     async with asked(tmp_path, local, warm=warm) as ui:
         runtimes.append(ui.runtime)
@@ -85,7 +85,7 @@ async def test_enter_pulls_shows_how_far_it_is_and_uses_the_model(tmp_path: Path
         local.succeed()
         await ui.until(lambda: len(ui.app.screen_stack) == 1)
         await ui.settle()
-        assert ui.runtime.model == PULLED
+        assert ui.runtime.conversation.model == PULLED
         assert warmed == [PULLED.name]
 
 
@@ -140,7 +140,7 @@ async def test_an_error_says_what_to_do_and_r_tries_again(tmp_path: Path):
         local.succeed()
         await ui.until(lambda: len(ui.app.screen_stack) == 1)
         await ui.settle()
-        assert ui.runtime.model == PULLED
+        assert ui.runtime.conversation.model == PULLED
 
 
 async def test_text_of_an_error_is_shown_as_it_is(tmp_path: Path):

@@ -39,12 +39,12 @@ def put(
 ) -> Path:
     """A session of an earlier day."""
     header = Header(
-        cwd=str(cwd or runtime.cwd),
+        cwd=str(cwd or runtime.conversation.cwd),
         provider="anthropic",
         model_id="claude-sonnet",
         parent_session=str(parent) if parent else None,
     )
-    with runtime.store.create(header) as log:
+    with runtime.services.store.create(header) as log:
         log.append(MessageEntry(message=UserMessage(content=question)))
         log.append(MessageEntry(message=AssistantMessage(content=(TextContent(text=answer),))))
         if name:
@@ -116,7 +116,7 @@ async def test_a_session_is_renamed_in_place(tmp_path: Path):
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
         await ui.until(lambda: "parser work" in titles(ui)[0])
-    (found,) = runtime.store.list()
+    (found,) = runtime.services.store.list()
     assert (found.path, found.name) == (path, "parser work")
 
 
@@ -140,7 +140,7 @@ async def test_a_session_goes_to_the_trash_after_a_yes(tmp_path: Path, key: str)
 async def test_a_session_that_is_open_elsewhere_is_not_moved(tmp_path: Path):
     runtime = FakeRuntime(tmp_path)
     path = put(runtime, "the parser", day=2)
-    with runtime.store.open(str(path), tmp_path):
+    with runtime.services.store.open(str(path), tmp_path):
         async with picking(runtime, tmp_path, 1) as ui:
             await ui.pilot.press("ctrl+d")
             await ui.until(lambda: isinstance(ui.app.screen, ConfirmScreen))
@@ -216,8 +216,8 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(
         await ui.until(lambda: UserBlock("asked of another agent") in ui.app.ready.chat.blocks)
         await ui.until(lambda: any("Taken over from another agent" in text for text in ui.notices))
     assert theirs.read_bytes() == before
-    assert runtime.log.path is not None
-    assert runtime.log.path.is_relative_to(tmp_path / "sessions")
+    assert runtime.conversation.log.path is not None
+    assert runtime.conversation.log.path.is_relative_to(tmp_path / "sessions")
 
 
 async def test_an_agent_that_is_named_is_in_the_heading(tmp_path: Path):
@@ -233,13 +233,13 @@ async def test_a_session_that_takes_long_to_read_says_so(
 ):
     runtime, is_read = FakeRuntime(tmp_path), asyncio.Event()
     path = put(runtime, "a long one", day=1)
-    really_open = runtime.real.open_session
+    really_open = runtime.real.sessions.open
 
     async def slow(*arguments: Any, **more: Any) -> tuple[AgentEvent, ...]:
         await is_read.wait()
         return await really_open(*arguments, **more)
 
-    monkeypatch.setattr(runtime.real, "open_session", slow)
+    monkeypatch.setattr(runtime.real.sessions, "open", slow)
     monkeypatch.setattr(session_opening, "_LONG_S", 0)
     async with running_app(tmp_path, runtime=runtime) as ui:
         await ui.send(f"/resume {path}")

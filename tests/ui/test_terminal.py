@@ -37,8 +37,8 @@ def test_the_way_back_is_told_when_something_was_said(tmp_path: Path):
     options = UiOptions(runtime.real, FakeModels())
     assert farewell(options) == ""
     runtime.write(UserMessage(content="hi"))
-    runtime.rename("work")
-    short_id = runtime.log.header.id[:8]
+    runtime.sessions.rename("work")
+    short_id = runtime.conversation.log.header.id[:8]
     assert farewell(options) == (
         f"Session {short_id} (work) is kept. Go on with: agent-tui -r {short_id}\n"
     )
@@ -48,9 +48,9 @@ def test_the_way_back_to_a_session_outside_the_folder_of_sessions_is_its_file(tm
     runtime = FakeRuntime(tmp_path)
     options = UiOptions(runtime.real, FakeModels())
     runtime.write(UserMessage(content="hi"))
-    path = runtime.log.path
+    path = runtime.conversation.log.path
     assert path is not None
-    runtime.store.root = tmp_path / "my sessions"
+    runtime.services.store.root = tmp_path / "my sessions"
     assert farewell(options).endswith(f"agent-tui -r {path}\n")
 
 
@@ -58,7 +58,7 @@ def test_the_way_back_names_the_folder_of_sessions_that_was_given(tmp_path: Path
     runtime = FakeRuntime(tmp_path)
     runtime.write(UserMessage(content="hi"))
     options = UiOptions(runtime.real, FakeModels(), session_dir="my sessions")
-    short_id = runtime.log.header.id[:8]
+    short_id = runtime.conversation.log.header.id[:8]
     assert farewell(options).endswith(f"agent-tui --session-dir 'my sessions' -r {short_id}\n")
 
 

@@ -75,7 +75,7 @@ def ids(runtime: FakeRuntime) -> dict[str, str]:
     """The entries of what the person said."""
     return {
         entry.message.text: entry.id
-        for entry in runtime.log.entries
+        for entry in runtime.conversation.log.entries
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
     }
 
@@ -218,14 +218,16 @@ async def test_l_labels_a_message_and_an_empty_label_takes_it_off(opened: Open):
         await ui.until(lambda: ui.app.screen.query("#line-text"))
         await ui.write("the turn")
         await ui.pilot.press("enter")
-        await ui.until(lambda: labels_of(ui.runtime.log.entries))
-        assert labels_of(ui.runtime.log.entries) == {ids(ui.runtime)["two"]: "the turn"}
+        await ui.until(lambda: labels_of(ui.runtime.conversation.log.entries))
+        assert labels_of(ui.runtime.conversation.log.entries) == {
+            ids(ui.runtime)["two"]: "the turn"
+        }
         await ui.until(lambda: any(row.label for row in screen.query_one(TreeList).rows))
         assert current(screen) == "two"
         await ui.pilot.press("l")
         await ui.until(lambda: ui.app.screen.query("#line-text"))
         await ui.pilot.press(*["backspace"] * 8, "enter")
-        await ui.until(lambda: not labels_of(ui.runtime.log.entries))
+        await ui.until(lambda: not labels_of(ui.runtime.conversation.log.entries))
 
 
 async def test_esc_leaves_a_label_as_it_is(opened: Open):
@@ -237,12 +239,12 @@ async def test_esc_leaves_a_label_as_it_is(opened: Open):
         await ui.pilot.press("escape")
         await ui.settle()
         assert isinstance(ui.app.screen, TreeScreen)
-        assert labels_of(ui.runtime.log.entries) == {}
+        assert labels_of(ui.runtime.conversation.log.entries) == {}
 
 
 async def test_a_label_that_cannot_be_written_is_said(opened: Open, monkeypatch):
     async with opened() as ui:
-        ui.runtime.log.close()
+        ui.runtime.conversation.log.close()
         await open_tree(ui)
         await ui.pilot.press("l")
         await ui.until(lambda: ui.app.screen.query("#line-text"))
@@ -335,8 +337,8 @@ async def test_the_preview_shows_the_message_and_its_answer(opened: Open):
 
 def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(tmp_path: Path):
     runtime = spoken(tmp_path, "\x1b]0;title\x07 bad")
-    runtime.label(ids(runtime)["\x1b]0;title\x07 bad"], "l\x1b[31m")
-    tree = SessionTree(runtime.log.entries, runtime.log.leaf_id)
+    runtime.branches.label(ids(runtime)["\x1b]0;title\x07 bad"], "l\x1b[31m")
+    tree = SessionTree(runtime.conversation.log.entries, runtime.conversation.log.leaf_id)
     (row,) = tree.rows()
     assert "\x1b" not in row_content(row, 60).plain
     assert "\x1b" not in preview(row, tree).plain
@@ -345,7 +347,7 @@ def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(tmp_pat
 
 async def test_a_read_only_session_says_so_and_keeps_what_is_sent(tmp_path: Path):
     runtime = spoken(tmp_path, "one")
-    log = runtime.log
+    log = runtime.conversation.log
     assert log.path is not None
     async with running_app(tmp_path, runtime=runtime) as ui:
         ui.runtime.conversation.log = SessionLog.open(log.path, read_only=True)

@@ -13,18 +13,18 @@ async def tree(host: CommandHost, _argument: str) -> None:
     from agent_tui.ui.screens.tree import TreeScreen
 
     runtime = host.runtime
-    if not runtime.log.entries:
+    if not runtime.conversation.log.entries:
         host.say("There is nothing to go back to yet.")
         return
-    choice = await host.ask(TreeScreen(runtime.log, runtime.label))
+    choice = await host.ask(TreeScreen(runtime.conversation.log, runtime.branches.label))
     if choice is None:
         return
     try:
         match choice.action:
             case "go back":
-                host.show_events(await runtime.go_back(choice.entry_id))
+                host.show_events(await runtime.branches.go_back(choice.entry_id))
             case "fork":
-                host.show_events(await runtime.fork(choice.entry_id))
+                host.show_events(await runtime.branches.fork(choice.entry_id))
             case "summarise":
                 host.start(runtime.go_back_with_summary(choice.entry_id))
     except AgentTuiError as error:
@@ -35,6 +35,6 @@ async def tree(host: CommandHost, _argument: str) -> None:
 async def fork(host: CommandHost, _argument: str) -> None:
     """Go on in a copy of this session."""
     try:
-        host.show_events(await host.runtime.fork())
+        host.show_events(await host.runtime.branches.fork())
     except AgentTuiError as error:
         host.say(str(error), "warning")

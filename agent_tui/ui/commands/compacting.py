@@ -59,7 +59,9 @@ async def _preview(host: CommandHost, *, is_focus_given: bool) -> None:
     if is_focus_given:
         host.say(f"A focus changes the summary alone, so {PREVIEW} leaves it out.")
     runtime = host.runtime
-    await host.ask(PreviewScreen(runtime.preview_compaction, lambda: runtime.usage.label))
+    await host.ask(
+        PreviewScreen(runtime.preview_compaction, lambda: runtime.conversation.usage.label)
+    )
     host.show_events(())  # the bar shows what was counted
 
 
@@ -67,12 +69,12 @@ async def _preview(host: CommandHost, *, is_focus_given: bool) -> None:
 async def uncompact(host: CommandHost, _argument: str) -> None:
     """Undo the last compaction."""
     try:
-        events = await host.runtime.undo_compaction()
+        events = await host.runtime.sessions.undo_compaction()
     except AgentTuiError as error:
         host.say(str(error), "warning")
         return
     host.show_events(events)
-    size = f"about {host.runtime.usage.used:,} tokens"
+    size = f"about {host.runtime.conversation.usage.used:,} tokens"
     said = f"Undone: the context is as it was before, {size} again."
     if any(isinstance(event, SessionChanged) for event in events):
         said = f"Undone: back in the session from before /compact, {size}."

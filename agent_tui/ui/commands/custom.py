@@ -35,7 +35,7 @@ class CustomCommands:
 
         What cannot be used is told once.
         """
-        found = await asyncio.to_thread(self._shelf.look, self._host.runtime.cwd)
+        found = await asyncio.to_thread(self._shelf.look, self._host.runtime.conversation.cwd)
         if found == self._found:
             return False
         self._found = found
@@ -55,7 +55,7 @@ class CustomCommands:
             self._host.say(said, "warning")
 
     def _shown(self, one: LeftOut) -> str:
-        return shown_file(one.path, self._host.runtime.cwd)
+        return shown_file(one.path, self._host.runtime.conversation.cwd)
 
     def _command(self, file: PromptFile) -> Command:
         return Command(
@@ -80,12 +80,12 @@ class _Sending:
     shelf: PromptShelf
 
     async def __call__(self, host: CommandHost, argument: str) -> None:
-        name, cwd = self.file.name, host.runtime.cwd
+        name, cwd = self.file.name, host.runtime.conversation.cwd
         text = await asyncio.to_thread(self.shelf.message, name, argument, cwd)
         if text is None:
             where = f"{self.file.path} is gone, or no longer in force here"
             host.say(f"There is no /{name} any more: {where}.", "warning")
-        elif not host.runtime.model.name and not await host.set_up_model():
+        elif not host.runtime.conversation.model.name and not await host.set_up_model():
             host.say("No model is chosen. Use /model.", "warning")
-        elif host.runtime.model.name:
+        elif host.runtime.conversation.model.name:
             host.queue(text)

@@ -21,6 +21,6 @@ async def loop(host: CommandHost, argument: str) -> None:
     except UsageError as error:
         host.say(str(error), "warning")
         return
-    if not host.runtime.model.name and not await host.set_up_model():
+    if not host.runtime.conversation.model.name and not await host.set_up_model():
         return
     host.start(host.runtime.loop(plan))

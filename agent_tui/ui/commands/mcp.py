@@ -53,7 +53,7 @@ async def _show(host: CommandHost) -> None:
     from agent_tui.ui.screens.page import PageScreen
 
     assert host.servers is not None
-    await host.servers.look(host.runtime.cwd)
+    await host.servers.look(host.runtime.conversation.cwd)
     await host.ask(PageScreen(mcp_page(host.servers.servers, Path.home())))
 
 

@@ -21,7 +21,7 @@ async def model_choices(host: "CommandHost") -> tuple[Choice, ...]:
     """Every model that can be used now, with window, price, state and where it is from."""
     from agent_tui.ui.screens.model_picker import model_row
 
-    present = host.runtime.model
+    present = host.runtime.conversation.model
     found = await host.models.found()
     choices = {
         model.ref.name: Choice(model.ref.name, _facts(model_row(model, is_present=False).columns))
@@ -41,7 +41,11 @@ async def session_choices(host: "CommandHost") -> tuple[Choice, ...]:
     """Earlier sessions by name or first prompt, this project's first; each inserts its id."""
     runtime = host.runtime
     sessions = await asyncio.to_thread(
-        _sessions, runtime.store, runtime.log.header.id, runtime.cwd, datetime.now(UTC)
+        _sessions,
+        runtime.services.store,
+        runtime.conversation.log.header.id,
+        runtime.conversation.cwd,
+        datetime.now(UTC),
     )
     others = tuple(Choice(f"--from {agent}", f"sessions of {agent}") for agent in FOREIGN_AGENTS)
     return (*sessions, *others)

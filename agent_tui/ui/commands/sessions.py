@@ -18,13 +18,13 @@ _BUSY = "Cannot leave this session while responding. Use /abort first."
 @command(refusal=_BUSY)
 async def new(host: CommandHost, _argument: str) -> None:
     """Begin an empty session."""
-    host.show_events(await host.runtime.start_new_session())
+    host.show_events(await host.runtime.sessions.start_new())
 
 
 @command(refusal=_BUSY)
 async def clear(host: CommandHost, _argument: str) -> None:
     """Begin an empty session (this one stays)."""
-    host.show_events(await host.runtime.start_new_session())
+    host.show_events(await host.runtime.sessions.start_new())
 
 
 @command(
@@ -52,7 +52,11 @@ async def resume(host: CommandHost, argument: str) -> None:
         return
     runtime = host.runtime
     picker = SessionPicker(
-        runtime.store, runtime.cwd, runtime.log.header.id, host.ask, agents=agents
+        runtime.services.store,
+        runtime.conversation.cwd,
+        runtime.conversation.log.header.id,
+        host.ask,
+        agents=agents,
     )
     picked = await host.ask(picker)
     if picked is not None and await open_picked(host, picked):
@@ -65,12 +69,12 @@ async def name(host: CommandHost, argument: str) -> None:
     from agent_tui.sessions.summary import one_line
 
     if not argument:
-        present = host.runtime.log.name
+        present = host.runtime.conversation.log.name
         text = f"This session is called {present}." if present else "This session has no name."
         host.say(f"{text} Use /name and a name.")
         return
     wanted = one_line(argument)
-    host.show_events(host.runtime.rename(wanted))
+    host.show_events(host.runtime.sessions.rename(wanted))
     host.say(f"Session named: {wanted}")
 
 
@@ -81,11 +85,11 @@ async def name(host: CommandHost, argument: str) -> None:
 )
 async def export(host: CommandHost, argument: str) -> None:
     """Write the conversation to a file."""
-    log = host.runtime.log
+    log = host.runtime.conversation.log
     if not log.entries:
         host.say("There is nothing to export yet.", "warning")
         return
-    kind, path = export_target(argument, log, host.runtime.cwd)
+    kind, path = export_target(argument, log, host.runtime.conversation.cwd)
     try:
         await asyncio.to_thread(write_export, kind, path, log)
     except FileExistsError:

@@ -42,11 +42,11 @@ def in_use(host: CommandHost, key: SettingKey) -> str:
     """What goes on with now, where that can be changed besides the settings; else empty."""
     match key:
         case ("model",):
-            return host.runtime.model.name
+            return host.runtime.conversation.model.name
         case ("thinking",):
-            return host.runtime.thinking
+            return host.runtime.conversation.thinking
         case ("permission_mode",):
-            return host.runtime.permission_mode
+            return host.runtime.conversation.approvals.mode
         case ("theme",):
             return host.theme_in_use
         case ("mouse",):
@@ -76,7 +76,7 @@ async def _mouse(host: CommandHost, now: Settings) -> None:
 
 
 async def _permission_mode(host: CommandHost, now: Settings) -> None:
-    host.runtime.set_permission_mode(now.permission_mode)
+    host.runtime.conversation.approvals.mode = now.permission_mode
     host.show_events(())
 
 
@@ -93,7 +93,7 @@ async def _model(host: CommandHost, now: Settings) -> None:
 
 
 async def _rules(host: CommandHost, _now: Settings) -> None:
-    host.show_events(await host.runtime.apply_trust())
+    host.show_events(await host.runtime.sessions.apply_trust())
 
 
 async def _at_work(host: CommandHost, now: Settings) -> None:

@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 async def init(host: CommandHost, argument: str) -> None:
     """Have AGENTS.md written or improved."""
     runtime = host.runtime
-    if runtime.permission_mode == "plan":
+    if runtime.conversation.approvals.mode == "plan":
         host.say("In plan mode nothing can be written. Use /permissions ask first.", "warning")
         return
-    if not runtime.model.name and not await host.set_up_model():
+    if not runtime.conversation.model.name and not await host.set_up_model():
         host.say("No model is chosen. Use /model.", "warning")
-    elif runtime.model.name:
-        prompt = await asyncio.to_thread(init_prompt, runtime.cwd, argument)
+    elif runtime.conversation.model.name:
+        prompt = await asyncio.to_thread(init_prompt, runtime.conversation.cwd, argument)
         host.start(_written(runtime, prompt))
 
 
 async def _written(runtime: "AgentRuntime", prompt: str) -> AsyncGenerator[AgentEvent, None]:
     """The turn, and then what it wrote put in force; the model has not to be told of it twice."""
-    before = runtime.context_files
+    before = runtime.conversation.context_files
     async with aclosing(runtime.submit(prompt)) as events:
         async for event in events:
             yield event
-    file = init_target(runtime.cwd)
+    file = init_target(runtime.conversation.cwd)
     if not file.exists():
         return
-    for event in await runtime.apply_trust():
+    for event in await runtime.sessions.apply_trust():
         yield event
-    shown = shown_file(file, runtime.cwd)
-    if all(one.path != file for one in runtime.context_files):
-        why = why_not_obeyed(file, runtime.trust)
+    shown = shown_file(file, runtime.conversation.cwd)
+    if all(one.path != file for one in runtime.conversation.context_files):
+        why = why_not_obeyed(file, runtime.services.trust)
         yield Notice("info", f"{shown} is not in force: {why}. /trust changes that.")
-    elif runtime.context_files != before:
+    elif runtime.conversation.context_files != before:
         yield Notice("info", f"{shown} is in force from the next message on.")

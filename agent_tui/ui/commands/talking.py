@@ -36,10 +36,10 @@ async def queue(host: CommandHost, argument: str) -> None:
 @command(aliases=("continue",), refusal="A turn is running already. Use /queue to add to it.")
 async def retry(host: CommandHost, _argument: str) -> None:
     """Go on after an error or an interruption."""
-    if not host.runtime.log.entries:
+    if not host.runtime.conversation.log.entries:
         host.say("There is nothing to go on with yet.", "warning")
         return
-    if not host.runtime.model.name and not await host.set_up_model():
+    if not host.runtime.conversation.model.name and not await host.set_up_model():
         return
     host.start(host.runtime.continue_turn())
 
@@ -57,12 +57,14 @@ async def model(host: CommandHost, argument: str) -> None:
         except AgentTuiError as error:
             host.say(str(error), "error")
             return
-    elif not host.runtime.model.name and await host.set_up_model():
+    elif not host.runtime.conversation.model.name and await host.set_up_model():
         return
     else:
         from agent_tui.ui.screens.model_picker import ModelPicker
 
-        picked = await host.ask(ModelPicker(host.models, host.runtime.model, host.known_models))
+        picked = await host.ask(
+            ModelPicker(host.models, host.runtime.conversation.model, host.known_models)
+        )
         if picked is None:
             return
         chosen = picked
@@ -85,11 +87,14 @@ async def _model_named(host: CommandHost, name: str) -> ModelRef:
         return host.models.resolve(name)
 
 
-@command("[level]", choices=lambda host: _marked(THINKING_LEVELS, host.runtime.thinking))
+@command(
+    "[level]", choices=lambda host: _marked(THINKING_LEVELS, host.runtime.conversation.thinking)
+)
 async def thinking(host: CommandHost, argument: str) -> None:
     """Let the model think more or less."""
     if not argument:
-        host.say(f"Thinking is {host.runtime.thinking}. Use /thinking {'|'.join(THINKING_LEVELS)}.")
+        present, levels = host.runtime.conversation.thinking, "|".join(THINKING_LEVELS)
+        host.say(f"Thinking is {present}. Use /thinking {levels}.")
         return
     for level in THINKING_LEVELS:
         if level == argument.lower():
@@ -101,7 +106,7 @@ async def thinking(host: CommandHost, argument: str) -> None:
 @command(
     "[mode|remove RULE]",
     choices=lambda host: (
-        *_marked(PERMISSION_MODES, host.runtime.permission_mode),
+        *_marked(PERMISSION_MODES, host.runtime.conversation.approvals.mode),
         *_removals(host),
     ),
 )
@@ -111,7 +116,7 @@ async def permissions(host: CommandHost, argument: str) -> None:
         from agent_tui.ui.pages import permissions_page
         from agent_tui.ui.screens.page import PageScreen
 
-        await host.ask(PageScreen(permissions_page(host.runtime.approvals)))
+        await host.ask(PageScreen(permissions_page(host.runtime.conversation.approvals)))
         return
     verb, _, rule_text = argument.partition(" ")
     if verb == "remove":
@@ -119,7 +124,7 @@ async def permissions(host: CommandHost, argument: str) -> None:
         return
     for mode in PERMISSION_MODES:
         if mode == argument.lower():
-            host.runtime.set_permission_mode(mode)
+            host.runtime.conversation.approvals.mode = mode
             host.show_events(())
             host.say(f"Permissions: {mode}")
             return
@@ -133,12 +138,12 @@ def _marked(names: Iterable[str], present: str) -> tuple[Choice, ...]:
 
 def _removals(host: CommandHost) -> tuple[str, ...]:
     """What would take back each rule that was made by answering an approval."""
-    rules = host.runtime.approvals.rules
+    rules = host.runtime.conversation.approvals.rules
     return tuple(f"remove {rule}" for rule in rules if rule.source in ("session", "project"))
 
 
 def _remove_rule(host: CommandHost, text: str) -> None:
-    approvals = host.runtime.approvals
+    approvals = host.runtime.conversation.approvals
     meant = [rule for rule in approvals.rules if str(rule) == text]
     if not meant:
         known = ", ".join(removal.removeprefix("remove ") for removal in _removals(host))
@@ -160,8 +165,8 @@ async def tools(host: CommandHost, _argument: str) -> None:
     from agent_tui.ui.screens.page import PageScreen
 
     conversation = host.runtime.conversation
-    page = tools_page(conversation.tools, host.runtime.toolbox.specs)
-    tokens = conversation.counter.count_tools(conversation.tools)
+    page = tools_page(conversation.tools, host.runtime.services.toolbox.specs)
+    tokens = conversation.services.counter.count_tools(conversation.tools)
     title = f"{page.title} · about {tokens:,} tokens of every request"
     await host.ask(PageScreen(replace(page, title=title)))
 
@@ -179,5 +184,11 @@ async def cost(host: CommandHost, _argument: str) -> None:
         runs_here = ref.provider in ("local", "scripted")
         return runs_here or host.models.info(ref).input_price is not None
 
-    spending = spending_of(runtime.log)
-    host.say("\n".join(cost_lines(spending, runtime.totals, runtime.model.name, has_price)))
+    spending = spending_of(runtime.conversation.log)
+    host.say(
+        "\n".join(
+            cost_lines(
+                spending, runtime.conversation.totals, runtime.conversation.model.name, has_price
+            )
+        )
+    )

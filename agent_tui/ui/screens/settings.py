@@ -194,7 +194,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         from agent_tui.providers.base import ModelRef
         from agent_tui.ui.screens.model_picker import ModelPicker
 
-        in_use = ModelRef(present) if present else self._host.runtime.model
+        in_use = ModelRef(present) if present else self._host.runtime.conversation.model
         picked = await self._host.ask(
             ModelPicker(self._host.models, in_use, self._host.known_models)
         )
