@@ -13,7 +13,7 @@ from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, BranchSummaryProgress, Notice
 from agent_tui.messages import Usage, UserMessage
 from agent_tui.sessions.entries import BranchSummaryEntry, Entry, LabelEntry, MessageEntry
-from agent_tui.sessions.forking import path_to
+from agent_tui.sessions.lineage.forking import path_to
 from agent_tui.sessions.log import SessionLog
 
 _ROOT = "root"

@@ -34,8 +34,8 @@ from agent_tui.events import (
     Notice,
 )
 from agent_tui.messages import ToolDetails, Usage
-from agent_tui.sessions.changes import EditReport, report_entry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import EditReport, report_entry
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import ToolOutput
 

@@ -40,7 +40,7 @@ def write_export(kind: str, path: Path, log: "SessionLog") -> None:
         OSError: it exists already or cannot be written.
     """
     from agent_tui.providers.keys import secret_values
-    from agent_tui.sessions.export import exported
+    from agent_tui.sessions.export.markdown import exported
 
     text = exported(log, kind, secret_values(os.environ))
     with path.open("x", encoding="utf-8") as file:

@@ -11,7 +11,7 @@ from agent_tui.agent.turn import Turn
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, LoopAdvanced, Notice, TurnFinished
 from agent_tui.providers.base import ProviderError
-from agent_tui.sessions.scope_entries import ScopeEnding
+from agent_tui.sessions.replay.scope_entries import ScopeEnding
 
 _EMPTY = "The loop has no rounds: nothing was sent."
 _STOPPED = (

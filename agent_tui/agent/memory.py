@@ -13,7 +13,7 @@ from agent_tui.errors import ConfigError
 from agent_tui.paths import make_private_dir
 from agent_tui.permissions.project_files import CONTEXT_NAMES, context_candidates, project_folders
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.sessions.files import sync_folder
+from agent_tui.sessions.file.disk import sync_folder
 from agent_tui.text import repair_text
 
 Change: TypeAlias = Literal["changed", "new", "gone"]

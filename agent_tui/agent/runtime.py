@@ -26,7 +26,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, Notice, QueueChanged, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel
 from agent_tui.providers.base import ModelRef
-from agent_tui.sessions.chain import PastSessions, SessionChain
+from agent_tui.sessions.lineage.chain import PastSessions, SessionChain
 
 
 class AgentRuntime:

@@ -14,7 +14,7 @@ from agent_tui.messages import ToolDetails, Usage
 from agent_tui.providers.base import ProviderError
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.entries import Entry
-from agent_tui.sessions.scope_entries import (
+from agent_tui.sessions.replay.scope_entries import (
     ScopeBreak,
     ScopeEnding,
     ScopeEnter,
@@ -26,7 +26,7 @@ from agent_tui.sessions.scope_entries import (
     mark_entry,
     mark_of,
 )
-from agent_tui.sessions.scopes import (
+from agent_tui.sessions.replay.scopes import (
     AwaitingCompress,
     Running,
     Scope,

@@ -39,11 +39,11 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import ModelRef
-from agent_tui.sessions.chain import PastSessions, is_of_another_program
 from agent_tui.sessions.entries import SessionInfoEntry
-from agent_tui.sessions.first_look import SessionLook, look_at
-from agent_tui.sessions.forking import fork_session
-from agent_tui.sessions.importing import import_session
+from agent_tui.sessions.file.status import SessionStatus, session_status
+from agent_tui.sessions.importers.import_session import import_session
+from agent_tui.sessions.lineage.chain import PastSessions, is_of_another_program
+from agent_tui.sessions.lineage.forking import fork_session
 from agent_tui.sessions.log import SessionLog
 
 OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
@@ -152,14 +152,14 @@ class SessionManager:
         notices = (*opened.notices, *(Notice("warning", note) for note in noted))
         return (*events, *notices)
 
-    async def inspect(self, ref: str) -> SessionLook:
+    async def status(self, ref: str) -> SessionStatus:
         """What is to be known of a session before it is opened: its folder, who has it open.
 
         Raises:
             SessionError: There is no such session.
         """
         find = partial(self._services.store.find, ref, self.conversation.cwd)
-        return await asyncio.to_thread(lambda: look_at(find()))
+        return await asyncio.to_thread(lambda: session_status(find()))
 
     async def fork_at(self, leaf_id: str | None) -> tuple[AgentEvent, ...]:
         """Go on in a copy of this session as it is at `leaf_id` (None: before its beginning).

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from agent_tui.agent.opening import was_copied
 from agent_tui.messages import AssistantMessage, Usage
 from agent_tui.providers.base import model_name
-from agent_tui.sessions.changes import report_of
 from agent_tui.sessions.entries import BranchSummaryEntry, CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import report_of
 
 
 @dataclass(frozen=True, slots=True)

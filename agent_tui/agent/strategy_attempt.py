@@ -16,8 +16,7 @@ from agent_tui.events import (
     CompactionProgress,
     CompactionReason,
 )
-from agent_tui.sessions.change_words import describe_statistics
-from agent_tui.sessions.changes import EditReport
+from agent_tui.sessions.replay.changes import EditReport, describe_statistics
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.errors import CompactionError
-from agent_tui.sessions.chain import is_of_another_program, parent_file
-from agent_tui.sessions.changes import changes_context, newest_change, report_of, undo_mark
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -16,9 +14,11 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.importing import import_session
+from agent_tui.sessions.importers.import_session import import_session
+from agent_tui.sessions.lineage.chain import is_of_another_program, parent_file
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.scope_entries import ScopePending, mark_of
+from agent_tui.sessions.replay.changes import changes_context, newest_change, report_of, undo_mark
+from agent_tui.sessions.replay.scope_entries import ScopePending, mark_of
 from agent_tui.sessions.store import SessionStore
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from agent_tui import __version__
+from agent_tui.cli.subcommands import subcommand_help
 
 if TYPE_CHECKING:  # pydantic would double the time of --version
     from agent_tui.config import PermissionMode
@@ -16,18 +17,9 @@ _DESCRIPTION = """\
 A coding agent in the terminal whose context never runs out and never forgets.
 Talk to a model of your choice; it reads, edits and runs things in this folder."""
 
-_EPILOG = """\
+_EPILOG = f"""\
 subcommands:
-  models list|pull|add|remove|path   models at hand, and those on this machine
-  sessions list|show|export|import   earlier conversations; also rename and delete
-  context FILE                       what the model would see of a session file
-  compact FILE                       a session file made smaller, as a session of its own
-  config show|edit|set|unset|path    settings in force and who says so, and changing yours
-  permissions check|list|remove      what may run without a question, and the rules
-  trust list|add|remove              folders whose AGENTS.md and settings are obeyed
-  mcp list|add|remove|allow|refuse   MCP servers, whose tools the model may call
-  completion bash|zsh|fish           the script with which your shell completes all this
-  doctor                             what works here, and what to do about the rest
+{subcommand_help()}
   (agent-tui SUBCOMMAND --help tells more)
 
 examples:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from agent_tui.cli.models_pull import fetch, fetching_environment
+from agent_tui.cli.models.pull import fetch, fetching_environment
 from agent_tui.errors import UsageError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import OFFERS, Offer, PullProgress

@@ -14,8 +14,8 @@ def run(argv: Sequence[str]) -> int:
     """Run the command line `argv` (without the program's name); returns the exit code."""
     settle_standard_streams()
     try:
-        if argv and (load := SUBCOMMANDS.get(argv[0])) is not None:
-            return load().run_command(argv[1:])
+        if argv and (subcommand := SUBCOMMANDS.get(argv[0])) is not None:
+            return subcommand.load().run_command(argv[1:])
         return _run_agent(argv)
     except UsageError as error:
         _complain(error)

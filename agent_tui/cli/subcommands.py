@@ -1,13 +1,17 @@
-"""The subcommands by name; each is imported when it is asked for."""
+"""The subcommands as a table: dispatch, the list in ``--help`` and completion follow from it."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, cast
+
+_USAGE_COLUMNS = 34
 
 
-class Subcommand(Protocol):
-    """A module that is a subcommand."""
+class SubcommandModule(Protocol):
+    """What the module of a subcommand offers."""
 
     def build_parser(self) -> argparse.ArgumentParser:
         """Its command line."""
@@ -18,77 +22,81 @@ class Subcommand(Protocol):
         ...
 
 
-def _sessions() -> Subcommand:
-    from agent_tui.cli import sessions_command
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """One row.
 
-    return sessions_command
+    Attributes:
+        name: What is typed after ``agent-tui``.
+        operands: What follows the name, as ``--help`` shows it.
+        summary: What it is for, in one line.
+        module: Where it is, below ``agent_tui.cli``; imported only when it is asked for.
+    """
 
+    name: str
+    operands: str
+    summary: str
+    module: str
 
-def _context() -> Subcommand:
-    from agent_tui.cli import context_command
-
-    return context_command
-
-
-def _compact() -> Subcommand:
-    from agent_tui.cli import compact_command
-
-    return compact_command
-
-
-def _models() -> Subcommand:
-    from agent_tui.cli import models_command
-
-    return models_command
+    def load(self) -> SubcommandModule:
+        """Import the module."""
+        return cast(SubcommandModule, import_module(f"agent_tui.cli.{self.module}"))
 
 
-def _config() -> Subcommand:
-    from agent_tui.cli import config_command
-
-    return config_command
-
-
-def _permissions() -> Subcommand:
-    from agent_tui.cli import permissions_command
-
-    return permissions_command
-
-
-def _trust() -> Subcommand:
-    from agent_tui.cli import trust_command
-
-    return trust_command
-
-
-def _mcp() -> Subcommand:
-    from agent_tui.cli import mcp_command
-
-    return mcp_command
-
-
-def _completion() -> Subcommand:
-    from agent_tui.cli import completion_command
-
-    return completion_command
-
-
-def _doctor() -> Subcommand:
-    from agent_tui.cli import doctor_command
-
-    return doctor_command
-
-
-SUBCOMMANDS: Mapping[str, Callable[[], Subcommand]] = MappingProxyType(
-    {
-        "models": _models,
-        "sessions": _sessions,
-        "context": _context,
-        "compact": _compact,
-        "config": _config,
-        "permissions": _permissions,
-        "trust": _trust,
-        "mcp": _mcp,
-        "completion": _completion,
-        "doctor": _doctor,
-    }
+_ROWS = (
+    Subcommand(
+        "models",
+        "list|pull|add|remove|path",
+        "models at hand, and those on this machine",
+        "models.command",
+    ),
+    Subcommand(
+        "sessions",
+        "list|show|export|import",
+        "earlier conversations; also rename and delete",
+        "sessions.command",
+    ),
+    Subcommand("context", "FILE", "what the model would see of a session file", "context_command"),
+    Subcommand(
+        "compact", "FILE", "a session file made smaller, as a session of its own", "compact.command"
+    ),
+    Subcommand(
+        "config",
+        "show|edit|set|unset|path",
+        "settings in force and who says so, and changing yours",
+        "config.command",
+    ),
+    Subcommand(
+        "permissions",
+        "check|list|remove",
+        "what may run without a question, and the rules",
+        "permissions_command",
+    ),
+    Subcommand(
+        "trust",
+        "list|add|remove",
+        "folders whose AGENTS.md and settings are obeyed",
+        "trust_command",
+    ),
+    Subcommand(
+        "mcp",
+        "list|add|remove|allow|refuse",
+        "MCP servers, whose tools the model may call",
+        "mcp_command",
+    ),
+    Subcommand(
+        "completion",
+        "bash|zsh|fish",
+        "the script with which your shell completes all this",
+        "completion.command",
+    ),
+    Subcommand("doctor", "", "what works here, and what to do about the rest", "doctor.command"),
 )
+SUBCOMMANDS: Mapping[str, Subcommand] = MappingProxyType({row.name: row for row in _ROWS})
+
+
+def subcommand_help() -> str:
+    """The lines about the subcommands in ``agent-tui --help``."""
+    return "\n".join(
+        f"  {f'{row.name} {row.operands}':<{_USAGE_COLUMNS}} {row.summary}" for row in _ROWS
+    )

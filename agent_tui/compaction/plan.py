@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, ToolResultMessage, UserMessage
-from agent_tui.sessions.changes import in_force
 from agent_tui.sessions.context import ContextMessage, build_context
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -20,6 +19,7 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
+from agent_tui.sessions.replay.changes import in_force
 from agent_tui.tokens import TokenCounter
 
 LiveEntry: TypeAlias = MessageEntry | CustomMessageEntry | BranchSummaryEntry

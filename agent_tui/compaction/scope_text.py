@@ -16,7 +16,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.sessions.entries import BranchSummaryEntry, CustomMessageEntry, Entry, MessageEntry
-from agent_tui.sessions.scope_entries import ScopeExit, ScopeStep, mark_of
+from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopeStep, mark_of
 from agent_tui.tokens import TokenCounter
 
 _MARKING_TOOL = "scope"

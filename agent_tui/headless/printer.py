@@ -24,7 +24,7 @@ from agent_tui.events import (
 from agent_tui.messages import ImageContent, JsonObject
 from agent_tui.safe_text import safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
-from agent_tui.sessions.summary import one_line
+from agent_tui.sessions.listing.summary import one_line
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from agent_tui.errors import ConfigError
 from agent_tui.paths import make_private_dir
-from agent_tui.sessions.files import DiskFile, write_new_file
+from agent_tui.sessions.file.disk import DiskFile, write_new_file
 
 if TYPE_CHECKING:  # the first paint does not wait for pydantic
     from pydantic import JsonValue

@@ -47,8 +47,8 @@ from agent_tui.plain.lines import LineWriter
 from agent_tui.plain.progress import WAITING, Progress
 from agent_tui.plain.tool_narrator import ToolNarrator
 from agent_tui.plain.voice import Voice
-from agent_tui.sessions.change_words import NO_MODEL
-from agent_tui.sessions.summary import one_line
+from agent_tui.sessions.listing.summary import one_line
+from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
 
 ME = "agent-tui:"
 
@@ -235,7 +235,7 @@ def plan_line(todos: tuple[Todo, ...]) -> str:
 
 def compaction_line(event: CompactionFinished) -> str:
     """What a compaction did to the size of the context, and what is to be known about it."""
-    note = event.note or (f"The summary was {NO_MODEL}." if event.is_fallback else "")
+    note = event.note or (f"The summary was {MADE_WITHOUT_MODEL}." if event.is_fallback else "")
     sizes = f"{event.tokens_before:,} tokens before, {event.tokens_after:,} after."
     return f"The context was compacted: {sizes} {note}".strip()
 

@@ -27,7 +27,7 @@ from agent_tui.plain.progress import Progress
 from agent_tui.plain.questions import Asker
 from agent_tui.plain.session_commands import open_session
 from agent_tui.plain.talk_commands import offer_models
-from agent_tui.sessions.summary import one_line
+from agent_tui.sessions.listing.summary import one_line
 
 _WAYS_TO_A_MODEL = (
     "No model is chosen yet. The ways to one:",

@@ -13,8 +13,8 @@ from agent_tui.plain.host import PlainHost
 from agent_tui.plain.narrator import ME
 from agent_tui.plain.trusting import ask_about_workspace
 from agent_tui.sessions.entries import Entry, MessageEntry
-from agent_tui.sessions.first_look import SessionLook
-from agent_tui.sessions.summary import SessionSummary, one_line
+from agent_tui.sessions.file.status import SessionStatus
+from agent_tui.sessions.listing.summary import SessionSummary, one_line
 
 _MOST_LISTED = 20
 _TITLE_CHARS = 80
@@ -70,7 +70,7 @@ def open_session(host: PlainHost, ref: str, *, keep_model: bool = False) -> None
         AgentTuiError: It cannot be opened.
     """
     runtime = host.runtime
-    look = host.agent.wait(runtime.sessions.inspect(ref))
+    look = host.agent.wait(runtime.sessions.status(ref))
     if look.owner_pid is not None:
         host.say("This session is open in another agent-tui; only one can write to it.")
         prompt = "r look at it read-only, f go on in a copy, n leave it: "
@@ -89,7 +89,7 @@ def open_session(host: PlainHost, ref: str, *, keep_model: bool = False) -> None
     ask_about_workspace(host)
 
 
-def _mode_and_place(host: PlainHost, look: SessionLook) -> tuple[OpenMode | None, bool]:
+def _mode_and_place(host: PlainHost, look: SessionStatus) -> tuple[OpenMode | None, bool]:
     """How to go on, None for not at all; and whether in the present folder."""
     if look.has_folder:
         return "write", False

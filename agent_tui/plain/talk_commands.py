@@ -11,7 +11,7 @@ from agent_tui.plain.command_table import command
 from agent_tui.plain.host import PlainHost
 from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.safe_text import safe_output
-from agent_tui.sessions.summary import one_line
+from agent_tui.sessions.listing.summary import one_line
 
 _MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 _LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)

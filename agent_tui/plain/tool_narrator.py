@@ -16,7 +16,7 @@ from agent_tui.plain.diff_words import diff_words
 from agent_tui.plain.progress import WAITING, Progress
 from agent_tui.plain.voice import Voice
 from agent_tui.safe_text import safe_output
-from agent_tui.sessions.summary import one_line
+from agent_tui.sessions.listing.summary import one_line
 
 ToolEvent: TypeAlias = (
     ToolStarted

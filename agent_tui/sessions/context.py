@@ -17,7 +17,6 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
-from agent_tui.sessions.changes import changes_context, in_force
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     Carryover,
@@ -35,9 +34,10 @@ from agent_tui.sessions.entries import (
     UnknownEntry,
     milliseconds,
 )
-from agent_tui.sessions.garbage import garbage_collection_paused
-from agent_tui.sessions.scope_entries import replaced_by_scopes
-from agent_tui.sessions.settle import ContextMessage, settle
+from agent_tui.sessions.gc_pause import garbage_collection_paused
+from agent_tui.sessions.replay.changes import changes_context, in_force
+from agent_tui.sessions.replay.normalise import ContextMessage, normalise_messages
+from agent_tui.sessions.replay.scope_entries import replaced_by_scopes
 
 OMITTED_RESULT_TEXT = "(This result was removed from the context.)"
 """What the model reads in place of a tool result that an edit omits."""
@@ -53,11 +53,11 @@ _BRANCH_INTRODUCTION = "This is what happened on a branch of the conversation th
 class Context:
     """The messages of the next request, and what they were made under.
 
-    `messages` can be sent as they are: see `agent_tui.sessions.settle.settle`. `compaction`
-    is the one in force, `summary` what stands for the history before, whether or not a message
-    holds it. `provider`, `model_id` and `thinking_level` are the newest named on the
-    path, empty where none is (the session's header counts then). Messages from `fresh_from` on
-    were written after the newest compaction, edit or undoing: only they knew this context.
+    `messages` can be sent as they are: see `normalise_messages`. `compaction` is the one in
+    force, `summary` what stands for the history before, whether or not a message holds it.
+    `provider`, `model_id` and `thinking_level` are the newest named on the path, empty where
+    none is (the session's header counts then). Messages from `fresh_from` on were written after
+    the newest compaction, edit or undoing: only they knew this context.
     """
 
     messages: tuple[ContextMessage, ...]
@@ -80,7 +80,7 @@ def build_context(
 
     The newest compaction's summary comes first, then the entries from its first kept one on,
     then everything after it; context edits replace or omit single messages, summaries of
-    scopes stand for what was in them. What was taken back (see `agent_tui.sessions.changes`)
+    scopes stand for what was in them. What was taken back (see `agent_tui.sessions.replay.changes`)
     has no effect.
 
     Args:
@@ -106,7 +106,7 @@ def build_context(
             drafts.append(ContextMessage(entry.id, message))
     provider, model_id = newest_model(path)
     level = newest_thinking_level(path)
-    messages = settle(drafts)
+    messages = normalise_messages(drafts)
     fresh_from = _first_fresh(path, messages)
     return Context(messages, compaction, provider, model_id, level, summary, fresh_from)
 

@@ -15,11 +15,11 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
     new_entry_id,
 )
-from agent_tui.sessions.files import DiskFile, OpenFile, describe_fault
-from agent_tui.sessions.lines import encode_header, encode_repaired
-from agent_tui.sessions.lock import SessionInUseError, SessionLock
-from agent_tui.sessions.parse import ParsedSession, parse_session
-from agent_tui.sessions.writer import SessionWriter
+from agent_tui.sessions.file.disk import DiskFile, OpenFile, describe_fault
+from agent_tui.sessions.file.lock import SessionInUseError, SessionLock
+from agent_tui.sessions.file.writer import SessionWriter
+from agent_tui.sessions.format.codec import encode_header, encode_repaired
+from agent_tui.sessions.format.parse import ParsedSession, parse_session
 
 __all__ = ["SessionInUseError", "SessionLog"]
 

@@ -18,12 +18,12 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
     as_thinking_level,
 )
-from agent_tui.sessions.files import describe_fault
-from agent_tui.sessions.index import SessionFile, SessionIndex, session_files
-from agent_tui.sessions.lock import SessionLock
+from agent_tui.sessions.file.disk import describe_fault
+from agent_tui.sessions.file.lock import SessionLock
+from agent_tui.sessions.listing.index import SessionFile, SessionIndex, session_files
+from agent_tui.sessions.listing.summary import SessionSummary, one_line
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.search import SearchHit, SessionSearch
-from agent_tui.sessions.summary import SessionSummary, one_line
+from agent_tui.sessions.search.session_search import SearchHit, SessionSearch
 from agent_tui.text import repair_text
 
 PAGE_SIZE = 100

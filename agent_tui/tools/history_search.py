@@ -12,16 +12,16 @@ from agent_tui.messages import (
 )
 from agent_tui.sessions.entries import BranchSummaryEntry, CompactionEntry, Entry, MessageEntry
 from agent_tui.tools.originals import (
-    Said,
+    RecallableEntry,
     call_answered_by,
     call_subject,
+    describe_entry,
+    entry_minute,
+    entry_text,
+    is_recallable,
     reply_text,
     rows_of,
-    said_at,
-    says_something,
-    text_of,
     texts_in,
-    what_is,
 )
 
 _MAX_HITS = 10
@@ -49,7 +49,7 @@ class Hit:
     Args:
         entry_id: Where it is.
         what: What it is, in a few words.
-        said_at: Minute it was said.
+        written_at: Minute it was written.
         row_number: Of the first row (see `rows_of`) with the most of the words, from 1.
         rows: That row, shortened around the words, and a short one before and after it, each
             with its number.
@@ -59,7 +59,7 @@ class Hit:
 
     entry_id: str
     what: str
-    said_at: str
+    written_at: str
     row_number: int
     rows: tuple[tuple[int, str], ...]
     missing: tuple[str, ...]
@@ -83,7 +83,7 @@ class Found:
 class _Match:
     """A message with words of the query; `age` counts from the newest entry."""
 
-    entry: Said
+    entry: RecallableEntry
     age: int
     count: int
     missing: tuple[str, ...]
@@ -174,7 +174,7 @@ def _matches(entries: Sequence[Entry], words: _Words) -> tuple[list[_Match], int
     named: dict[str, Set[bytes]] = {}
     for age in range(len(entries) - 1, -1, -1):
         entry = entries[age]
-        if not says_something(entry) or (text := _searched_text(entry)) is None:
+        if not is_recallable(entry) or (text := _searched_text(entry)) is None:
             continue
         searched += 1
         folded = words.fold(text)
@@ -192,7 +192,7 @@ def _matches(entries: Sequence[Entry], words: _Words) -> tuple[list[_Match], int
 
 
 def _words_of_call(
-    entry: Said, found: Set[bytes], words: _Words, named: dict[str, Set[bytes]]
+    entry: RecallableEntry, found: Set[bytes], words: _Words, named: dict[str, Set[bytes]]
 ) -> Set[bytes]:
     """The words in what the call is about that `entry` answers.
 
@@ -214,15 +214,15 @@ def _words_of_call(
     return _NONE
 
 
-def _searched_text(entry: Said) -> str | None:
+def _searched_text(entry: RecallableEntry) -> str | None:
     """The text of `entry`; of a reply's calls the texts in their arguments."""
     if not isinstance(entry, MessageEntry):
-        return text_of(entry)
+        return entry_text(entry)
     message = entry.message
     if isinstance(message, ToolResultMessage):
-        return None if message.tool_name in _OWN_TOOLS else text_of(entry)
+        return None if message.tool_name in _OWN_TOOLS else entry_text(entry)
     if not isinstance(message, AssistantMessage):
-        return text_of(entry)
+        return entry_text(entry)
     texts: list[str] = []
     for part in message.content:
         if isinstance(part, ToolCall):
@@ -245,8 +245,8 @@ def _look_closer(
             shown.append((beside + 1, text))
     hit = Hit(
         entry_id=match.entry.id,
-        what=what_is(match.entry, call_answered_by(match.entry, older)),
-        said_at=said_at(match.entry),
+        what=describe_entry(match.entry, call_answered_by(match.entry, older)),
+        written_at=entry_minute(match.entry),
         row_number=at + 1,
         rows=tuple(sorted(shown)),
         missing=match.missing,
@@ -270,11 +270,11 @@ def _older(entries: Sequence[Entry], age: int) -> Iterator[Entry]:
     return (entries[older] for older in range(age + 1, len(entries)))
 
 
-def _text_with_searched_rows(entry: Said) -> str:
+def _text_with_searched_rows(entry: RecallableEntry) -> str:
     """The text of `entry`, the rows of calls that are not searched being empty."""
     if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
         return reply_text(entry.message, _OWN_TOOLS)
-    return text_of(entry)
+    return entry_text(entry)
 
 
 def _distinct(hits: Sequence[Hit]) -> Iterator[Hit]:

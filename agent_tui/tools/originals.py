@@ -36,11 +36,13 @@ _TELLING = frozenset({"command", "cmd", "path", "file_path", "pattern", "query",
 """Arguments that say what a call is about, whichever program's tool it is."""
 
 
-Said: TypeAlias = MessageEntry | CompactionEntry | BranchSummaryEntry | CustomMessageEntry
-"""The entries that hold words; see `says_something`."""
+RecallableEntry: TypeAlias = (
+    MessageEntry | CompactionEntry | BranchSummaryEntry | CustomMessageEntry
+)
+"""The entries that hold words; see `is_recallable`."""
 
 
-def says_something(entry: Entry) -> TypeGuard[Said]:
+def is_recallable(entry: Entry) -> TypeGuard[RecallableEntry]:
     """Whether `entry` has words that the model may be given.
 
     What the person ran with ``!!`` was meant to stay out of the model's sight, and does.
@@ -51,7 +53,7 @@ def says_something(entry: Entry) -> TypeGuard[Said]:
     return isinstance(entry, CompactionEntry | BranchSummaryEntry | CustomMessageEntry)
 
 
-def text_of(entry: Said) -> str:
+def entry_text(entry: RecallableEntry) -> str:
     """What `entry` says, thinking left out."""
     match entry:
         case MessageEntry(message=message):
@@ -102,7 +104,7 @@ def reply_text(reply: AssistantMessage, blanked: frozenset[str] = frozenset()) -
     return "\n".join(parts)
 
 
-def what_is(entry: Said, call: ToolCall | None) -> str:
+def describe_entry(entry: RecallableEntry, call: ToolCall | None) -> str:
     """What `entry` was, in a few words.
 
     Args:
@@ -111,7 +113,7 @@ def what_is(entry: Said, call: ToolCall | None) -> str:
     """
     match entry:
         case MessageEntry(message=message):
-            return _what_message_is(message, call)
+            return _describe_message(message, call)
         case CompactionEntry():
             return "summary of a compaction"
         case BranchSummaryEntry():
@@ -129,7 +131,7 @@ def call_subject(call: ToolCall) -> str:
     return _one_line(" ".join([call.name, *telling]))
 
 
-def call_answered_by(entry: Said, older: Iterable[Entry]) -> ToolCall | None:
+def call_answered_by(entry: RecallableEntry, older: Iterable[Entry]) -> ToolCall | None:
     """The call that `entry` is the result of: the newest with its id among `older`.
 
     Args:
@@ -146,7 +148,7 @@ def call_answered_by(entry: Said, older: Iterable[Entry]) -> ToolCall | None:
     return None
 
 
-def images_in(entry: Said) -> tuple[ImageContent, ...]:
+def images_in(entry: RecallableEntry) -> tuple[ImageContent, ...]:
     """The images of a message."""
     match entry:
         case MessageEntry(message=UserMessage() | ToolResultMessage() as message):
@@ -158,7 +160,7 @@ def images_in(entry: Said) -> tuple[ImageContent, ...]:
     return tuple(part for part in content if isinstance(part, ImageContent))
 
 
-def whole_output_path(entry: Said) -> str | None:
+def whole_output_path(entry: RecallableEntry) -> str | None:
     """The file that was given the whole output when the model was given part of it."""
     match entry:
         case MessageEntry(message=ToolResultMessage() as result):
@@ -169,7 +171,7 @@ def whole_output_path(entry: Said) -> str | None:
             return None
 
 
-def said_at(entry: Said) -> str:
+def entry_minute(entry: RecallableEntry) -> str:
     """Minute of an entry, in UTC: ``2026-03-02 09:00``."""
     return entry.timestamp[:16].replace("T", " ")
 
@@ -184,7 +186,7 @@ def rows_of(text: str) -> list[str]:
     return rows
 
 
-def _what_message_is(message: Message, call: ToolCall | None) -> str:
+def _describe_message(message: Message, call: ToolCall | None) -> str:
     match message:
         case UserMessage():
             return "message of the person"

@@ -22,15 +22,15 @@ from agent_tui.tools.base import (
 from agent_tui.tools.history_search import Found, Hit, search_history, terms_of
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.originals import (
-    Said,
+    RecallableEntry,
     call_answered_by,
     call_subject,
+    describe_entry,
+    entry_minute,
+    entry_text,
     images_in,
+    is_recallable,
     rows_of,
-    said_at,
-    says_something,
-    text_of,
-    what_is,
     whole_output_path,
 )
 from agent_tui.tools.shorten import keep_head, size_bytes
@@ -102,12 +102,12 @@ def _bare_id(text: str) -> str:
     return _MARK.sub("", text.strip())
 
 
-def _find(wanted: str, history: History) -> Said:
+def _find(wanted: str, history: History) -> RecallableEntry:
     """The entry with that id, or the only one whose id begins so."""
-    begun: dict[str, Said] = {}
-    ids: dict[str, Said] = {}
+    begun: dict[str, RecallableEntry] = {}
+    ids: dict[str, RecallableEntry] = {}
     for entry in history.entries():
-        if not says_something(entry):
+        if not is_recallable(entry):
             continue
         if entry.id == wanted:
             return entry
@@ -123,19 +123,21 @@ def _find(wanted: str, history: History) -> Said:
     raise ToolError(f"No message {wanted} among {_searched(len(ids), history)}. {hint}")
 
 
-def _named(entries: Mapping[str, Said]) -> str:
-    shown = [f"{entry.id} ({what_is(entry, None)})" for entry in entries.values()]
+def _named(entries: Mapping[str, RecallableEntry]) -> str:
+    shown = [f"{entry.id} ({describe_entry(entry, None)})" for entry in entries.values()]
     return ", ".join(shown[:_MOST_NAMED]) + (", ..." if len(shown) > _MOST_NAMED else "")
 
 
-def _original(entry: Said, call: ToolCall | None, offset: int, limits: OutputLimits) -> ToolOutput:
+def _original(
+    entry: RecallableEntry, call: ToolCall | None, offset: int, limits: OutputLimits
+) -> ToolOutput:
     """The lines of `entry` from `offset` on, as many as may be given."""
-    rows = rows_of(text_of(entry))
+    rows = rows_of(entry_text(entry))
     first = max(offset, 1)
     if first > len(rows):
         raise ToolError(f"{entry.id} has {len(rows)} lines; offset {offset} is past its end.")
     size = "1 line" if len(rows) == 1 else f"{len(rows):,} lines"
-    head = f"[{entry.id} · {what_is(entry, call)} · {said_at(entry)} · {size}]"
+    head = f"[{entry.id} · {describe_entry(entry, call)} · {entry_minute(entry)} · {size}]"
     images = images_in(entry) if offset <= 1 else ()
     notes = [f"first {_MOST_IMAGES} of {len(images)} images"] if len(images) > _MOST_IMAGES else []
     if path := _still_there(whole_output_path(entry)):
@@ -145,7 +147,7 @@ def _original(entry: Said, call: ToolCall | None, offset: int, limits: OutputLim
     if last < len(rows):
         notes.append(f"lines {first}-{last} of {len(rows)}; id={entry.id} offset={last + 1}: more")
     details = ToolDetails(
-        summary=f"{size} of {call_subject(call) if call else what_is(entry, None)}",
+        summary=f"{size} of {call_subject(call) if call else describe_entry(entry, None)}",
         truncated=last < len(rows),
     )
     lines = [head, text or "(no text)", *(f"[{note}]" for note in notes)]
@@ -201,7 +203,7 @@ def _hits(found: Found, history: History, limits: OutputLimits) -> ToolOutput:
 
 
 def _block(hit: Hit) -> str:
-    about = [hit.entry_id, hit.what, hit.said_at, f"line {hit.row_number}"]
+    about = [hit.entry_id, hit.what, hit.written_at, f"line {hit.row_number}"]
     about += [f"without {', '.join(hit.missing)}"] if hit.missing else []
     about += [f"{hit.older_alike} older like it"] if hit.older_alike else []
     return "\n".join([" · ".join(about), *(f"  {number}: {row}" for number, row in hit.rows)])

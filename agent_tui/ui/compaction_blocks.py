@@ -4,9 +4,14 @@ import re
 
 from agent_tui.compaction.appendix import without_index
 from agent_tui.events import CompactionFinished
-from agent_tui.sessions.change_words import NO_MODEL, UNDONE, describe_edits
-from agent_tui.sessions.changes import is_undo_mark, report_of
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry
+from agent_tui.sessions.replay.changes import (
+    MADE_WITHOUT_MODEL,
+    UNDONE,
+    describe_edits,
+    is_undo_mark,
+    report_of,
+)
 from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock
 
 _HEADINGS = {
@@ -21,14 +26,14 @@ _FACTS = re.compile(rf"^<({'|'.join(_HEADINGS)})>\n(.*?)\n?</\1>$", re.DOTALL | 
 
 def finished_block(event: CompactionFinished) -> SummaryBlock:
     """The line for a compaction that just happened; unfolded its summary, or what it did."""
-    note = event.note or (NO_MODEL if event.is_fallback else "")
+    note = event.note or (MADE_WITHOUT_MODEL if event.is_fallback else "")
     said = readable_summary(event.summary) or describe_edits(event.messages, event.freed)
     return SummaryBlock(said, event.tokens_before, event.tokens_after, note)
 
 
 def summary_block(entry: CompactionEntry) -> SummaryBlock:
     """The line for a compaction with a summary that the log tells of."""
-    note = entry.details.note or (NO_MODEL if entry.details.is_fallback else "")
+    note = entry.details.note or (MADE_WITHOUT_MODEL if entry.details.is_fallback else "")
     summary = readable_summary(entry.summary)
     return SummaryBlock(summary, entry.tokens_before, entry.tokens_after, note)
 

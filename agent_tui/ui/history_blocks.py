@@ -27,7 +27,7 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
-from agent_tui.sessions.scope_entries import mark_of
+from agent_tui.sessions.replay.scope_entries import mark_of
 from agent_tui.ui.compaction_blocks import change_block, readable_summary, summary_block
 from agent_tui.ui.scope_blocks import mark_blocks
 from agent_tui.ui.transcript.blocks import (

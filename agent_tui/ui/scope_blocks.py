@@ -1,7 +1,7 @@
 """Scopes as blocks of the chat: the same when they happen and when the log is read again."""
 
 from agent_tui.events import ScopeLeft
-from agent_tui.sessions.scope_entries import (
+from agent_tui.sessions.replay.scope_entries import (
     ScopeEnter,
     ScopeExit,
     ScopeMark,

@@ -10,7 +10,7 @@ from agent_tui.ui.commands.host import CommandHost
 from agent_tui.ui.session_rows import PickedSession
 
 if TYPE_CHECKING:
-    from agent_tui.sessions.first_look import SessionLook
+    from agent_tui.sessions.file.status import SessionStatus
 
 Way = Literal["write", "read-only", "fork", "here"]
 
@@ -26,7 +26,7 @@ async def open_session(host: CommandHost, ref: str, *, keep_model: bool = False)
         keep_model: Go on with the present model instead of the session's.
     """
     try:
-        look = await host.runtime.sessions.inspect(ref)
+        look = await host.runtime.sessions.status(ref)
         way = await _way_to_open(host, look)
         if way is None:
             return False
@@ -59,7 +59,7 @@ async def open_picked(host: CommandHost, picked: PickedSession) -> bool:
     if picked.agent is None:
         return await open_session(host, str(picked.path))
     from agent_tui.agent.session_manager import TAKEN_OVER
-    from agent_tui.sessions.importing import import_session
+    from agent_tui.sessions.importers.import_session import import_session
 
     runtime = host.runtime
     try:
@@ -81,7 +81,7 @@ async def open_picked(host: CommandHost, picked: PickedSession) -> bool:
     return True
 
 
-async def _way_to_open(host: CommandHost, look: "SessionLook") -> Way | None:
+async def _way_to_open(host: CommandHost, look: "SessionStatus") -> Way | None:
     from agent_tui.ui.screens.choice import Choice, ChoiceScreen
 
     choices: tuple[Choice[Way], ...]

@@ -9,9 +9,9 @@ from textual.content import Content
 
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.foreign import ForeignAgent, ForeignFile
-from agent_tui.sessions.summary import SessionSummary
-from agent_tui.sessions.threads import threads
+from agent_tui.sessions.importers.discovery import ForeignAgent, ForeignFile
+from agent_tui.sessions.lineage.rows import lineage_rows
+from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow
 from agent_tui.ui.status_bar import short_count, short_path
@@ -39,7 +39,7 @@ def session_rows(
     return [
         _row(placed.summary, placed.guides, now, is_here=part is here)
         for part in (here, elsewhere)
-        for placed in threads(part)
+        for placed in lineage_rows(part)
     ]
 
 

@@ -22,7 +22,7 @@ from agent_tui.messages import ImageContent, TextContent, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.scripted import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import BranchSummaryEntry, MessageEntry
-from agent_tui.sessions.forking import labels_of
+from agent_tui.sessions.lineage.forking import labels_of
 from agent_tui.sessions.log import SessionLog
 from tests.support.compaction_ways import SUMMARY, talk
 from tests.support.context_checks import assert_sendable
@@ -455,7 +455,7 @@ def moved(stage: Stage, runtime: AgentRuntime, folder: Path) -> str:
 async def test_a_session_without_its_folder_can_be_gone_on_with_or_forked_here(stage: Stage):
     ref = moved(stage, await spoken(stage, "one"), stage.folder / "gone")
     other = stage.runtime(speaking)
-    look = await other.sessions.inspect(ref)
+    look = await other.sessions.status(ref)
     assert (look.cwd, look.has_folder, look.owner_pid) == (stage.folder / "gone", False, None)
     events = list(await other.sessions.open(ref))
     assert "is gone; working in" in only(events, Notice).text

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from _pytest.mark import ParameterSet
 
-from agent_tui.cli.compact_run import CompactionReport, FileCompaction
+from agent_tui.cli.compact.tiers import CompactionReport, FileCompaction
 from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings
 from agent_tui.events import CompactionFinished, CompactionProgress, TurnFinished

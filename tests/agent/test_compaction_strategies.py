@@ -21,9 +21,9 @@ from agent_tui.events import (
 )
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted import Reply
-from agent_tui.sessions.changes import report_of
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import report_of
 from tests.support.compaction_ways import talk
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, lines_of, of_kind, only

@@ -5,7 +5,7 @@ import pytest
 from agent_tui.events import Notice, ReplyFinished
 from agent_tui.providers.scripted import Reply, ScriptedProvider
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.sessions.importing import import_session
+from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.sessions.importers import claude_lines, codex_lines

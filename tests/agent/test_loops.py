@@ -24,10 +24,10 @@ from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.demo import demo_reply
 from agent_tui.providers.scripted import Reply, ScriptedProvider, call
-from agent_tui.sessions.export import exported
+from agent_tui.sessions.export.markdown import exported
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.scope_entries import ScopeExit, ScopePending, mark_of
-from agent_tui.sessions.scopes import Running, scope_state
+from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopePending, mark_of
+from agent_tui.sessions.replay.scopes import Running, scope_state
 from tests.support.compaction_ways import talk
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.runtime import Stage, collect, lines_of, of_kind, only

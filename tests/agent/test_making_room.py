@@ -22,9 +22,9 @@ from agent_tui.events import (
 from agent_tui.messages import ToolResultMessage, Usage
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted import Reply, ScriptedProvider, call
-from agent_tui.sessions.changes import report_of
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry, MessageEntry
+from agent_tui.sessions.replay.changes import report_of
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, lines_of, of_kind, only
 
 WINDOW = 20_000

@@ -256,7 +256,7 @@ async def test_the_cost_of_a_summary_is_part_of_the_totals_also_when_resumed(sta
     totals = runtime.conversation.totals
     await runtime.aclose()
     resumed = stage.runtime([])
-    await resumed.open_session(str(runtime.conversation.log.path))
+    await resumed.sessions.open(str(runtime.conversation.log.path))
     assert resumed.totals == totals
 
 
@@ -303,7 +303,7 @@ async def test_a_resumed_session_sees_what_the_live_one_saw(stage):
     await runtime.aclose()
 
     again = stage.runtime(provider)
-    events = await again.open_session(session_id)
+    events = await again.sessions.open(session_id)
     assert only(list(events), SessionChanged).reason == "resumed"
     assert again.conversation.request().messages == live
     assert again.totals == runtime.conversation.totals
@@ -321,7 +321,7 @@ async def test_resuming_takes_up_the_model_the_name_and_the_plan(stage):
     await runtime.aclose()
 
     again = stage.runtime([])
-    await again.open_session("the plan")
+    await again.sessions.open("the plan")
     assert again.model.name == "scripted/other"
     assert again.thinking == "high"
     assert [todo.text for todo in again.todos] == ["look", "mend"]
@@ -335,7 +335,7 @@ async def test_a_session_leads_back_to_a_server_on_this_machine_but_to_no_other(
         await talk(runtime, "one")
         await runtime.aclose()
         again = stage.runtime([])
-        await again.open_session(runtime.conversation.log.header.id)
+        await again.sessions.open(runtime.conversation.log.header.id)
         await again.aclose()
         return again.model
 

@@ -20,8 +20,8 @@ from agent_tui.events import (
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CompactionEntry
-from agent_tui.sessions.scope_entries import ScopeExit, mark_of
-from agent_tui.sessions.scopes import Running, running, scope_state
+from agent_tui.sessions.replay.scope_entries import ScopeExit, mark_of
+from agent_tui.sessions.replay.scopes import Running, running, scope_state
 from tests.support.compaction_ways import SUMMARY as WHOLE_SUMMARY
 from tests.support.compaction_ways import talk
 from tests.support.context_checks import assert_sendable, context_bytes

@@ -17,11 +17,11 @@ from agent_tui.events import AgentEvent, Notice, SessionChanged, TurnFinished
 from agent_tui.messages import JsonObject, Usage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.scripted import Reply
-from agent_tui.sessions.changes import is_undo_mark, report_of
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Header, MessageEntry
-from agent_tui.sessions.importers.foreign import read_foreign
+from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import is_undo_mark, report_of
 from agent_tui.sessions.store import SessionStore
 from tests.support.compaction_ways import SUMMARY, talk
 from tests.support.context_checks import assert_sendable

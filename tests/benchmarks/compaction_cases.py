@@ -7,7 +7,7 @@ from pathlib import Path
 from agent_tui.errors import SessionError
 from agent_tui.messages import AssistantMessage, Message, UserMessage
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.importers.foreign import read_foreign
+from agent_tui.sessions.importers.formats import read_foreign
 
 CALLS_AFTER = 60
 _ENDINGS = (".jsonl", ".json", ".traj")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli.arguments import build_parser
-from agent_tui.cli.completion_bash import bash_script
-from agent_tui.cli.completion_fish import fish_script
-from agent_tui.cli.completion_tree import Command, command_tree
-from agent_tui.cli.completion_zsh import zsh_script
+from agent_tui.cli.completion.bash import bash_script
+from agent_tui.cli.completion.fish import fish_script
+from agent_tui.cli.completion.tree import Command, command_tree
+from agent_tui.cli.completion.zsh import zsh_script
 from agent_tui.cli.main import run
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from tests.support.pty_program import PtyProgram
@@ -30,7 +30,8 @@ done
 @pytest.fixture(scope="module")
 def tree() -> Command:
     return command_tree(
-        build_parser(), [(name, load().build_parser()) for name, load in SUBCOMMANDS.items()]
+        build_parser(),
+        [(name, subcommand.load().build_parser()) for name, subcommand in SUBCOMMANDS.items()],
     )
 
 

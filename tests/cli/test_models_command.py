@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.models_command import run_command
-from agent_tui.cli.models_list import ModelOverview, print_overview
-from agent_tui.cli.models_progress import ProgressLine
+from agent_tui.cli.models.command import run_command
+from agent_tui.cli.models.listing import ModelOverview, print_overview
+from agent_tui.cli.models.progress import ProgressLine
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.model import OFFERS, PullProgress
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef

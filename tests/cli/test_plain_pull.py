@@ -1,7 +1,7 @@
 import io
 import sys
 
-from agent_tui.cli.models_pull import fetch
+from agent_tui.cli.models.pull import fetch
 from agent_tui.local_models.library import ModelLibrary
 from tests.support.file_server import FileServer
 from tests.support.gguf_files import gguf_bytes

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.sessions_command import run_command
+from agent_tui.cli.sessions.command import run_command
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.messages import TextContent
-from agent_tui.sessions.changes import EditReport, report_entry, undo_mark
 from agent_tui.sessions.entries import ContextEditEntry, CustomEntry, Header, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import EditReport, report_entry, undo_mark
 from agent_tui.sessions.store import SessionStore
 from tests.sessions.importers import codex_lines
 from tests.support.session_values import conversation
@@ -188,7 +188,7 @@ def test_reading_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 ASK = """
 import sys
-from agent_tui.cli.sessions_command import run_command
+from agent_tui.cli.sessions.command import run_command
 run_command(["list", "--all"])
 run_command(["show", sys.argv[1]])
 run_command(["export", sys.argv[1], "--format", "html"])

@@ -11,7 +11,7 @@ from agent_tui.errors import CompactionError
 from agent_tui.providers.base import ModelRef, Provider
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry
-from agent_tui.sessions.settle import ContextMessage
+from agent_tui.sessions.replay.normalise import ContextMessage
 from agent_tui.tokens import TokenCounter
 from tests.compaction.writer import compact
 

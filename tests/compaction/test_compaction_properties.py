@@ -11,9 +11,9 @@ from agent_tui.compaction.service import child_entries
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import ToolCall, UserMessage
-from agent_tui.sessions.changes import newest_change, undo_mark
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
 from tests.compaction import compacting
 from tests.compaction.compacting import placed, seen, size, told

@@ -14,10 +14,10 @@ from agent_tui.compaction.transcript_text import escape_tags
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import UserMessage
-from agent_tui.sessions.changes import newest_change, undo_mark
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.importers.foreign import read_foreign
+from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import compacted, placed, seen, size, told
 from tests.compaction.tiers.planning import edited, planned

@@ -12,7 +12,7 @@ from agent_tui.messages import FileTouches, ToolCall, Usage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
-from agent_tui.sessions.scope_entries import ScopeEnter, ScopeExit, ScopeStep, mark_entry
+from agent_tui.sessions.replay.scope_entries import ScopeEnter, ScopeExit, ScopeStep, mark_entry
 from agent_tui.tokens import TokenCounter
 from tests.support.talk import Talk
 

@@ -4,7 +4,7 @@ import pytest
 
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.scripted import Reply, call
-from agent_tui.sessions.first_look import SessionLook
+from agent_tui.sessions.file.status import SessionStatus
 from tests.plain.talking import talk
 from tests.support.compaction_ways import talk as talk_long
 from tests.support.runtime import GOOD_SUMMARY
@@ -188,10 +188,10 @@ def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(stage, monke
     path = next(stage.sessions.rglob("*.jsonl"))
     runtime = stage.runtime([Reply("Two.")])
 
-    async def look_at(ref: str) -> SessionLook:
-        return SessionLook(path, stage.workspace, True, owner_pid=1)
+    async def session_status(ref: str) -> SessionStatus:
+        return SessionStatus(path, stage.workspace, True, owner_pid=1)
 
-    monkeypatch.setattr(runtime.sessions, "inspect", look_at)
+    monkeypatch.setattr(runtime.sessions, "status", session_status)
     text = talk(stage, runtime, "n", f"/resume {path}", "f", "go", resume=str(path))
     assert text.count("This session is open in another agent-tui") == 2
     assert "It goes on in a copy of the session." in text

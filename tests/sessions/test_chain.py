@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.sessions.chain import PastSessions, SessionChain, is_of_another_program
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry, Header, MessageEntry
-from agent_tui.sessions.importers.foreign import read_foreign
+from agent_tui.sessions.importers.formats import read_foreign
+from agent_tui.sessions.lineage.chain import PastSessions, SessionChain, is_of_another_program
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_values import entry, header, reply, session_bytes, user

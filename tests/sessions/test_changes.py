@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given, settings
 from pydantic import JsonValue
 
-from agent_tui.sessions.changes import (
+from agent_tui.sessions.entries import (
+    CompactionEntry,
+    ContextEditEntry,
+    CustomEntry,
+    Entry,
+    LabelEntry,
+)
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import (
     EDIT_REPORT,
     UNDO,
     EditReport,
@@ -14,14 +22,6 @@ from agent_tui.sessions.changes import (
     report_of,
     undo_mark,
 )
-from agent_tui.sessions.entries import (
-    CompactionEntry,
-    ContextEditEntry,
-    CustomEntry,
-    Entry,
-    LabelEntry,
-)
-from agent_tui.sessions.log import SessionLog
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.histories import changed_histories
 from tests.support.session_values import WHEN, chain, conversation, entry, header, reply, user

@@ -28,9 +28,9 @@ from agent_tui.sessions.entries import (
     ThinkingLevelChangeEntry,
     UnknownEntry,
 )
-from agent_tui.sessions.parse import parse_session
-from agent_tui.sessions.settle import OPENING_TEXT, settle
-from tests.support.context_checks import assert_settled, shown
+from agent_tui.sessions.format.parse import parse_session
+from agent_tui.sessions.replay.normalise import OPENING_TEXT, normalise_messages
+from tests.support.context_checks import assert_normalised, shown
 from tests.support.session_values import (
     WHEN,
     chain,
@@ -201,7 +201,7 @@ def test_an_edited_reply_keeps_its_calls_or_gets_new_arguments() -> None:
     message = context.messages[1].message
     assert isinstance(message, AssistantMessage)
     assert message.tool_calls[0].arguments == {"path": "..."}
-    assert_settled(context.messages)
+    assert_normalised(context.messages)
 
 
 MESSAGES = st.one_of(
@@ -234,11 +234,11 @@ def paths(draw: st.DrawFn) -> tuple[Entry, ...]:
 @given(paths())
 def test_whatever_the_entries_the_context_can_be_sent(path: tuple[Entry, ...]) -> None:
     context = build_context(path)
-    assert_settled(context.messages)
+    assert_normalised(context.messages)
     messages = [item.message for item in context.messages]
     assert openai_problems(openai_messages("", messages)) == []
     assert anthropic_problems(anthropic_payload("", messages)) == []
-    assert settle(context.messages) == context.messages
+    assert normalise_messages(context.messages) == context.messages
     assert build_context(path) == context
 
 
@@ -261,7 +261,7 @@ def test_every_cut_of_a_real_session_gives_a_context_that_can_be_sent() -> None:
     data = (trajectory("pi/before-compaction.jsonl")).read_bytes()
     entries = parse_session(data).entries
     for cut in range(0, len(entries) + 1, 7):
-        assert_settled(build_context(entries[:cut]).messages)
+        assert_normalised(build_context(entries[:cut]).messages)
     context = build_context(entries)
     messages = [item.message for item in context.messages]
     assert openai_problems(openai_messages("", messages)) == []

@@ -13,7 +13,7 @@ import pytest
 
 from agent_tui.errors import SessionError
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry, SessionInfoEntry
-from agent_tui.sessions.files import DiskFile
+from agent_tui.sessions.file.disk import DiskFile
 from agent_tui.sessions.log import SessionLog
 from tests.support.killed_program import old_file
 from tests.support.session_values import conversation, entry, header, reply, session_bytes, user

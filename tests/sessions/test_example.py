@@ -8,7 +8,7 @@ from agent_tui.messages import UserMessage
 from agent_tui.providers.wire import openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.lines import encode_entry, encode_header
+from agent_tui.sessions.format.codec import encode_entry, encode_header
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_values import entry, user

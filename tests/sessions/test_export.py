@@ -14,7 +14,6 @@ from agent_tui.messages import (
     ToolCall,
     UserMessage,
 )
-from agent_tui.sessions.changes import EditReport, report_entry, undo_mark
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -22,9 +21,10 @@ from agent_tui.sessions.entries import (
     CustomMessageEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.export import exported, to_jsonl, to_markdown
-from agent_tui.sessions.export_page import to_html
+from agent_tui.sessions.export.markdown import exported, to_jsonl, to_markdown
+from agent_tui.sessions.export.page import to_html
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import EditReport, report_entry, undo_mark
 from tests.support.session_values import chain, conversation, entry, header, reply, result, user
 
 EXAMPLES = Path(__file__).parents[2] / "sessions.example"

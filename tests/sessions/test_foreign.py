@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.sessions.foreign import ForeignFile, foreign_sessions
+from agent_tui.sessions.importers.discovery import ForeignFile, foreign_sessions
 from tests.sessions.importers import claude_lines, codex_lines
 from tests.support.session_values import conversation, header, session_bytes
 

@@ -23,8 +23,8 @@ from agent_tui.sessions.entries import (
     ModelChangeEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.first_look import look_at
-from agent_tui.sessions.forking import fork_session, labels_of, path_to
+from agent_tui.sessions.file.status import session_status
+from agent_tui.sessions.lineage.forking import fork_session, labels_of, path_to
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_values import entry, reply, result, user
@@ -181,16 +181,16 @@ def test_what_another_process_has_open_can_be_copied(
 
 def test_a_look_names_the_process_that_has_it_open(held_elsewhere: tuple[Path, int]) -> None:
     path, pid = held_elsewhere
-    assert look_at(path).owner_pid == pid
+    assert session_status(path).owner_pid == pid
 
 
 def test_a_look_says_whether_the_folder_is_there(store: SessionStore, tmp_path: Path) -> None:
     gone, there = written(store, user("a")), written(store, user("b"), cwd=str(tmp_path))
     for log, has_folder in ((gone, False), (there, True)):
         assert log.path is not None
-        assert look_at(log.path).owner_pid is None, "its own lock is no other process"
+        assert session_status(log.path).owner_pid is None, "its own lock is no other process"
         log.close()
-        looked = look_at(log.path)
+        looked = session_status(log.path)
         assert (looked.cwd, looked.has_folder) == (Path(log.header.cwd), has_folder)
         assert looked.owner_pid is None
 
@@ -199,7 +199,7 @@ def test_a_look_at_a_file_without_a_header_names_no_folder(tmp_path: Path) -> No
     for name, content in (("a", b"torn {"), ("b", b'{"type":"session","cwd":7}\n'), ("c", b"")):
         path = tmp_path / f"{name}.jsonl"
         path.write_bytes(content)
-        looked = look_at(path)
+        looked = session_status(path)
         assert (looked.cwd, looked.has_folder, looked.owner_pid) == (None, True, None)
 
 

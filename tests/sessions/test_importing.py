@@ -7,14 +7,14 @@ from agent_tui.errors import SessionError
 from agent_tui.messages import AssistantMessage, ToolResultMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomEntry, Header, MessageEntry, SessionInfoEntry
-from agent_tui.sessions.files import DiskFile
-from agent_tui.sessions.importers.foreign import read_foreign
-from agent_tui.sessions.importing import IMPORTED, import_session
+from agent_tui.sessions.file.disk import DiskFile
+from agent_tui.sessions.importers.formats import read_foreign
+from agent_tui.sessions.importers.import_session import IMPORTED, import_session
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.settle import NO_RESULT_TEXT
+from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
 from agent_tui.sessions.store import SessionStore
 from tests.sessions.importers import claude_lines, codex_lines
-from tests.support.context_checks import assert_settled, shown
+from tests.support.context_checks import assert_normalised, shown
 from tests.support.session_values import conversation, header, session_bytes
 from tests.support.trajectories import trajectories, trajectory
 
@@ -89,7 +89,7 @@ def test_any_number_of_entries_leaves_a_conversation_that_can_be_sent(
         asked = [c.id for m in messages if isinstance(m, AssistantMessage) for c in m.tool_calls]
         answered = [m.tool_call_id for m in messages if isinstance(m, ToolResultMessage)]
         assert answered == asked
-        assert_settled(build_context(log.path_entries()).messages)
+        assert_normalised(build_context(log.path_entries()).messages)
     lost = sum(NO_RESULT_TEXT in str(message) for message in messages)
     assert lost == {2: 2, 3: 1}.get(count, 0)
 

@@ -25,7 +25,6 @@ from typing import Any
 import pytest
 
 from agent_tui.messages import AssistantMessage, BashExecutionMessage
-from agent_tui.sessions.changes import undo_mark
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -36,8 +35,9 @@ from agent_tui.sessions.entries import (
     Header,
     MessageEntry,
 )
-from agent_tui.sessions.lines import encode_entry
+from agent_tui.sessions.format.codec import encode_entry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import undo_mark
 from agent_tui.sessions.store import SessionStore
 from tests.support.context_checks import assert_sendable
 from tests.support.rich_session import PIXEL, rich_log

@@ -27,7 +27,7 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.files import DiskFile
+from agent_tui.sessions.file.disk import DiskFile
 from agent_tui.sessions.log import SessionInUseError, SessionLog
 from tests.support.session_values import (
     conversation,

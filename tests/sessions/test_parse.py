@@ -13,8 +13,8 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     UnknownEntry,
 )
-from agent_tui.sessions.lines import encode_entry, encode_header
-from agent_tui.sessions.parse import ParsedSession, parse_session
+from agent_tui.sessions.format.codec import encode_entry, encode_header
+from agent_tui.sessions.format.parse import ParsedSession, parse_session
 from tests.support.session_values import conversation, header, session_bytes
 from tests.support.trajectories import trajectory
 

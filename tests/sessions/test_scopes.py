@@ -7,10 +7,10 @@ import pytest
 
 from agent_tui.errors import ScopeError
 from agent_tui.messages import ToolCall
-from agent_tui.sessions.changes import newest_change, undo_mark
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
-from agent_tui.sessions.scope_entries import (
+from agent_tui.sessions.replay.changes import newest_change, undo_mark
+from agent_tui.sessions.replay.scope_entries import (
     ScopeBreak,
     ScopeEnter,
     ScopeKind,
@@ -20,7 +20,7 @@ from agent_tui.sessions.scope_entries import (
     mark_entry,
     mark_of,
 )
-from agent_tui.sessions.scopes import (
+from agent_tui.sessions.replay.scopes import (
     AwaitingCompress,
     Running,
     Scope,

@@ -17,11 +17,12 @@ from agent_tui.messages import (
     ToolCall,
     UserMessage,
 )
-from agent_tui.sessions import file_words, search, word_index
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, CustomMessageEntry, LabelEntry
-from agent_tui.sessions.query import needles
+from agent_tui.sessions.search import file_words, word_index
+from agent_tui.sessions.search import session_search as search
+from agent_tui.sessions.search.query import needles
+from agent_tui.sessions.search.words import fold, words_of
 from agent_tui.sessions.store import SessionStore
-from agent_tui.sessions.words import fold, words_of
 from tests.support.session_files import append_to, make_older, write_session
 from tests.support.session_values import reply, result, user
 
@@ -199,13 +200,13 @@ def test_a_file_that_grew_is_read_from_where_it_was_left(
     store.update_search()
     size = path.stat().st_size
     starts: list[int] = []
-    read_pieces = file_words.read_pieces
+    read_chunks = file_words.read_chunks
 
-    def note_start(path: Path, start: int, piece_bytes: int):
+    def note_start(path: Path, start: int, chunk_bytes: int):
         starts.append(start)
-        return read_pieces(path, start, piece_bytes)
+        return read_chunks(path, start, chunk_bytes)
 
-    monkeypatch.setattr(file_words, "read_pieces", note_start)
+    monkeypatch.setattr(file_words, "read_chunks", note_start)
     append_to(path, reply("more"), age_s=5)
     store.update_search()
     assert starts == [size]

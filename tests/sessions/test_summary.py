@@ -4,8 +4,8 @@ import pytest
 
 from agent_tui.messages import AssistantMessage, Usage
 from agent_tui.sessions.entries import CompactionEntry, Entry, ModelChangeEntry, SessionInfoEntry
-from agent_tui.sessions.pieces import PIECE_BYTES, checksum, read_pieces
-from agent_tui.sessions.summary import SessionSummary, extend_summary, read_summary
+from agent_tui.sessions.file.chunks import CHUNK_BYTES, checksum, read_chunks
+from agent_tui.sessions.listing.summary import SessionSummary, extend_summary, read_summary
 from tests.support.session_values import chain, entry, header, reply, session_bytes, user
 
 
@@ -62,23 +62,23 @@ def test_a_name_in_the_middle_of_a_large_file_is_found(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     talk = [entry(user("word " * 50_000)) for _ in range(20)]
     found = summary_of(path, *talk, SessionInfoEntry(name="Here"), *talk)
-    assert path.stat().st_size > 2 * PIECE_BYTES
+    assert path.stat().st_size > 2 * CHUNK_BYTES
     assert found.name == "Here"
     assert found.message_count == 40
     assert found.size_bytes == path.stat().st_size
 
 
-@pytest.mark.parametrize("piece_bytes", [1, 2, 3, 5, 100])
+@pytest.mark.parametrize("chunk_bytes", [1, 2, 3, 5, 100])
 @pytest.mark.parametrize("data", [b"", b"\n", b"a", b"ab\ncdefgh\ni", b"\n\nab\n", b"abcdefghij\n"])
 def test_pieces_are_whole_lines_and_together_the_file(
-    tmp_path: Path, data: bytes, piece_bytes: int
+    tmp_path: Path, data: bytes, chunk_bytes: int
 ) -> None:
     path = tmp_path / "f"
     path.write_bytes(data)
-    found = list(read_pieces(path, 0, piece_bytes))
+    found = list(read_chunks(path, 0, chunk_bytes))
     assert b"".join(found) == data
     assert all(piece.endswith(b"\n") for piece in found[:-1])
-    assert b"".join(read_pieces(path, 1, piece_bytes)) == data[1:]
+    assert b"".join(read_chunks(path, 1, chunk_bytes)) == data[1:]
 
 
 def test_a_checksum_tells_growth_from_a_rewrite(tmp_path: Path) -> None:

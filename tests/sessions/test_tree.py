@@ -17,8 +17,8 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     SessionInfoEntry,
 )
+from agent_tui.sessions.lineage.message_tree import MessageTree, TreeRow
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.tree import SessionTree, TreeRow
 from tests.support.session_values import entry, reply, result, user
 
 
@@ -34,7 +34,7 @@ def put(log: SessionLog, *messages: Message) -> list[str]:
 
 def drawn(log: SessionLog, wanted: str = "", *, everything: bool = False) -> list[str]:
     """Each row as it could be drawn: the mark of the path, the guide, the text."""
-    rows = SessionTree(log.entries, log.leaf_id).rows(everything=everything, wanted=wanted)
+    rows = MessageTree(log.entries, log.leaf_id).rows(everything=everything, wanted=wanted)
     return [_line(row) for row in rows]
 
 
@@ -146,7 +146,7 @@ def test_what_nothing_holds_is_searched_by_likeness(log: SessionLog) -> None:
 def test_the_answer_is_the_first_that_came_whatever_lay_between(log: SessionLog) -> None:
     ids = put(log, user("one"), reply("", ("c1", "read")), result("c1"), reply("It is read."))
     ids += put(log, user("two"))
-    tree = SessionTree(log.entries, log.leaf_id)
+    tree = MessageTree(log.entries, log.leaf_id)
     assert tree.answer_to(ids[0]) == "It is read."
     assert tree.answer_to(ids[-1]) == ""
 
@@ -159,7 +159,7 @@ def test_a_long_session_is_laid_out_without_recursion(
         parent = entries[number - 1 if number % 7 else max(number - 9, 0)].id if entries else None
         made = MessageEntry(message=user(f"message {number}"))
         entries.append(made.model_copy(update={"id": f"{number:08x}", "parent_id": parent}))
-    rows = SessionTree(entries, entries[-1].id).rows(everything=True)
+    rows = MessageTree(entries, entries[-1].id).rows(everything=True)
     assert len(rows) == 20_000
     assert max(len(row.guide) for row in rows) < 60
 
@@ -171,7 +171,7 @@ def test_however_a_tree_branches_its_guides_stay_short() -> None:
         parent = entries[number - 1 - number % 2].id if entries else None
         made = MessageEntry(message=user(f"message {number}"))
         entries.append(made.model_copy(update={"id": f"{number:08x}", "parent_id": parent}))
-    rows = SessionTree(entries, entries[1].id).rows()
+    rows = MessageTree(entries, entries[1].id).rows()
     assert max(len(row.guide) for row in rows) <= 6
 
 
@@ -199,7 +199,7 @@ def test_with_all_shown_every_message_has_one_row_below_its_ancestors(
             case _:
                 assert not isinstance(what, str)
                 put(log, what)
-    rows = SessionTree(log.entries, log.leaf_id).rows(everything=True)
+    rows = MessageTree(log.entries, log.leaf_id).rows(everything=True)
     shown = [row.entry.id for row in rows]
     wanted = [e.id for e in log.entries if isinstance(e, MessageEntry | BranchSummaryEntry)]
     assert sorted(shown) == sorted(wanted)

@@ -14,7 +14,7 @@ from agent_tui.messages import (
 from agent_tui.providers.wire import anthropic_payload, openai_messages
 from agent_tui.sessions.context import Context, build_context
 from agent_tui.sessions.entries import Entry, MessageEntry
-from agent_tui.sessions.settle import ContextMessage
+from agent_tui.sessions.replay.normalise import ContextMessage
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
 
@@ -36,7 +36,7 @@ def line(message: Message) -> str:
             return f"bash: {message.command}"
 
 
-def assert_settled(messages: Sequence[ContextMessage]) -> None:
+def assert_normalised(messages: Sequence[ContextMessage]) -> None:
     """What every provider demands of a conversation."""
     open_calls: list[str] = []
     seen: set[str] = set()
@@ -63,7 +63,7 @@ def assert_settled(messages: Sequence[ContextMessage]) -> None:
 def assert_sendable(path: Sequence[Entry]) -> None:
     """That every service takes the context of `path`, and with it all thinking that is signed."""
     items = build_context(path).messages
-    assert_settled(items)
+    assert_normalised(items)
     messages = [item.message for item in items]
     for model in ("", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-pro"):
         assert openai_problems(openai_messages("", messages, model=model)) == []

@@ -22,7 +22,6 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
-from agent_tui.sessions.changes import newest_change, undo_mark
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionDetails,
@@ -35,6 +34,7 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
     UnknownEntry,
 )
+from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from tests.support.talk import Talk
 
 OptionT = TypeVar("OptionT")

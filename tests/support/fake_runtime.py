@@ -46,7 +46,7 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.first_look import SessionLook, look_at
+from agent_tui.sessions.file.status import SessionStatus, session_status
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
@@ -320,8 +320,8 @@ class FakeRuntime:
         self.conversation = self._converse()
         return (self._changed("new"), ContextChanged(self.usage))
 
-    async def inspect(self, ref: str) -> SessionLook:
-        found = await asyncio.to_thread(lambda: look_at(self.store.find(ref, self.cwd)))
+    async def status(self, ref: str) -> SessionStatus:
+        found = await asyncio.to_thread(lambda: session_status(self.store.find(ref, self.cwd)))
         return replace(found, owner_pid=self.owner_pid)
 
     async def open(

@@ -26,7 +26,7 @@ from agent_tui.sessions.entries import (
     Header,
     SessionInfoEntry,
 )
-from agent_tui.sessions.lines import encode_entry
+from agent_tui.sessions.format.codec import encode_entry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_values import entry, reply, result, user

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from agent_tui.sessions.chain import PastSessions, SessionChain
 from agent_tui.sessions.entries import Entry, Header
+from agent_tui.sessions.lineage.chain import PastSessions, SessionChain
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.base import ToolContext

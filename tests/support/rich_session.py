@@ -15,7 +15,6 @@ from agent_tui.messages import (
     Usage,
     UserMessage,
 )
-from agent_tui.sessions.changes import undo_mark
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -30,6 +29,7 @@ from agent_tui.sessions.entries import (
     UnknownEntry,
 )
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import undo_mark
 from tests.support.session_values import WHEN, entry, header, reply, result, user
 
 EntryT = TypeVar("EntryT", bound=Entry)

@@ -6,13 +6,13 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.registry import build_strategies
-from agent_tui.config import CompactionSettings, PermissionMode, Settings
+from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
 from agent_tui.events import AgentEvent
 from agent_tui.permissions.engine import Approvals
 from agent_tui.permissions.trust import FolderTrust
@@ -60,6 +60,18 @@ Make the greeting polite.
 """
 
 
+class Models(Protocol):
+    """What a runtime asks a catalogue of models."""
+
+    def info(self, ref: ModelRef) -> ModelInfo: ...
+
+    async def learn(self, ref: ModelRef) -> ModelInfo: ...
+
+    def resolve(self, name: str) -> ModelRef: ...
+
+    def cheap_model(self, ref: ModelRef) -> ModelRef | None: ...
+
+
 class SmallModels:
     """Every model has the same window unless named; none has a cheaper sibling.
 
@@ -88,15 +100,25 @@ class SmallModels:
 
 
 class Stage:
-    """Makes runtimes that share one folder of sessions and one workspace."""
+    """Makes runtimes that share one folder of sessions and one workspace, which is trusted.
 
-    def __init__(self, folder: Path) -> None:
-        self.workspace = folder / "workspace"
-        self.workspace.mkdir()
+    Args:
+        folder: Everything is in it, so nothing of this machine is used.
+        workspace: The name of the workspace.
+        is_trusted: Whether the files of the workspace are obeyed.
+    """
+
+    def __init__(
+        self, folder: Path, workspace: str = "workspace", *, is_trusted: bool = True
+    ) -> None:
+        self.workspace = folder / workspace
+        self.workspace.mkdir(exist_ok=True)
         self.sessions = folder / "sessions"
+        self.config = folder / "config"
         self.folder = folder
         self.trust = FolderTrust(TrustFile(folder / "trust.json"))
-        self.trust.trust_for_this_run(self.workspace)
+        if is_trusted:
+            self.trust.trust_for_this_run(self.workspace)
 
     def runtime(
         self,
@@ -108,7 +130,9 @@ class Stage:
         window: int = 100_000,
         windows: Mapping[str, int] = MappingProxyType({}),
         learned_window: int | None = None,
+        models: Models | None = None,
         compaction: CompactionSettings | None = None,
+        permissions: PermissionSettings | None = None,
         background: bool = False,
         is_interactive: bool = True,
         secrets: tuple[str, ...] = (),
@@ -122,8 +146,9 @@ class Stage:
         if not isinstance(provider, ScriptedProvider | ProviderHost | TextToolProvider):
             provider = ScriptedProvider(provider)
         chosen = (compaction or CompactionSettings()).model_copy(update={"background": background})
-        settings = Settings(compaction=chosen)
-        models, counter = SmallModels(window, windows, learned_window), TokenCounter()
+        settings = Settings(compaction=chosen, permissions=permissions or PermissionSettings())
+        models = models or SmallModels(window, windows, learned_window)
+        counter = TokenCounter()
         environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder)}
         services = RuntimeServices(
             provider=provider,
@@ -137,7 +162,7 @@ class Stage:
             model_info=models.info,
             learn_model=models.learn,
             resolve_model=models.resolve,
-            user_config_dir=self.folder / "config",
+            user_config_dir=self.config,
             trust=self.trust,
             output_dir=self.folder / "outputs",
             environ=environ,
@@ -158,7 +183,7 @@ class Stage:
             rules=settings.permissions,
             workspace=workspace,
             project_rules_file=self.folder / "permissions.toml",
-            own_folders=(self.folder / "config",),
+            own_folders=(self.config,),
             is_interactive=is_interactive,
         )
 

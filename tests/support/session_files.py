@@ -13,9 +13,9 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.sessions.entries import Entry, Header, SessionInfoEntry
+from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
-from agent_tui.sessions.summary import SessionSummary
 from tests.support.session_values import entry
 
 NEWEST = 1_800_000_000

@@ -12,7 +12,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.sessions.entries import Entry, Header, MessageEntry
-from agent_tui.sessions.lines import encode_entry, encode_header
+from agent_tui.sessions.format.codec import encode_entry, encode_header
 
 WHEN = "2026-03-02T09:00:00.000Z"
 

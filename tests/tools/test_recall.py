@@ -19,7 +19,6 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.sessions.chain import PastSessions, SessionChain
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     ContextEditEntry,
@@ -27,6 +26,7 @@ from agent_tui.sessions.entries import (
     Header,
     MessageEntry,
 )
+from agent_tui.sessions.lineage.chain import PastSessions, SessionChain
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.limits import OutputLimits

@@ -1,64 +1,194 @@
-"""The whole app over a conversation whose events the test gives."""
+"""The whole app over a real conversation; only the model plays a script.
 
-from collections.abc import AsyncGenerator
+All that the tests know of the app's inside is here.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
 
 from textual.pilot import Pilot
 
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.errors import SessionError
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    Message,
+    TextContent,
+    ToolCall,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+)
+from agent_tui.permissions.rules import Rule
+from agent_tui.providers.scripted import Reply
+from agent_tui.sessions.entries import MessageEntry
+from agent_tui.tokens import ContextUsage
+from agent_tui.ui.activity_line import ActivityLine
 from agent_tui.ui.app import AgentApp
+from agent_tui.ui.approval_panel import ApprovalPanel
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
+from agent_tui.ui.plan_view import PlanView
+from agent_tui.ui.queue_view import QueueView
 from agent_tui.ui.status_bar import StatusFields
-from agent_tui.ui.transcript import NoticeBlock
-from tests.support.fake_runtime import FakeModels, FakeRuntime
+from agent_tui.ui.transcript import NoticeBlock, Transcript
+from agent_tui.ui.transcript.blocks import Block
+from tests.support.models import MODEL, ListedModels
+from tests.support.runtime import Stage
 
 NAMES = {" ": "space", "/": "slash", "@": "at", "\\": "backslash", "!": "exclamation_mark"}
 
 
+class Gate(asyncio.Event):
+    """Where a reply stands still until the test lets it go on."""
+
+    is_reached = False
+
+    async def wait(self) -> Literal[True]:
+        self.is_reached = True
+        return await super().wait()
+
+    @property
+    def holds(self) -> bool:
+        """Whether a reply stands here."""
+        return self.is_reached and not self.is_set()
+
+
+def held(text: str = "", *calls: ToolCall, **more: object) -> Reply:
+    """A reply that stands still after its text, until `Ui.let_go`."""
+    return replace(Reply(text=text, tool_calls=calls, gate=Gate()), **more)
+
+
+def sized(tokens: int) -> Usage:
+    """The usage of a request that filled `tokens` of the window."""
+    return Usage(input=tokens, total_tokens=tokens)
+
+
 @dataclass
 class Ui:
-    """A running app and the conversation behind it."""
+    """A running app, the conversation behind it, and what the model will answer."""
 
     app: AgentApp
-    runtime: FakeRuntime
+    runtime: AgentRuntime
     pilot: Pilot[UiOutcome]
+    stage: Stage
+    replies: Sequence[Reply] = ()
+
+    # What a person does
 
     async def write(self, text: str) -> None:
         await self.pilot.press(*(NAMES.get(letter, letter) for letter in text))
         await self.pilot.pause()
 
-    async def send(self, text: str) -> None:
+    async def submit(self, text: str) -> None:
         """Put `text` into the prompt and press Enter."""
         self.app.prompt.area.load_text(text)
         self.app.prompt.area.move_cursor(self.app.prompt.area.document.end)
         await self.pilot.pause()
         self.app.prompt.close_menu()
         await self.pilot.press("enter")
+
+    async def send(self, text: str) -> None:
+        """The same, and wait until it is done or something is waited for."""
+        await self.submit(text)
         await self.settle()
 
+    # What a test waits for
+
     async def settle(self) -> None:
-        """Until what was started has shown itself."""
+        """Until everything is done or waits for the person or for the test, and is drawn."""
+        await self.pilot.pause()
+        await self.until(lambda: self._is_at_rest, "it does not come to rest")
         for _ in range(4):
             await self.pilot.pause()
 
-    async def until(self, is_so) -> None:
-        for _ in range(200):
+    async def until(
+        self, is_so: Callable[[], object], otherwise: str = "it did not come to that"
+    ) -> None:
+        for _ in range(400):
             if is_so():
                 return
             await self.pilot.pause(0.01)
-        raise AssertionError("it did not come to that")
+        shown = self.chat.to_text() if self.app.parts is not None else "not there"
+        raise AssertionError(f"{otherwise}; the chat is:\n{shown}")
+
+    async def started(self) -> None:
+        """Until the conversation is on the screen."""
+        await self.until(lambda: self.app.parts is not None, "it does not start")
+        await self.settle()
+
+    @property
+    def _is_at_rest(self) -> bool:
+        app = self.app
+        if app.return_value is not None or len(app.screen_stack) > 1:
+            return True
+        if any(w.is_running and w.group in ("start", "command") for w in app.workers):
+            return False
+        return not self.is_running or self._stands or self.approval.display
+
+    @property
+    def _stands(self) -> bool:
+        return any(isinstance(r.gate, Gate) and r.gate.holds for r in self.replies)
+
+    # What the model does
+
+    def let_go(self) -> None:
+        """Let the reply that stands still come to its end."""
+        gates = [r.gate for r in self.replies if isinstance(r.gate, Gate) and r.gate.holds]
+        assert gates, "no reply stands still"
+        for gate in gates:
+            gate.set()
+
+    async def finish(self) -> None:
+        """The same, and wait for what comes of it."""
+        self.let_go()
+        await self.settle()
+
+    async def asked(self) -> None:
+        """Let it go on until something is to be allowed."""
+        self.let_go()
+        await self.until(lambda: self.approval.display, "nothing is asked")
+        await self.settle()
+
+    # What is there to see
 
     @property
     def text(self) -> str:
+        """What is written in the prompt."""
         return self.app.prompt.area.text
 
     @property
+    def chat(self) -> Transcript:
+        return self.app.ready.chat
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return tuple(self.chat.blocks)
+
+    @property
     def notices(self) -> list[str]:
-        return [
-            block.text for block in self.app.ready.chat.blocks if isinstance(block, NoticeBlock)
-        ]
+        return [block.text for block in self.blocks if isinstance(block, NoticeBlock)]
+
+    @property
+    def activity(self) -> ActivityLine:
+        return self.app.ready.activity
+
+    @property
+    def approval(self) -> ApprovalPanel:
+        return self.app.ready.approval
+
+    @property
+    def plan(self) -> PlanView:
+        return self.app.ready.plan
+
+    @property
+    def queue(self) -> QueueView:
+        return self.app.ready.queue
 
     @property
     def status(self) -> StatusFields:
@@ -69,22 +199,122 @@ class Ui:
     def toasts(self) -> list[str]:
         return [notification.message for notification in self.app._notifications]
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a turn, a compaction or a command runs."""
+        return self.app.ready.turns.is_running
+
+    def redraw(self) -> None:
+        """Show the session as it is when it is opened."""
+        self.app.ready.view.redraw()
+        self.app.refresh_status()
+
+    # What became of it
+
+    @property
+    def workspace(self) -> Path:
+        return self.stage.workspace
+
+    @property
+    def usage(self) -> ContextUsage:
+        return self.runtime.conversation.usage
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages of the session file."""
+        path = self.runtime.conversation.log.path_entries()
+        return [entry.message for entry in path if isinstance(entry, MessageEntry)]
+
+    @property
+    def sent(self) -> list[str]:
+        """What the person said, as the session has it."""
+        return [message.text for message in self.user_messages]
+
+    @property
+    def user_messages(self) -> list[UserMessage]:
+        return [m for m in self.messages if isinstance(m, UserMessage)]
+
+    @property
+    def queued(self) -> tuple[str, ...]:
+        """What waits to be said, as it is shown."""
+        return self.runtime.conversation.inbox.shown
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What is allowed and denied by rules."""
+        return tuple(self.runtime.conversation.approvals.rules)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the session takes nothing any more."""
+        try:
+            self.runtime.sessions.rename("still open")
+        except SessionError:
+            return True
+        return False
+
+    @property
+    def answers(self) -> list[str]:
+        """The model's replies, as the session has them."""
+        return [m.text for m in self.messages if isinstance(m, AssistantMessage)]
+
+    @property
+    def results(self) -> list[ToolResultMessage]:
+        return [m for m in self.messages if isinstance(m, ToolResultMessage)]
+
+    @property
+    def commands(self) -> list[BashExecutionMessage]:
+        """What the person ran themselves."""
+        return [m for m in self.messages if isinstance(m, BashExecutionMessage)]
+
+
+def said(runtime: AgentRuntime, *messages: Message) -> AgentRuntime:
+    """`runtime` with `messages` in its session, as an earlier run would have left them."""
+    log = runtime.conversation.log
+    log.append_many([MessageEntry(message=message) for message in messages])
+    return runtime
+
+
+def answer(text: str, usage: Usage | None = None) -> AssistantMessage:
+    """A whole reply of the model."""
+    return AssistantMessage(content=(TextContent(text=text),), usage=usage or Usage())
+
 
 @asynccontextmanager
 async def running_app(
     root: Path,
-    *,
+    *replies: Reply,
     size: tuple[int, int] = (80, 24),
-    runtime: FakeRuntime | None = None,
+    stage: Stage | None = None,
+    runtime: AgentRuntime | None = None,
+    models: ListedModels | None = None,
     **changes: object,
 ) -> AsyncGenerator[Ui, None]:
-    """The app on a terminal of `size`; `changes` are fields of `UiOptions`."""
-    fake = runtime or FakeRuntime(root)
-    options = replace(UiOptions(fake.real, FakeModels()), **changes)
+    """The app on a terminal of `size` over a model that gives `replies`, one after the other.
+
+    Args:
+        root: Where everything is, if there is no `stage`.
+        replies: Played to the model's requests; a `runtime` has its own, and these are of them.
+        size: Columns and rows.
+        stage: Folders and sessions that are there already.
+        runtime: A conversation that was begun.
+        models: What can be chosen.
+        changes: Other fields of `UiOptions`.
+    """
+    stage = stage or Stage(root)
+    models = models or ListedModels()
+    runtime = runtime or asking(stage, *replies, models=models)
+    options = replace(UiOptions(runtime, models), **changes)
     app = AgentApp(lambda: options)
     async with app.run_test(size=size) as pilot:
-        ui = Ui(app, fake, pilot)
-        await ui.until(lambda: app.parts is not None)
-        await ui.until(lambda: not [w for w in app.workers if w.group == "start"] or changes)
-        await ui.settle()
+        ui = Ui(app, runtime, pilot, stage, replies)
+        await ui.started()
         yield ui
+
+
+def asking(
+    stage: Stage, *replies: Reply, models: ListedModels | None = None, **more: Any
+) -> AgentRuntime:
+    """A conversation that asks before it changes anything, over a model that gives `replies`."""
+    more.setdefault("model", MODEL)
+    return stage.runtime(list(replies), mode="ask", models=models or ListedModels(), **more)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent_tui.agent.context_files import ContextFile
-from tests.ui.app_support import Ui
+from tests.ui.fed_app import Ui
 
 RULES = "# Rules\n\n" + "- Keep every line under 100 characters, also in the tests.\n" * 40
 
@@ -28,6 +28,8 @@ async def memory_page(ui: Ui) -> None:
     )
     ui.runtime.services.trust.trust_for_this_run(ui.runtime.conversation.cwd)
     ui.runtime.services.trust.decide(ui.runtime.conversation.cwd / ".agent-tui", "not trusted")
+    conversation = ui.runtime.conversation
+    conversation.withheld_files = ui.runtime.services.trust.withheld(conversation.cwd)
     await ui.send("/memory")
     await ui.until(lambda: ui.app.screen.query("#page-title"))
     await ui.settle()

@@ -50,7 +50,7 @@ from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.pull import QUIET_S, PullBar
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.fake_runtime import MODEL, OTHER, FakeModels, FakeRuntime
-from tests.ui.app_support import Ui
+from tests.ui.fed_app import Ui
 from tests.ui.file_scenes import memory_page, menu_of_prompt_files
 from tests.ui.settings_scenes import desk_in, setting_refused, settings_page
 

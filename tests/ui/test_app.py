@@ -1,3 +1,5 @@
+import asyncio
+import os
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Event
@@ -5,28 +7,9 @@ from threading import Event
 import pytest
 from textual import events
 
-from agent_tui.agent.pending_approvals import ApprovalAnswer
-from agent_tui.events import (
-    ApprovalRequest,
-    ApprovalRequested,
-    ApprovalResolved,
-    ContextChanged,
-    ReplyFinished,
-    ReplyStarted,
-    TextDelta,
-    TodosChanged,
-    ToolFinished,
-    ToolStarted,
-    TurnFinished,
-)
-from agent_tui.messages import (
-    AssistantMessage,
-    StopReason,
-    TextContent,
-    Todo,
-    ToolResultMessage,
-)
-from agent_tui.tokens import ContextUsage
+from agent_tui.messages import ToolCall
+from agent_tui.providers.base import ModelInfo
+from agent_tui.providers.scripted import Reply, call
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.transcript import (
@@ -35,83 +18,78 @@ from agent_tui.ui.transcript import (
     UserBlock,
     WelcomeBlock,
 )
-from tests.support.fake_runtime import FakeModels, FakeRuntime
 from tests.support.images import png
-from tests.ui.app_support import Ui, running_app
+from tests.support.models import MODEL, ListedModels
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, asking, held, running_app, sized
 from tests.ui.scenes import StillClock
 
-
-def reply(text: str, stop_reason: StopReason = "stop") -> AssistantMessage:
-    return AssistantMessage(content=(TextContent(text=text),), stop_reason=stop_reason)
+DONE = Reply(text="Done.")
 
 
 async def test_a_reply_streams_into_the_chat(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        assert isinstance(ui.app.ready.chat.blocks[0], WelcomeBlock)
+    async with running_app(tmp_path, held("Hi there")) as ui:
+        assert isinstance(ui.blocks[0], WelcomeBlock)
         await ui.send("hello")
-        assert ui.runtime.submitted == ["hello"]
-        ui.runtime.feed(ReplyStarted("m"), TextDelta("Hi "), TextDelta("there"))
-        await ui.settle()
-        ui.runtime.finish(ReplyFinished("e2", reply("Hi there")), TurnFinished("done"))
-        await ui.settle()
-        assert UserBlock("hello") in ui.app.ready.chat.blocks
-        assert ui.app.ready.chat.last_reply_text == "Hi there"
-        assert ui.app.ready.activity.state is None
+        assert ui.chat.last_reply_text == "Hi there"
+        assert ui.answers == [], "it is in the file when it is whole"
+        assert ui.activity.state is not None
+        await ui.finish()
+        assert ui.sent == ["hello"]
+        assert ui.answers == ["Hi there"]
+        assert UserBlock("hello") in ui.blocks
+        assert ui.chat.last_reply_text == "Hi there"
+        assert ui.activity.state is None
 
 
 async def test_escape_stops_the_turn_and_the_partial_reply_stays(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        ui.runtime.on_abort = (ReplyFinished("e2", reply("Half a", "aborted")),)
+    async with running_app(tmp_path, held("Half a")) as ui:
         await ui.send("go")
-        ui.runtime.feed(ReplyStarted("m"), TextDelta("Half a"))
-        await ui.settle()
         await ui.pilot.press("escape")
         await ui.settle()
-        last = ui.app.ready.chat.blocks[-1]
+        last = ui.blocks[-1]
         assert isinstance(last, AssistantBlock)
         assert (last.markdown, last.mark) == ("Half a", "interrupted")
-        assert not ui.app.ready.turns.is_running
+        assert not ui.is_running
 
 
 async def test_what_is_sent_while_a_turn_runs_is_queued_and_shown(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, held(), DONE) as ui:
         await ui.send("go")
         await ui.send("and then this")
-        assert ui.runtime.conversation.inbox.shown == ("and then this",)
-        assert ui.app.ready.queue.display
-        ui.runtime.finish()
-        await ui.settle()
-        await ui.settle()
-        assert ui.runtime.submitted == ["go", "and then this"]
-        assert not ui.app.ready.queue.display
+        assert ui.queued == ("and then this",)
+        assert ui.queue.display
+        await ui.finish()
+        assert ui.sent == ["go", "and then this"]
+        assert not ui.queue.display
 
 
 async def test_an_interrupted_turn_gives_the_queue_back_above_the_draft(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, held()) as ui:
         await ui.send("go")
         await ui.send("queued")
         await ui.write("draft")
         await ui.pilot.press("escape")
         await ui.settle()
         assert ui.text == "queued\n\ndraft"
-        assert ui.runtime.submitted == ["go"]
+        assert ui.sent == ["go"]
 
 
 async def test_alt_up_takes_the_queue_back_while_the_turn_goes_on(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, held()) as ui:
         await ui.send("go")
         await ui.send("queued")
         await ui.pilot.press("alt+up")
         await ui.settle()
         assert ui.text == "queued"
-        assert ui.runtime.conversation.inbox.shown == ()
-        assert ui.app.ready.turns.is_running
+        assert ui.queued == ()
+        assert ui.is_running
 
 
 async def test_queued_messages_keep_their_order_pastes_and_images(tmp_path: Path):
     (tmp_path / "shot.png").write_bytes(png(8, 6))
     pasted = "\n".join(map(str, range(50)))
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, held(), DONE) as ui:
         await ui.send("go")
         for content in (pasted, f"{tmp_path}/shot.png"):
             ui.app.post_message(events.Paste(content))
@@ -119,220 +97,221 @@ async def test_queued_messages_keep_their_order_pastes_and_images(tmp_path: Path
             await ui.pilot.press("enter")
             await ui.settle()
         shown = ("[paste #1 +49 lines]", "[image #1 shot.png 8x6]")
-        assert ui.runtime.conversation.inbox.shown == shown
+        assert ui.queued == shown
         await ui.pilot.press("alt+up")
         await ui.settle()
         assert ui.text == "\n\n".join(shown)
         await ui.pilot.press("enter")
-        ui.runtime.finish()
-        await ui.settle()
-        await ui.settle()
-        assert ui.runtime.submitted == ["go", f"{pasted}\n\n{shown[1]}"]
-        assert [image.mime_type for image in ui.runtime.sent_images[1]] == ["image/png"]
+        await ui.finish()
+        assert ui.sent == ["go", f"{pasted}\n\n{shown[1]}"]
+        assert [image.mime_type for image in ui.user_messages[1].images] == ["image/png"]
 
 
 async def test_a_paste_answers_no_approval_and_goes_into_the_draft(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        await ui.send("go")
-        await ui.write("draft ")
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
+    async with running_app(tmp_path, *asks(), approval_quiet_s=3_600.0) as ui:
+        await ask(ui, draft="draft ")
         ui.app.post_message(events.Paste("yes\ny\n"))
         await ui.settle()
         assert ui.text == "draft yes\ny\n"
-        assert ui.runtime.answers == []
+        assert ui.approval.display
 
 
 async def test_a_message_that_could_not_be_said_comes_back(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        ui.runtime.refusal = "It is too long."
-        await ui.send("a long story")
-        assert ui.text == "a long story"
+    window = ModelInfo(MODEL.name, 8_000, 1_000, source="setting")
+    models = ListedModels(infos={MODEL.name: window})
+    async with running_app(tmp_path, models=models) as ui:
+        story = "a long story. " * 8_000 + "The end."
+        await ui.send(story)
+        assert ui.text == story
+        assert ui.sent == []
+        assert "Shorten it" in ui.notices[-1]
 
 
-@pytest.mark.parametrize(("line", "in_context"), [("!ls -a", True), ("!!ls -a", False)])
+@pytest.mark.parametrize(("line", "in_context"), [("!echo ab", True), ("!!echo ab", False)])
 async def test_a_shell_command_runs_with_or_without_the_model_seeing_it(
     tmp_path: Path, line: str, in_context: bool
 ):
     async with running_app(tmp_path) as ui:
         await ui.send(line)
-        assert ui.runtime.commands == [("ls -a", in_context)]
+        (ran,) = ui.commands
+        assert (ran.command, ran.exit_code) == ("echo ab", 0)
+        assert ran.output.startswith("ab\n")
+        assert ran.exclude_from_context is not in_context
 
 
 async def test_a_tool_is_shown_from_its_start_to_its_result(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        await ui.send("go")
-        ui.runtime.feed(ToolStarted("c1", "read", {"path": "a.py"}, "a.py"))
+    os.mkfifo(tmp_path / "pipe")
+    cat = call("c1", "bash", command=f"cat {tmp_path}/pipe")
+    runtime = asking(Stage(tmp_path), Reply(tool_calls=(cat,)), DONE)
+    runtime.conversation.approvals.mode = "full"
+    async with running_app(tmp_path, runtime=runtime) as ui:
+        await ui.submit("go")
+        await ui.until(lambda: tool_status(ui) == "running")
+        await asyncio.to_thread((tmp_path / "pipe").write_text, "out\n")
         await ui.settle()
-        block = ui.app.ready.chat.blocks[-1]
-        assert isinstance(block, ToolBlock)
-        assert block.status == "running"
-        result = ToolResultMessage(
-            tool_call_id="c1",
-            tool_name="read",
-            content=(TextContent(text="1 x"),),
-            details={"summary": "1 line"},
-        )
-        ui.runtime.feed(ToolFinished("e3", "c1", result))
-        await ui.settle()
-        block = ui.app.ready.chat.blocks[-1]
-        assert isinstance(block, ToolBlock)
-        assert (block.status, block.summary) == ("ok", "1 line")
+        (block,) = tools(ui)
+        assert (block.status, block.summary) == ("ok", "exit code 0")
 
 
-REQUEST = ApprovalRequest(
-    id="r1",
-    call_id="c1",
-    tool_name="bash",
-    title="git push",
-    body="git push origin main",
-    body_kind="command",
-    reason="Commands ask in this mode.",
-    session_rule="bash(git push *)",
-)
+def tools(ui: Ui) -> list[ToolBlock]:
+    return [block for block in ui.blocks if isinstance(block, ToolBlock)]
+
+
+def tool_status(ui: Ui) -> str:
+    return tools(ui)[-1].status if tools(ui) else ""
+
+
+TOUCH = call("c1", "bash", command="touch made.txt")
+
+
+def asks(*calls: ToolCall) -> tuple[Reply, ...]:
+    """A model that calls what has to be allowed once it is let go, and then is done."""
+    return (held("", *(calls or (TOUCH,))), DONE)
+
+
+async def ask(ui: Ui, draft: str = "") -> None:
+    """Send something, write a draft, and have the call asked about."""
+    await ui.send("go")
+    await ui.write(draft)
+    await ui.asked()
+
+
+def is_made(ui: Ui) -> bool:
+    return (ui.workspace / "made.txt").exists()
 
 
 async def test_keys_typed_as_an_approval_appears_go_into_the_draft(tmp_path: Path):
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
-        await ui.send("go")
-        await ui.write("m")
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
+    async with running_app(tmp_path, *asks(), approval_quiet_s=3_600.0) as ui:
+        await ask(ui, draft="m")
         await ui.write("y nap")
-        assert ui.app.ready.approval.display
-        assert ui.runtime.answers == []
+        assert ui.approval.display
+        assert not is_made(ui)
         assert ui.text == "my nap"
 
 
 @pytest.mark.parametrize(
-    ("key", "choice"), [("y", "once"), ("a", "session"), ("p", "project"), ("n", "no")]
+    ("key", "made", "rules"),
+    [
+        ("y", True, []),
+        ("a", True, [("bash(touch made.txt)", "session")]),
+        ("p", True, [("bash(touch made.txt)", "project")]),
+        ("n", False, []),
+    ],
 )
-async def test_after_a_pause_a_key_answers_and_the_draft_survives(tmp_path: Path, key: str, choice):
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
-        await ui.send("go")
-        await ui.write("my draft")
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
-        ui.app.ready.approval.arm()
+async def test_after_a_pause_a_key_answers_and_the_draft_survives(
+    tmp_path: Path, key: str, made: bool, rules: list[tuple[str, str]]
+):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=3_600.0) as ui:
+        await ask(ui, draft="my draft")
+        ui.approval.arm()
         await ui.pilot.press(key)
         await ui.settle()
-        assert ui.runtime.answers == [("r1", ApprovalAnswer(choice))]
-        ui.runtime.feed(ApprovalResolved("r1", choice != "no"))
-        await ui.settle()
-        assert not ui.app.ready.approval.display
+        assert is_made(ui) is made
+        assert [(str(rule), rule.source) for rule in ui.rules] == rules
+        assert not ui.approval.display
         assert ui.text == "my draft"
         assert ui.app.focused is ui.app.prompt.area
+        assert ui.answers == (["", "Done."] if made else [""]), "a bare no ends the turn"
 
 
 async def test_the_panel_arms_itself_once_nothing_was_typed_for_a_while(tmp_path: Path):
-    async with running_app(tmp_path, approval_quiet_s=0.01) as ui:
-        await ui.send("go")
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.until(lambda: ui.app.ready.approval.is_armed)
+    async with running_app(tmp_path, *asks(), approval_quiet_s=0.01) as ui:
+        await ask(ui)
+        await ui.until(lambda: ui.approval.is_armed)
         await ui.pilot.press("y")
         await ui.settle()
-        assert ui.runtime.answers == [("r1", ApprovalAnswer("once"))]
+        assert is_made(ui)
 
 
 async def test_a_no_can_say_what_to_do_instead(tmp_path: Path):
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
-        await ui.send("go")
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
-        ui.app.ready.approval.arm()
+    async with running_app(tmp_path, *asks(), approval_quiet_s=3_600.0) as ui:
+        await ask(ui)
+        ui.approval.arm()
         await ui.pilot.press("e")
         await ui.write("use a branch")
         await ui.pilot.press("enter")
         await ui.settle()
-        assert ui.runtime.answers == [("r1", ApprovalAnswer("no", "use a branch"))]
+        assert not is_made(ui)
+        (result,) = ui.results
+        assert "use a branch" in result.text
 
 
 async def test_a_letter_that_answers_nothing_goes_on_into_the_prompt(tmp_path: Path):
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
-        await ui.send("go")
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
-        ui.app.ready.approval.arm()
+    async with running_app(tmp_path, *asks(), approval_quiet_s=3_600.0) as ui:
+        await ask(ui)
+        ui.approval.arm()
         await ui.pilot.press("h")
         await ui.settle()
         await ui.write("ey")
         assert ui.text == "hey"
-        assert ui.runtime.answers == []
+        assert ui.approval.display
 
 
 async def test_a_word_typed_at_once_never_answers_with_its_later_letters(tmp_path: Path):
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
-        await ui.send("go")
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
-        ui.app.ready.approval.arm()
+    async with running_app(tmp_path, *asks(), approval_quiet_s=3_600.0) as ui:
+        await ask(ui)
+        ui.approval.arm()
         await ui.settle()
         for letter in "go any way":
-            ui.app.ready.approval.post_message(
-                events.Key("space" if letter == " " else letter, letter)
-            )
+            ui.approval.post_message(events.Key("space" if letter == " " else letter, letter))
         await ui.settle()
-        assert ui.runtime.answers == []
+        assert ui.approval.display
+        assert not is_made(ui)
         assert ui.text == "go any way"
 
 
 async def test_the_plan_gives_way_to_a_question_and_ends_with_the_turn(tmp_path: Path):
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
+    plan = call("c0", "todo", todos=[{"text": "one", "status": "pending"}])
+    script = (Reply(tool_calls=(plan,)), held("", TOUCH), held())
+    async with running_app(tmp_path, *script, approval_quiet_s=3_600.0) as ui:
         await ui.send("go")
-        ui.runtime.feed(TodosChanged((Todo(text="one"),)))
+        assert ui.plan.display
+        await ui.asked()
+        assert not ui.plan.display
+        ui.approval.arm()
+        await ui.pilot.press("y")
         await ui.settle()
-        assert ui.app.ready.plan.display
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
-        assert not ui.app.ready.plan.display
-        ui.runtime.feed(ApprovalResolved("r1", allowed=True))
-        await ui.settle()
-        assert ui.app.ready.plan.display
-        ui.runtime.finish()
-        await ui.settle()
-        assert not ui.app.ready.plan.display
+        assert ui.plan.display
+        await ui.finish()
+        assert not ui.plan.display
 
 
 async def test_the_click_that_focuses_the_terminal_answers_nothing(tmp_path: Path):
-    async with running_app(tmp_path, size=(80, 40), approval_quiet_s=3_600.0) as ui:
-        await ui.send("go")
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
-        ui.app.ready.approval.expect_stray_click()
-        ui.app.ready.approval.arm()
+    async with running_app(tmp_path, *asks(), size=(80, 40), approval_quiet_s=3_600.0) as ui:
+        await ask(ui)
+        ui.approval.expect_stray_click()
+        ui.approval.arm()
         await ui.settle()
         await ui.pilot.click(".approval-option")
         await ui.settle()
-        assert ui.runtime.answers == []
+        assert ui.approval.display
+        assert not is_made(ui)
         await ui.pilot.click(".approval-option")
         await ui.settle()
-        assert ui.runtime.answers == [("r1", ApprovalAnswer("once"))]
+        assert is_made(ui)
 
 
 async def test_no_rule_is_offered_where_none_may_be_made(tmp_path: Path):
-    from dataclasses import replace
-
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
-        await ui.send("go")
-        ui.runtime.feed(ApprovalRequested(replace(REQUEST, session_rule="")))
-        await ui.settle()
-        ui.app.ready.approval.arm()
+    protected = call("c1", "write", path=".git/config", content="x")
+    async with running_app(tmp_path, *asks(protected), approval_quiet_s=3_600.0) as ui:
+        await ask(ui)
+        ui.approval.arm()
         await ui.pilot.press("a", "p")
         await ui.settle()
-        assert ui.runtime.answers == []
+        assert ui.approval.display
+        assert ui.rules == ()
+        assert not (ui.workspace / ".git").exists()
 
 
 async def test_escape_on_an_approval_stops_the_turn(tmp_path: Path):
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
-        ui.runtime.on_abort = (ApprovalResolved("r1", allowed=False),)
-        await ui.send("go")
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
-        ui.app.ready.approval.arm()
+    async with running_app(tmp_path, *asks(), approval_quiet_s=3_600.0) as ui:
+        await ask(ui)
+        ui.approval.arm()
         await ui.pilot.press("escape")
         await ui.settle()
-        assert not ui.app.ready.turns.is_running
-        assert not ui.app.ready.approval.display
+        assert not ui.is_running
+        assert not ui.approval.display
+        assert not is_made(ui)
 
 
 async def test_ctrl_c_clears_and_the_second_one_leaves(tmp_path: Path):
@@ -347,7 +326,7 @@ async def test_ctrl_c_clears_and_the_second_one_leaves(tmp_path: Path):
         now[0] += 1.0
         await ui.pilot.press("ctrl+c")
         assert ui.app.return_value is not None
-    assert ui.runtime.is_closed
+    assert ui.is_closed
 
 
 async def test_ctrl_d_leaves_only_on_an_empty_prompt(tmp_path: Path):
@@ -370,27 +349,26 @@ async def test_shift_tab_goes_through_the_permission_modes(tmp_path: Path):
 
 
 async def test_the_status_bar_follows_the_context(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    full = Reply(text="Much was read.", usage=sized(190_000))
+    async with running_app(tmp_path, full) as ui:
+        assert ui.status.level == "normal"
         await ui.send("go")
-        ui.runtime.conversation.usage = ContextUsage(190_000, 200_000, is_estimate=False)
-        ui.runtime.feed(ContextChanged(ui.runtime.conversation.usage))
-        await ui.settle()
         assert ui.status.usage.label == "[ctx: 95%]"
         assert ui.status.level == "trigger"
 
 
 async def test_leaving_while_a_turn_runs_lets_it_record_its_end(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, held("Half a")) as ui:
         await ui.send("go")
         await ui.pilot.press("ctrl+c", "ctrl+c")
-    assert ui.runtime.is_closed
+    assert ui.is_closed
     assert not ui.runtime.is_busy
+    assert ui.answers == ["Half a"]
 
 
 async def test_the_first_prompt_is_sent_at_once(tmp_path: Path):
-    async with running_app(tmp_path, first_prompt="fix the tests") as ui:
-        await ui.until(lambda: ui.runtime.submitted)
-        assert ui.runtime.submitted == ["fix the tests"]
+    async with running_app(tmp_path, DONE, first_prompt="fix the tests") as ui:
+        assert ui.sent == ["fix the tests"]
 
 
 async def test_the_history_of_a_project_is_kept(tmp_path: Path):
@@ -398,21 +376,20 @@ async def test_the_history_of_a_project_is_kept(tmp_path: Path):
     async with running_app(tmp_path, history_file=file) as ui:
         await ui.send("/cost")
     async with running_app(tmp_path, history_file=file) as ui:
-        await ui.until(lambda: ui.app.ready.history.drafts)
         await ui.pilot.press("up")
         assert ui.text == "/cost"
 
 
 async def test_leaving_by_command_while_a_turn_runs_is_asked_about(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, held()) as ui:
         await ui.send("go")
-        await ui.send("/exit")
+        await ui.submit("/exit")
         await ui.until(lambda: len(ui.app.screen_stack) == 2)
         await ui.pilot.press("enter", "n")
         await ui.settle()
         assert ui.app.return_value is None
-        assert ui.app.ready.turns.is_running
-        await ui.send("/exit")
+        assert ui.is_running
+        await ui.submit("/exit")
         await ui.until(lambda: len(ui.app.screen_stack) == 2)
         await ui.pilot.press("y")
         await ui.until(lambda: ui.app.return_value is not None)
@@ -421,18 +398,18 @@ async def test_leaving_by_command_while_a_turn_runs_is_asked_about(tmp_path: Pat
 async def test_a_question_rings_only_while_the_terminal_is_not_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
+    script = (held("", TOUCH), held("", call("c2", "bash", command="touch other.txt")))
+    async with running_app(tmp_path, *script, approval_quiet_s=3_600.0) as ui:
         rung: list[str] = []
         monkeypatch.setattr(ui.app, "bell", lambda: rung.append("ring"))
-        await ui.send("go")
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
+        await ask(ui)
         assert rung == []
-        ui.runtime.feed(ApprovalResolved("r1", allowed=True))
+        ui.approval.arm()
+        await ui.pilot.press("y")
+        await ui.settle()
         ui.app.post_message(events.AppBlur())
         await ui.settle()
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
+        await ui.asked()
         assert rung == ["ring"]
 
 
@@ -452,11 +429,9 @@ async def test_the_prompt_can_be_written_in_another_editor(
 
 
 async def test_ctrl_r_finds_what_was_sent_before(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, DONE, DONE) as ui:
         for text in ("fix the parser", "write the readme"):
             await ui.send(text)
-            ui.runtime.finish()
-            await ui.settle()
         await ui.write("draft")
         await ui.pilot.press("ctrl+r")
         await ui.settle()
@@ -468,34 +443,31 @@ async def test_ctrl_r_finds_what_was_sent_before(tmp_path: Path):
 
 async def test_a_tools_time_does_not_count_the_wait_for_an_answer(tmp_path: Path):
     clock = StillClock()
-    request = ApprovalRequest("r", "c", "bash", "make", "make", "command", "why", "")
-    async with running_app(tmp_path, clock=clock) as ui:
-        await ui.send("go")
-        ui.runtime.feed(ToolStarted("c", "bash", {}, "make"), ApprovalRequested(request))
-        await ui.settle()
+    os.mkfifo(tmp_path / "pipe")
+    make = call("c1", "bash", command=f"cat {tmp_path}/pipe > made.txt")
+    async with running_app(tmp_path, *asks(make), clock=clock, approval_quiet_s=3_600.0) as ui:
+        await ask(ui)
         clock.now += 60
-        ui.runtime.feed(ApprovalResolved("r", allowed=True))
-        await ui.settle()
+        ui.approval.arm()
+        await ui.pilot.press("y")
+        await ui.until(lambda: not ui.approval.display)
         clock.now += 2
-        ui.runtime.feed(
-            ToolFinished("e", "c", ToolResultMessage(tool_call_id="c", tool_name="bash"))
-        )
+        await asyncio.to_thread((tmp_path / "pipe").write_text, "out\n")
         await ui.settle()
-        tool = next(block for block in ui.app.ready.chat.blocks if isinstance(block, ToolBlock))
-        assert tool.elapsed_s == 2
+        assert [tool.elapsed_s for tool in tools(ui)] == [2]
 
 
 async def test_an_unknown_command_sent_before_the_program_was_ready_comes_back(tmp_path: Path):
-    fake = FakeRuntime(tmp_path)
-    loaded = Event()
+    stage, loaded, models = Stage(tmp_path), Event(), ListedModels()
+    runtime = asking(stage, DONE, models=models)
 
     def load() -> UiOptions:
         loaded.wait()
-        return UiOptions(fake.real, FakeModels())
+        return UiOptions(runtime, models)
 
     app = AgentApp(load, folder="~/project")
     async with app.run_test() as pilot:
-        ui = Ui(app, fake, pilot)
+        ui = Ui(app, runtime, pilot, stage)
         try:
             await ui.write("/nonsense")
             await pilot.press("enter")
@@ -504,15 +476,14 @@ async def test_an_unknown_command_sent_before_the_program_was_ready_comes_back(t
             assert "~/project · starting…" in str(app.status.render())
         finally:
             loaded.set()
-        await ui.until(lambda: fake.submitted)
-        assert fake.submitted == ["hello"]
+        await ui.started()
+        assert ui.sent == ["hello"]
         assert ui.text == "/nonsense"
-        fake.finish()
 
 
 async def test_the_chat_is_as_wide_as_the_screen_from_the_start(tmp_path: Path):
-    async with running_app(tmp_path, size=(150, 40)) as ui:
+    async with running_app(tmp_path, DONE, size=(150, 40)) as ui:
         await ui.send("word " * 27)
-        chat = ui.app.ready.chat
+        chat = ui.chat
         rows = [chat.render_line(y).text.rstrip() for y in range(chat.size.height)]
         assert max(map(len, rows)) > 100

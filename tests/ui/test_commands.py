@@ -16,7 +16,7 @@ from agent_tui.ui.session_rows import age
 from agent_tui.ui.theme import DARK, LIGHT
 from agent_tui.ui.transcript import UserBlock, WelcomeBlock
 from tests.support.fake_runtime import LOCAL, MODEL, OTHER, FakeRuntime
-from tests.ui.app_support import running_app
+from tests.ui.fed_app import running_app
 
 COMMANDS = {entry.name for entry in built_in_commands().commands}
 

@@ -25,7 +25,7 @@ from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.preview import PreviewScreen
 from agent_tui.ui.transcript import SummaryBlock, UserBlock
 from tests.support.fake_runtime import PREVIEW, FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 
 BY_EDITS = CompactionFinished(
     "e9", "threshold", "", 150_000, 62_000, "", False, freed={0: 60_000}, messages={0: 12}

@@ -3,7 +3,6 @@
 from agent_tui.agent.strategy_attempt import StrategyAttempt, finished_event, report_on
 from agent_tui.compaction.strategies.base import StrategyPlan
 from agent_tui.events import CompactionFinished
-from agent_tui.sessions.changes import EditReport, report_entry, undo_mark
 from agent_tui.sessions.entries import (
     CompactionDetails,
     CompactionEntry,
@@ -11,6 +10,7 @@ from agent_tui.sessions.entries import (
     CustomEntry,
     Entry,
 )
+from agent_tui.sessions.replay.changes import EditReport, report_entry, undo_mark
 from agent_tui.ui.compaction_blocks import finished_block, readable_summary
 from agent_tui.ui.history_blocks import blocks_of
 from agent_tui.ui.transcript import NoticeBlock, SummaryBlock

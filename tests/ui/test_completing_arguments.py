@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from agent_tui.messages import UserMessage
-from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.ui.prompt.completion import MenuItem
-from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, asking, running_app, said
 
 
 async def offered(ui: Ui, text: str) -> tuple[MenuItem, ...]:
@@ -21,9 +20,10 @@ async def offered(ui: Ui, text: str) -> tuple[MenuItem, ...]:
 
 
 async def test_models_themes_files_and_words_are_offered(tmp_path: Path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a b.md").touch()
-    async with running_app(tmp_path) as ui:
+    stage = Stage(tmp_path)
+    (stage.workspace / "docs").mkdir()
+    (stage.workspace / "docs" / "a b.md").touch()
+    async with running_app(tmp_path, stage=stage) as ui:
         (first, *_) = await offered(ui, "/model ")
         assert (first.label, first.description) == (
             "anthropic/claude-sonnet",
@@ -45,14 +45,13 @@ async def test_models_themes_files_and_words_are_offered(tmp_path: Path):
 
 
 async def test_a_session_is_found_by_its_name_and_opens_by_its_id(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path)
+    stage = Stage(tmp_path)
     for prompt, name in (("fix the parser", ""), ("hello", "date formats")):
-        log = runtime.services.store.create(Header(cwd=str(tmp_path)))
-        log.append(MessageEntry(message=UserMessage(content=prompt)))
+        earlier = said(asking(stage), UserMessage(content=prompt))
         if name:
-            log.append(SessionInfoEntry(name=name))
-        log.close()
-    async with running_app(tmp_path, runtime=runtime) as ui:
+            earlier.sessions.rename(name)
+        await earlier.aclose()
+    async with running_app(tmp_path, stage=stage) as ui:
         labels = {item.label for item in await offered(ui, "/resume ")}
         assert {"fix the parser", "date formats"} <= labels
         (found, *_) = await offered(ui, "/resume date")

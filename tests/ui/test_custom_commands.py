@@ -7,7 +7,7 @@ from agent_tui.agent.prompt_shelf import FoundPrompts, PromptShelf
 from agent_tui.events import TurnFinished
 from agent_tui.ui.pages import help_page
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 
 
 def write(folder: Path, name: str, content: str = "Review $1.") -> Path:

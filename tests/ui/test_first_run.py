@@ -12,7 +12,7 @@ from agent_tui.ui.screens.pull import PullScreen
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.fake_runtime import LOCAL, MODEL, OTHER, FakeModels
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 from tests.ui.scenes import StillClock
 
 NOTHING = FakeModels(nothing=True)

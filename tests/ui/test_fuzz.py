@@ -21,7 +21,7 @@ from agent_tui.ui.options import UiOptions
 from tests.support.fake_runtime import FakeModels, FakeRuntime
 from tests.support.runtime import Stage
 from tests.support.terminal_attacks import ATTACKS
-from tests.ui.app_support import Ui
+from tests.ui.fed_app import Ui
 from tests.ui.fuzzing import ErrorLog, Fuzzed, RandomModel, fuzzed_app
 from tests.ui.scenes import StillClock
 from tests.ui.test_fuzz_escape import LOG

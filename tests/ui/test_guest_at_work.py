@@ -8,23 +8,23 @@ import pytest
 from textual import events
 
 from agent_tui.config import Settings
-from agent_tui.events import (
-    ApprovalRequest,
-    ApprovalRequested,
-    ApprovalResolved,
-    ReplyFinished,
-    ReplyStarted,
-    TextDelta,
-    TurnFinished,
-)
-from agent_tui.messages import AssistantMessage
+from agent_tui.providers.scripted import Reply, call
 from agent_tui.ui.activity_line import ActivityLine
 from agent_tui.ui.notifying import LONG_TURN_S
 from agent_tui.ui.transcript import WelcomeBlock
-from tests.ui.app_support import Ui, running_app
+from tests.ui.app_support import Ui, held, running_app
 from tests.ui.scenes import StillClock
 
-REQUEST = ApprovalRequest("r1", "c1", "bash", "git push", "git push", "command", "why", "")
+
+def asks() -> Reply:
+    """A call that has to be allowed."""
+    return held("", call("c1", "bash", command="touch made.txt"))
+
+
+async def allow(ui: Ui) -> None:
+    ui.approval.arm()
+    await ui.pilot.press("y")
+    await ui.settle()
 
 
 def activity(ui: Ui) -> str:
@@ -35,18 +35,15 @@ async def test_the_title_says_where_and_what_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     titles: list[str] = []
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
+    async with running_app(tmp_path, asks(), held(), approval_quiet_s=3_600.0) as ui:
         monkeypatch.setattr(ui.app.guest, "show_title", titles.append)
         await ui.send("/name parser")
         await ui.send("go")
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
+        await ui.asked()
         assert titles[-1].endswith(" · asks")
-        ui.runtime.feed(ApprovalResolved("r1", allowed=True))
-        await ui.settle()
+        await allow(ui)
         assert titles[-1].endswith(" · working")
-        ui.runtime.finish()
-        await ui.settle()
+        await ui.finish()
         assert titles[-1].endswith(" · idle")
         assert titles[-1].startswith(ui.status.folder)
 
@@ -74,8 +71,8 @@ async def test_what_is_dragged_over_stays_selected_and_ctrl_c_copies_it_and_says
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("SSH_TTY", "/dev/pts/1")
-    async with running_app(tmp_path) as ui:
-        chat = ui.app.ready.chat
+    async with running_app(tmp_path, Reply(text="Done.")) as ui:
+        chat = ui.chat
         await ui.send("some words to copy")
         row = next(y for y in range(24) if "some words" in chat.render_line(y).text)
         start = chat.render_line(row).text.index("words")
@@ -97,12 +94,9 @@ async def test_the_whole_conversation_goes_to_the_scrollback_and_back(
     waits: list[str] = []
     terminal = StringIO()
     monkeypatch.setattr("agent_tui.ui.scrollback.wait_for_enter", lambda: waits.append("waited"))
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, Reply(text="an answer")) as ui:
         monkeypatch.setattr(ui.app, "suspend", lambda: redirect_stdout(terminal))
         await ui.send("a question")
-        ui.runtime.feed(ReplyStarted("m"), TextDelta("an answer"))
-        ui.runtime.finish(ReplyFinished("e", AssistantMessage()), TurnFinished("done"))
-        await ui.settle()
         await ui.send("/scrollback")
         await ui.until(lambda: waits)
         assert "> a question\n\nan answer\n" in terminal.getvalue()
@@ -123,14 +117,14 @@ async def test_a_new_user_is_told_the_keys_of_the_moment_until_they_are_known(tm
     file = tmp_path / "newcomer.json"
     file.write_text("8", encoding="utf-8")
     clock = StillClock()
-    async with running_app(
-        tmp_path, newcomer_file=file, clock=clock, approval_quiet_s=3_600.0
-    ) as ui:
+    script = (asks(), Reply(text="Done."), Reply(text="Done."))
+    options = {"newcomer_file": file, "clock": clock, "approval_quiet_s": 3_600.0}
+    async with running_app(tmp_path, *script, **options) as ui:
         await ui.until(lambda: "ctrl+p" in activity(ui))
         await ui.pilot.press("shift+tab")
         await ui.settle()
         assert "mode: accept-edits" in activity(ui)
-        welcome = ui.app.ready.chat.blocks[0]
+        welcome = ui.blocks[0]
         assert isinstance(welcome, WelcomeBlock)
         assert dict(welcome.facts)["mode"].startswith("accept-edits: ")
         await ui.write("/co")
@@ -141,16 +135,11 @@ async def test_a_new_user_is_told_the_keys_of_the_moment_until_they_are_known(tm
         await ui.send("the ninth")
         clock.now += 2.0
         assert activity(ui).endswith("esc stops · write on: enter queues")
-        ui.runtime.feed(ApprovalRequested(REQUEST))
-        await ui.settle()
-        assert activity(ui).endswith("y n e")
-        ui.runtime.feed(ApprovalResolved("r1", allowed=True))
-        ui.runtime.finish()
-        await ui.settle()
+        await ui.asked()
+        assert activity(ui).endswith("y a p n e")
+        await allow(ui)
         assert "ctrl+p" in activity(ui)
         await ui.send("the tenth")
-        ui.runtime.finish()
-        await ui.settle()
         assert activity(ui) == ""
     assert file.read_text(encoding="utf-8") == "10\n"
 
@@ -160,12 +149,11 @@ async def test_the_end_of_a_long_turn_calls_who_looks_elsewhere(
 ):
     clock, rung = StillClock(), []
     settings = Settings(notify="bell")
-    async with running_app(tmp_path, clock=clock, settings=settings) as ui:
+    async with running_app(tmp_path, held(), clock=clock, settings=settings) as ui:
         monkeypatch.setattr(ui.app, "bell", lambda: rung.append("ring"))
         await ui.send("go")
         ui.app.post_message(events.AppBlur())
         await ui.settle()
         clock.now += LONG_TURN_S
-        ui.runtime.finish(TurnFinished("done"))
-        await ui.settle()
+        await ui.finish()
         assert rung == ["ring"]

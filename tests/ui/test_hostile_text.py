@@ -37,7 +37,7 @@ from agent_tui.ui.transcript import (
 )
 from agent_tui.ui.transcript.plain import plain_text
 from tests.support.terminal_attacks import ATTACKS, MARKUP, what_is_left
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 
 ODD = (
     "e\u0301\u0316 Z\u0351\u036b\u0343 combining, \u1100\u1161\u11a8 jamo, \u0e19\u0e49\u0e33 thai",

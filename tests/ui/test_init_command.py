@@ -3,7 +3,7 @@ from pathlib import Path
 from agent_tui.agent.context_files import load_context_files
 from agent_tui.events import AgentEvent, TurnFinished
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import running_app
+from tests.ui.fed_app import running_app
 
 
 class Reading(FakeRuntime):

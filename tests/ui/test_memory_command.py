@@ -10,7 +10,7 @@ from agent_tui.ui.memory_page import memory_page
 from agent_tui.ui.screens.page import PageScreen
 from agent_tui.ui.screens.trust import TrustScreen
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 
 CWD = Path("/proj/src")
 

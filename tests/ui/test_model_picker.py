@@ -6,7 +6,7 @@ from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.ui.known_models import KnownModels
 from agent_tui.ui.screens.model_picker import ModelPicker, model_row
 from agent_tui.ui.screens.picker import PickerList
-from tests.support.fake_runtime import INFO, MODEL, FakeModels
+from tests.support.models import INFO, MODEL, ListedModels
 from tests.ui.app_support import Ui, running_app
 
 
@@ -22,7 +22,7 @@ HERE_INFO = ModelInfo(HERE.name, 8_192, 2_048, source="table")
 FIRST, SECOND = served("qwen3:8b", 11434), served("qwen3:8b", 11500, "not loaded", is_assumed=True)
 
 
-class ServedModels(FakeModels):
+class ServedModels(ListedModels):
     """One model on this machine, one at two servers, one with a key."""
 
     def __init__(self) -> None:

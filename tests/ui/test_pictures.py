@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.theme import DARK, LIGHT
-from tests.ui.app_support import Ui
+from tests.ui.fed_app import Ui
 from tests.ui.scenes import SCENES, scene_app
 
 SMALL, MEDIUM, LARGE, README_SIZE = (80, 24), (120, 40), (200, 60), (100, 36)

@@ -8,7 +8,7 @@ from textual.screen import ModalScreen
 from agent_tui.events import ApprovalRequest, ApprovalRequested, ReplyStarted, ThinkingDelta
 from agent_tui.messages import AssistantMessage, TextContent, UserMessage
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import running_app
+from tests.ui.fed_app import running_app
 
 
 async def test_ctrl_q_leaves(tmp_path: Path):

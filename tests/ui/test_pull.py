@@ -11,7 +11,7 @@ from agent_tui.ui.options import FirstRun
 from agent_tui.ui.screens.pull import QUIET_S, PullBar, PullScreen
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.fake_runtime import FakeModels, FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 from tests.ui.scenes import StillClock
 
 MB = 1_000_000

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-from agent_tui.events import ApprovalRequested
+from agent_tui.providers.scripted import call
 from agent_tui.ui.transcript import AssistantBlock, NoticeBlock, ToolBlock, UserBlock
-from tests.ui.app_support import Ui, running_app
-from tests.ui.scenes import APPROVAL
+from tests.ui.app_support import Ui, held, running_app
 
 
 def fill(ui: Ui) -> None:
-    ui.app.ready.chat.load(
+    ui.chat.load(
         [
             block
             for number in range(40)
@@ -30,7 +29,7 @@ async def test_ctrl_f_searches_the_chat_and_esc_leaves_everything_as_it_was(tmp_
     async with running_app(tmp_path) as ui:
         fill(ui)
         await ui.write("a draft")
-        chat = ui.app.ready.chat
+        chat = ui.chat
         await ui.pilot.press("ctrl+f")
         await ui.write("secret 7")
         await ui.until(lambda: "1 of 1 in the read call" in find_state(ui))
@@ -54,16 +53,18 @@ async def test_the_find_command_takes_the_text_and_capitals_count(tmp_path: Path
 
 
 async def test_keys_typed_into_the_search_answer_no_question(tmp_path: Path):
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
+    touch = call("c1", "bash", command="touch made.txt")
+    async with running_app(tmp_path, held("", touch), approval_quiet_s=3_600.0) as ui:
         await ui.send("hello")
         await ui.pilot.press("ctrl+f")
-        ui.runtime.feed(ApprovalRequested(APPROVAL))
-        await ui.settle()
-        timer = ui.app.ready.approval._timer
+        await ui.asked()
+        timer = ui.approval._timer
         await ui.write("y")
         await ui.pilot.press("enter")
-        assert ui.app.ready.approval._timer is not timer
-        assert ui.runtime.answers == []
+        await ui.settle()
+        assert ui.approval._timer is not timer
+        assert ui.approval.display
+        assert not (ui.workspace / "made.txt").exists()
 
 
 async def test_what_comes_while_one_reads_above_is_counted_and_a_click_goes_there(tmp_path: Path):
@@ -71,8 +72,8 @@ async def test_what_comes_while_one_reads_above_is_counted_and_a_click_goes_ther
         fill(ui)
         await ui.settle()
         await ui.pilot.press("pageup")
-        chat = ui.app.ready.chat
-        line = ui.app.ready.activity
+        chat = ui.chat
+        line = ui.activity
         await ui.until(lambda: "↓ more" in str(line.render()))
         chat.append(NoticeBlock("info", "one"))
         chat.append(NoticeBlock("info", "two"))

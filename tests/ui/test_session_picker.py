@@ -24,7 +24,7 @@ from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.session_rows import AGENT_NAMES, age
 from agent_tui.ui.transcript import UserBlock
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 
 
 def put(

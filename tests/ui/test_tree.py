@@ -10,15 +10,15 @@ import pytest
 from agent_tui.events import BranchSummaryProgress, Notice, SessionChanged, WentBack
 from agent_tui.messages import AssistantMessage, TextContent, UserMessage
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.sessions.forking import labels_of
+from agent_tui.sessions.lineage.forking import labels_of
+from agent_tui.sessions.lineage.message_tree import MessageTree
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.tree import SessionTree
 from agent_tui.ui.chat_app import GO_BACK_WITHIN_S
 from agent_tui.ui.screens.tree import TreeScreen, preview
 from agent_tui.ui.screens.tree_list import TreeList, row_content
 from agent_tui.ui.transcript import UserBlock
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.ui.fed_app import Ui, running_app
 from tests.ui.scenes import StillClock
 
 Open = Callable[..., AbstractAsyncContextManager[Ui]]
@@ -338,7 +338,7 @@ async def test_the_preview_shows_the_message_and_its_answer(opened: Open):
 def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(tmp_path: Path):
     runtime = spoken(tmp_path, "\x1b]0;title\x07 bad")
     runtime.branches.label(ids(runtime)["\x1b]0;title\x07 bad"], "l\x1b[31m")
-    tree = SessionTree(runtime.conversation.log.entries, runtime.conversation.log.leaf_id)
+    tree = MessageTree(runtime.conversation.log.entries, runtime.conversation.log.leaf_id)
     (row,) = tree.rows()
     assert "\x1b" not in row_content(row, 60).plain
     assert "\x1b" not in preview(row, tree).plain

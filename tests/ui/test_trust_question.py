@@ -6,7 +6,7 @@ from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.ui.screens.trust import TrustScreen, trust_facts
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import running_app
+from tests.ui.fed_app import running_app
 
 FOLDER = Path("/home/person/proj")
 MANY = tuple(FOLDER / ("d" * 70) / f"part{number}" / "AGENTS.md" for number in range(9))

@@ -1,12 +1,15 @@
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from agent_tui.errors import ModelFileError
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.scripted import Reply
 from agent_tui.ui.activity_line import SHOWN_AFTER_S
 from tests.support.fake_local import PULLED
-from tests.support.fake_runtime import FakeRuntime
-from tests.ui.app_support import Ui, running_app
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, asking, held, running_app
 from tests.ui.scenes import StillClock
 
 
@@ -23,62 +26,61 @@ class Warming:
             raise self.error
 
 
-def with_model(root: Path, model: ModelRef) -> FakeRuntime:
-    runtime = FakeRuntime(root)
-    runtime.set_model(model)
-    return runtime
+@asynccontextmanager
+async def of_this_machine(root: Path, *replies: Reply, **options: Any) -> AsyncGenerator[Ui]:
+    """The app with a model of this machine, as it is pulled."""
+    stage = Stage(root)
+    runtime = asking(stage, *replies, model=PULLED)
+    async with running_app(root, *replies, stage=stage, runtime=runtime, **options) as ui:
+        yield ui
 
 
-async def later(ui: Ui, seconds: float = SHOWN_AFTER_S) -> str:
+async def later(ui: Ui, clock: StillClock, seconds: float = SHOWN_AFTER_S) -> str:
     """The line above the prompt after that time."""
-    clock = ui.app.ready.options.clock
-    assert isinstance(clock, StillClock)
     clock.now += seconds
     await ui.settle()
-    return ui.app.ready.activity.render().plain.strip()
+    return ui.activity.render().plain.strip()
 
 
 async def test_a_model_of_this_machine_is_said_to_load_until_it_is_there(tmp_path: Path):
     warm, clock = Warming(), StillClock()
-    runtime = with_model(tmp_path, PULLED)
-    async with running_app(tmp_path, runtime=runtime, warm=warm, clock=clock) as ui:
-        assert await later(ui, 0.0) == ""
-        assert (await later(ui, 2.0))[2:] == "Getting smollm2 ready… · 2s"
+    async with of_this_machine(tmp_path, warm=warm, clock=clock) as ui:
+        assert await later(ui, clock, 0.0) == ""
+        assert (await later(ui, clock, 2.0))[2:] == "Getting smollm2 ready… · 2s"
         warm.may_end.set()
         await ui.settle()
-        assert ui.app.ready.activity.state is None
+        assert ui.activity.state is None
 
 
 async def test_a_model_elsewhere_is_not_said_to_load(tmp_path: Path):
     warm, clock = Warming(), StillClock()
     async with running_app(tmp_path, warm=warm, clock=clock) as ui:
-        assert await later(ui, 2.0) == ""
+        assert await later(ui, clock, 2.0) == ""
         warm.may_end.set()
 
 
 async def test_a_turn_takes_the_line_over_and_counts_its_own_time(tmp_path: Path):
     warm, clock = Warming(), StillClock()
-    runtime = with_model(tmp_path, PULLED)
-    async with running_app(tmp_path, runtime=runtime, warm=warm, clock=clock) as ui:
-        await later(ui, 9.0)
+    reply = held()
+    async with of_this_machine(tmp_path, reply, warm=warm, clock=clock) as ui:
+        await later(ui, clock, 9.0)
         await ui.send("hello")
-        assert (await later(ui, 1.0))[2:] == "Waiting for the model… · 1s · esc stops"
+        assert (await later(ui, clock, 1.0))[2:] == "Waiting for the model… · 1s · esc stops"
         warm.may_end.set()
         await ui.settle()
-        assert ui.app.ready.activity.state is not None
-        ui.runtime.finish()
-        await ui.settle()
-        assert ui.app.ready.activity.state is None
+        assert ui.activity.state is not None
+        await ui.finish()
+        assert ui.activity.state is None
 
 
 async def test_what_went_wrong_is_said_and_the_program_goes_on(tmp_path: Path):
     warm, clock = Warming(), StillClock()
     warm.error = ModelFileError("smollm2.gguf is gone.", "Pull it again.")
-    runtime = with_model(tmp_path, PULLED)
-    async with running_app(tmp_path, runtime=runtime, warm=warm, clock=clock) as ui:
+    async with of_this_machine(tmp_path, Reply(text="Hi."), warm=warm, clock=clock) as ui:
         warm.may_end.set()
         await ui.settle()
         assert ui.notices == ["smollm2.gguf is gone. Pull it again."]
-        assert ui.app.ready.activity.state is None
+        assert ui.activity.state is None
         await ui.send("hello")
-        assert ui.runtime.submitted == ["hello"]
+        assert ui.sent == ["hello"]
+        assert ui.answers == ["Hi."]

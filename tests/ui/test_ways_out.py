@@ -11,7 +11,7 @@ from textual.widgets._toast import Toast
 
 from agent_tui.events import ApprovalRequest
 from agent_tui.messages import Todo
-from agent_tui.sessions.summary import SessionSummary
+from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval_body import approval_lines
 from agent_tui.ui.clipboard import copy_text

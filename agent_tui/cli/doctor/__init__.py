@@ -1,1 +1,1 @@
-"""The checks behind ``agent-tui doctor``, one file for each thing that is looked at."""
+"""``agent-tui doctor``: what works here, and what to do about the rest."""

@@ -1,6 +1,7 @@
-"""The program's folders: there, writable, private, on a disk that keeps what is written."""
+"""The program's folders and the working folder: there, writable, private, on a safe disk."""
 
 import os
+import re
 import shlex
 import shutil
 import stat
@@ -8,49 +9,51 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.cli.doctor.check import Check, State
-from agent_tui.cli.doctor.mounts import file_system
-from agent_tui.cli.doctor.surroundings import Surroundings
-from agent_tui.cli.doctor.wording import shown_path
+from agent_tui.agent.context_files import load_context_files
+from agent_tui.cli.doctor.check import Check, Environment, State, shown_path
+from agent_tui.cli.folder_trust import kept_trust
 from agent_tui.local_models.sizes import size_text
+from agent_tui.permissions.trust import FolderTrust
 
-_SECTION = "folders"
+_FOLDERS = "folders"
 _MIN_FREE_BYTES = 200_000_000
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph")
 _MEMORY = ("tmpfs", "ramfs")
+MOUNTS_FILE = Path("/proc/self/mountinfo")
+_WORKSPACE = "working folder"
 
 
-def check_folder(around: Surroundings, name: str, path: Path) -> Iterator[Check]:
+def check_folder(env: Environment, name: str, path: Path) -> Iterator[Check]:
     """One of our folders.
 
     Args:
-        around: Where we are.
+        env: What is looked at.
         name: What it holds, as in ``sessions``.
         path: The folder.
     """
-    shown = shown_path(path, around.environ)
+    shown = shown_path(path, env.environ)
     if not path.is_absolute():
         advice = "Set HOME to your home folder, or name whole paths in AGENT_TUI_*_DIR."
-        yield Check(_SECTION, name, "bad", f"{shown} depends on the working folder", advice)
+        yield Check(_FOLDERS, name, "bad", f"{shown} depends on the working folder", advice)
         return
     nearest = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
     if not nearest.is_dir():
         advice = f"Move it away: {_quoted(nearest)}"
-        found = f"{shown_path(nearest, around.environ)} is in the way: it is not a folder"
-        yield Check(_SECTION, name, "bad", found, advice)
+        found = f"{shown_path(nearest, env.environ)} is in the way: it is not a folder"
+        yield Check(_FOLDERS, name, "bad", found, advice)
         return
     if not os.access(nearest, os.W_OK | os.X_OK):
-        yield Check(_SECTION, name, *_not_writable(nearest, shown, name))
+        yield Check(_FOLDERS, name, *_not_writable(nearest, shown, name))
         return
     if nearest != path:
-        yield Check(_SECTION, name, "info", f"{shown}, made when it is needed")
+        yield Check(_FOLDERS, name, "info", f"{shown}, made when it is needed")
         return
     yield _privacy_check(name, path, shown)
 
 
-def check_disk(around: Surroundings) -> Iterator[Check]:
+def check_disk(env: Environment) -> Iterator[Check]:
     """Free space and the kind of disk below the folders that must keep what is written."""
-    folders = {"sessions": around.folders.sessions, "data": around.folders.data}
+    folders = {"sessions": env.folders.sessions, "data": env.folders.data}
     seen: set[Path] = set()
     for name, path in folders.items():
         if path is None or not path.is_absolute():
@@ -64,40 +67,40 @@ def check_disk(around: Surroundings) -> Iterator[Check]:
         yield from _kind_checks(name, disk.kind)
 
 
-def check_sessions(around: Surroundings) -> Iterator[Check]:
+def check_sessions(env: Environment) -> Iterator[Check]:
     """How many sessions there are, how large, and whether others can read them."""
-    root = around.folders.sessions
+    root = env.folders.sessions
     if root is None:
-        found = f"session_dir {around.loaded.settings.session_dir}: there is no such home folder"
+        found = f"session_dir {env.loaded.settings.session_dir}: there is no such home folder"
         advice = "Write the whole path in config.toml."
-        yield Check(_SECTION, "sessions", "bad", found, advice)
+        yield Check(_FOLDERS, "sessions", "bad", found, advice)
         return
     tally = _count_sessions(root)
     found = f"{tally.files:,} in {size_text(tally.size_bytes)}"
     if tally.unreadable:
         advice = f"Look at its owner and rights: ls -ld {_quoted(tally.unreadable[0])}"
         found += f"; {len(tally.unreadable)} folders cannot be read"
-        yield Check(_SECTION, "sessions in it", "bad", found, advice)
+        yield Check(_FOLDERS, "sessions in it", "bad", found, advice)
     elif tally.open_to_others:
         found += f"; others on this machine can read {tally.open_to_others:,} of them"
         advice = f"chmod -R go-rwx {_quoted(root)}"
-        yield Check(_SECTION, "sessions in it", "warning", found, advice)
+        yield Check(_FOLDERS, "sessions in it", "warning", found, advice)
     else:
-        yield Check(_SECTION, "sessions in it", "ok", found)
+        yield Check(_FOLDERS, "sessions in it", "ok", found)
 
 
-def check_log(around: Surroundings) -> Iterator[Check]:
+def check_log(env: Environment) -> Iterator[Check]:
     """The log file, which can grow."""
-    path = around.folders.log_file
+    path = env.folders.log_file
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return
-    shown, advice = shown_path(path, around.environ), f"chmod 600 {_quoted(path)}"
+    shown, advice = shown_path(path, env.environ), f"chmod 600 {_quoted(path)}"
     if stat.S_IMODE(status.st_mode) & 0o077:
-        yield Check(_SECTION, "log file", "warning", f"{shown}: others can read it", advice)
+        yield Check(_FOLDERS, "log file", "warning", f"{shown}: others can read it", advice)
     else:
-        yield Check(_SECTION, "log file", "ok", f"{shown}, {size_text(status.st_size)}")
+        yield Check(_FOLDERS, "log file", "ok", f"{shown}, {size_text(status.st_size)}")
 
 
 @dataclass(slots=True)
@@ -148,8 +151,8 @@ def _privacy_check(name: str, path: Path, shown: str) -> Check:
     if mode & forbidden:
         advice = f"chmod {'go-w' if name == 'config' else '700'} {_quoted(path)}"
         found = f"{shown}: others on this machine can {verb} it"
-        return Check(_SECTION, name, "warning", found, advice)
-    return Check(_SECTION, name, "ok", shown)
+        return Check(_FOLDERS, name, "warning", found, advice)
+    return Check(_FOLDERS, name, "ok", shown)
 
 
 def _space_check(name: str, folder: Path) -> Check:
@@ -157,8 +160,8 @@ def _space_check(name: str, folder: Path) -> Check:
     found = f"{size_text(free)} free"
     label = f"disk of {name}"
     if free >= _MIN_FREE_BYTES:
-        return Check(_SECTION, label, "ok", found)
-    return Check(_SECTION, label, "warning", found, "Make room: a full disk stops the session.")
+        return Check(_FOLDERS, label, "ok", found)
+    return Check(_FOLDERS, label, "warning", found, "Make room: a full disk stops the session.")
 
 
 def _kind_checks(name: str, kind: str) -> Iterator[Check]:
@@ -169,8 +172,84 @@ def _kind_checks(name: str, kind: str) -> Iterator[Check]:
     else:
         return
     text = f"Name a folder on {advice} as AGENT_TUI_DATA_DIR to be safe."
-    yield Check(_SECTION, f"disk of {name}", "warning", found, text)
+    yield Check(_FOLDERS, f"disk of {name}", "warning", found, text)
 
 
 def _quoted(path: Path) -> str:
     return shlex.quote(str(path))
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystem:
+    """Where it begins and what it is (``ext4``, ``nfs4``); `kind` is empty where unknown."""
+
+    place: Path
+    kind: str
+
+
+def file_system(folder: Path, mounts_file: Path = MOUNTS_FILE) -> FileSystem:
+    """The file system of `folder` (absolute); its root and no kind where nothing is told.
+
+    The file's form is in the kernel's Documentation/filesystems/proc.rst: the fifth field is the
+    place, the first one after a lone ``-`` the kind; later lines cover earlier ones.
+    """
+    best = FileSystem(Path(folder.anchor), "")
+    try:
+        lines = mounts_file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        real = folder.resolve()
+    except (OSError, RuntimeError):
+        return best
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(" "), after.partition(" ")[0]
+        if len(fields) < 5:
+            continue
+        place = Path(re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), fields[4]))
+        if real.is_relative_to(place) and len(place.parts) >= len(best.place.parts):
+            best = FileSystem(place, kind)
+    return best
+
+
+def check_workspace(env: Environment) -> Iterator[Check]:
+    """Whether it is there and can be written, its repository, and the instructions in force."""
+    cwd = env.cwd
+    if cwd is None:
+        advice = "Change to another folder, or name one with --cwd."
+        yield Check(_WORKSPACE, "folder", "bad", "was removed", advice)
+        return
+    shown = shown_path(cwd, env.environ)
+    if os.access(cwd, os.W_OK | os.X_OK):
+        yield Check(_WORKSPACE, "folder", "ok", shown)
+    else:
+        advice = "The agent can only read here. Work in a folder that is yours."
+        yield Check(_WORKSPACE, "folder", "warning", f"{shown} cannot be written", advice)
+    yield _repository_check(env, cwd)
+    yield from _instructions(env, cwd, kept_trust())
+
+
+def _instructions(env: Environment, cwd: Path, trust: FolderTrust) -> Iterator[Check]:
+    """What the model is told here, and what it is not for want of trust."""
+    if trust.problem:
+        advice = "It is put aside when the next folder is trusted."
+        yield Check(_WORKSPACE, "trust", "warning", trust.problem, advice)
+    files = load_context_files(env.folders.config, cwd, trust.may_obey)
+    names = ", ".join(shown_path(file.path, env.environ) for file in files)
+    yield Check(_WORKSPACE, "AGENTS.md", "ok" if files else "info", names or "none in force")
+    for file in files:
+        if file.was_cut:
+            found = f"{shown_path(file.path, env.environ)}: only its beginning is used"
+            yield Check(_WORKSPACE, "AGENTS.md", "warning", found, "Shorten it.")
+    if withheld := trust.withheld(cwd):
+        names = ", ".join(shown_path(file.path, env.environ) for file in withheld)
+        advice = "If you know who wrote them: agent-tui trust add"
+        found = f"{names}: {withheld[0].why}"
+        yield Check(_WORKSPACE, "not obeyed", "info", found, advice)
+
+
+def _repository_check(env: Environment, cwd: Path) -> Check:
+    """Git itself is not asked: a folder nobody trusts yet may tell it to run things."""
+    root = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), None)
+    if root is None:
+        advice = "With git you can look at what the agent changed and take it back: git init"
+        return Check(_WORKSPACE, "repository", "info", "not in a git repository", advice)
+    return Check(_WORKSPACE, "repository", "ok", shown_path(root, env.environ))

@@ -19,7 +19,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.sessions.entries import ContextEditEntry
-from agent_tui.sessions.settle import OPENING_TEXT, ContextMessage
+from agent_tui.sessions.replay.normalise import OPENING_TEXT, ContextMessage
 
 _UNLIMITED = 1_000_000_000
 _WHOLE = TextLimits(user=_UNLIMITED, reply=_UNLIMITED, argument=_UNLIMITED, result=_UNLIMITED)

@@ -25,7 +25,7 @@ from agent_tui.messages import (
 )
 from agent_tui.sessions.context import build_context, edited_message
 from agent_tui.sessions.entries import ContextEditEntry, Entry, timestamp_now
-from agent_tui.sessions.settle import ContextMessage
+from agent_tui.sessions.replay.normalise import ContextMessage
 from agent_tui.tokens import TokenCounter
 
 LEAST_SAVING_TOKENS = 16

@@ -17,7 +17,7 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
-from agent_tui.sessions.settle import ContextMessage, repaired
+from agent_tui.sessions.replay.normalise import ContextMessage, repaired
 from agent_tui.tokens import TokenCounter
 
 _Written: TypeAlias = MessageEntry | CustomMessageEntry

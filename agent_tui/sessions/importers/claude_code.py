@@ -20,14 +20,14 @@ from agent_tui.messages import (
     UserContent,
 )
 from agent_tui.sessions.entries import CompactionEntry
-from agent_tui.sessions.importers.claude_lines import (
-    ClaudeLine,
+from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
+from agent_tui.sessions.importers.claude_results import claude_details
+from agent_tui.sessions.importers.claude_tree import (
+    ClaudeRecord,
     ClaudeTree,
     is_of_the_program,
     reply_id,
 )
-from agent_tui.sessions.importers.claude_results import claude_details
-from agent_tui.sessions.importers.conversation import Conversation, ForeignSession
 from agent_tui.sessions.importers.fields import (
     as_count,
     as_list,
@@ -35,7 +35,7 @@ from agent_tui.sessions.importers.fields import (
     as_timestamp,
     text_at,
 )
-from agent_tui.sessions.importers.input import json_lines
+from agent_tui.sessions.importers.json_files import json_lines
 
 _PROVIDER = "anthropic"
 _STOP_REASONS: dict[str, StopReason] = {
@@ -66,26 +66,26 @@ def read_claude_code(path: Path) -> ForeignSession:
 class _Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._conversation = Conversation()
+        self._builder = SessionBuilder()
         self._calls: dict[str, ToolCall] = {}
         self._entry_of: dict[str, str] = {}
-        self._boundary: ClaudeLine | None = None
+        self._boundary: ClaudeRecord | None = None
         self._taken: list[list[tuple[str, str]]] = []
         self._reply_keys: dict[str, int] = {}
 
     def read(self) -> ForeignSession:
-        conversation = self._conversation
-        tree = ClaudeTree(json_lines(self._path, conversation.warnings), conversation.warnings)
+        builder = self._builder
+        tree = ClaudeTree(json_lines(self._path, builder.warnings), builder.warnings)
         session_id = ""
         for branch in tree.branches():
             session_id = self._take_branch(branch) or session_id
-        if not conversation.last_id:
+        if not builder.last_id:
             raise SessionError(f"{self._path}: holds no message of a Claude Code session.")
         if tree.title:
-            conversation.name(tree.title)
-        return conversation.finish(session_id or self._path.stem)
+            builder.name(tree.title)
+        return builder.finish(session_id or self._path.stem)
 
-    def _take_branch(self, branch: Sequence[ClaudeLine]) -> str:
+    def _take_branch(self, branch: Sequence[ClaudeRecord]) -> str:
         """Take `branch` from where it parts from those before; returns the newest session id.
 
         A resumed session may begin with the lines of the one before, and their id. A result
@@ -95,7 +95,7 @@ class _Reader:
         shared: list[tuple[str, str]] = []
         for other in self._taken:
             shared = max(shared, _common(branch, other), key=len)
-        self._conversation.back_to(shared[-1][1] if shared else "")
+        self._builder.back_to(shared[-1][1] if shared else "")
         taken = list(shared)
         on_path = {reply_id(line) for line in branch[: len(shared)]}
         self._reply_keys = {key: at for key, at in self._reply_keys.items() if key in on_path}
@@ -106,15 +106,15 @@ class _Reader:
             is_whole = reply_id(line) in self._reply_keys and line.uuid in self._entry_of
             if not (line.is_reply and is_whole):
                 self._take(line)
-            self._entry_of[line.uuid] = self._conversation.last_id
-            taken.append((line.uuid, self._conversation.last_id))
+            self._entry_of[line.uuid] = self._builder.last_id
+            taken.append((line.uuid, self._builder.last_id))
         self._give_up_boundary()
         self._taken.append(taken)
         return session_id
 
-    def _take(self, line: ClaudeLine) -> None:
-        self._conversation.at(as_timestamp(line.data.get("timestamp")))
-        self._conversation.in_folder(text_at(line.data, "cwd"))
+    def _take(self, line: ClaudeRecord) -> None:
+        self._builder.at(as_timestamp(line.data.get("timestamp")))
+        self._builder.in_folder(text_at(line.data, "cwd"))
         if line.is_boundary:
             self._give_up_boundary()
             self._boundary = line
@@ -127,17 +127,17 @@ class _Reader:
         else:
             self._take_said(line, self._take_results(line))
 
-    def _take_reply(self, line: ClaudeLine) -> None:
+    def _take_reply(self, line: ClaudeRecord) -> None:
         message = line.message
         model = text_at(message, "model")
         if model != _SYNTHETIC:
-            self._conversation.by_model(_PROVIDER, model)
+            self._builder.by_model(_PROVIDER, model)
         parts = [part for block in line.blocks if (part := self._reply_part(line, block))]
         for call in (part for part in parts if isinstance(part, ToolCall)):
             self._calls[call.id] = call
         failed = line.data.get("isApiErrorMessage") is True
         reply = reply_id(line)
-        self._conversation.reply(
+        self._builder.reply(
             parts,
             key=(reply, self._reply_keys.setdefault(reply, len(self._taken))),
             usage=_usage(as_object(message.get("usage"))),
@@ -145,7 +145,7 @@ class _Reader:
             error="".join(p.text for p in parts if isinstance(p, TextContent)) if failed else None,
         )
 
-    def _reply_part(self, line: ClaudeLine, block: JsonObject) -> AssistantContent | None:
+    def _reply_part(self, line: ClaudeRecord, block: JsonObject) -> AssistantContent | None:
         match block.get("type"):
             case "text":
                 return TextContent(text=text_at(block, "text"))
@@ -166,7 +166,7 @@ class _Reader:
                 self._warn(line, f"a part of unknown kind {str(kind)[:40]!r}; left out")
                 return None
 
-    def _take_results(self, line: ClaudeLine) -> list[JsonObject]:
+    def _take_results(self, line: ClaudeRecord) -> list[JsonObject]:
         """Take the results of calls from the line; returns its other parts."""
         noted = as_object(line.data.get("toolUseResult"))
         others: list[JsonObject] = []
@@ -176,28 +176,28 @@ class _Reader:
                 continue
             call = self._calls.get(text_at(block, "tool_use_id"))
             content = self._said_parts(line, _blocks(block.get("content")))
-            if call is None or call.id not in self._conversation.open_calls:
+            if call is None or call.id not in self._builder.open_calls:
                 self._warn(line, "a result whose call is not there, or was answered; left out")
                 continue
             is_error = block.get("is_error") is True
             text = "\n".join(part.text for part in content if isinstance(part, TextContent))
             details = claude_details(call.name, call.arguments, noted, text, is_error=is_error)
-            self._conversation.result(call.id, content, is_error=is_error, details=details)
+            self._builder.result(call.id, content, is_error=is_error, details=details)
         return others
 
-    def _take_said(self, line: ClaudeLine, blocks: list[JsonObject]) -> None:
+    def _take_said(self, line: ClaudeRecord, blocks: list[JsonObject]) -> None:
         content = self._said_parts(line, blocks)
         if not content:
             return
         first = content[0].text if isinstance(content[0], TextContent) else ""
         if line.data.get("isMeta") is True:
-            self._conversation.note("meta", content)
+            self._builder.note("meta", content)
         elif is_of_the_program(first):
-            self._conversation.note("notice", content, display=True)
+            self._builder.note("notice", content, display=True)
         else:
-            self._conversation.user(content)
+            self._builder.user(content)
 
-    def _said_parts(self, line: ClaudeLine, blocks: list[JsonObject]) -> list[UserContent]:
+    def _said_parts(self, line: ClaudeRecord, blocks: list[JsonObject]) -> list[UserContent]:
         content: list[UserContent] = []
         for block in blocks:
             source = as_object(block.get("source"))
@@ -211,12 +211,12 @@ class _Reader:
                     self._warn(line, f"a part of unknown kind {str(kind)[:40]!r}; left out")
         return content
 
-    def _take_summary(self, line: ClaudeLine) -> None:
+    def _take_summary(self, line: ClaudeRecord) -> None:
         boundary, self._boundary = self._boundary, None
         facts = as_object(boundary.data.get("compactMetadata")) if boundary else {}
         kept = text_at(as_object(facts.get("preservedSegment")), "headUuid")
         text = "\n".join(text_at(block, "text") for block in line.blocks)
-        self._conversation.compaction(
+        self._builder.compaction(
             CompactionEntry(
                 summary=_SUMMARY_OPENING.sub("", text, count=1),
                 first_kept_entry_id=self._entry_of.get(kept, ""),
@@ -230,12 +230,12 @@ class _Reader:
             self._warn(self._boundary, "a compaction without its summary; left out")
             self._boundary = None
 
-    def _warn(self, line: ClaudeLine, problem: str) -> None:
-        self._conversation.warnings.add(f"line {line.number}: {problem}")
+    def _warn(self, line: ClaudeRecord, problem: str) -> None:
+        self._builder.warnings.add(f"line {line.number}: {problem}")
 
 
 def _common(
-    branch: Sequence[ClaudeLine], taken: Sequence[tuple[str, str]]
+    branch: Sequence[ClaudeRecord], taken: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """What `branch` and `taken`, the lines of another one with their entries, begin with."""
     pairs = zip(branch, taken, strict=False)

@@ -14,6 +14,7 @@ from agent_tui.messages import (
     Usage,
 )
 from agent_tui.sessions.entries import CompactionEntry
+from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
 from agent_tui.sessions.importers.codex_items import (
     CodexItem,
     call_arguments,
@@ -24,7 +25,6 @@ from agent_tui.sessions.importers.codex_items import (
     is_preamble,
     output_of,
 )
-from agent_tui.sessions.importers.conversation import Conversation, ForeignSession
 from agent_tui.sessions.importers.fields import (
     as_count,
     as_list,
@@ -55,16 +55,16 @@ def read_codex(path: Path) -> ForeignSession:
         SessionError: The file cannot be read, or holds no message.
     """
     reader = _Reader()
-    for item in codex_items(path, reader.conversation.warnings):
+    for item in codex_items(path, reader.builder.warnings):
         reader.take(item)
-    if not reader.conversation.last_id:
+    if not reader.builder.last_id:
         raise SessionError(f"{path}: holds no message of a Codex session.")
     return reader.finish(path)
 
 
 class _Reader:
     def __init__(self) -> None:
-        self.conversation = Conversation()
+        self.builder = SessionBuilder()
         self._calls: dict[str, ToolCall] = {}
         self._session_id = ""
         self._cwd = ""
@@ -77,7 +77,7 @@ class _Reader:
 
     def take(self, item: CodexItem) -> None:
         """Take the next line."""
-        self.conversation.at(as_timestamp(item.timestamp))
+        self.builder.at(as_timestamp(item.timestamp))
         match item.kind:
             case "session_meta":
                 self._take_head(item.payload)
@@ -85,7 +85,7 @@ class _Reader:
                 self._in_folder(text_at(item.payload, "cwd"))
                 if model := text_at(item.payload, "model"):
                     self._is_reply_open = False
-                    self.conversation.by_model(self._provider, model)
+                    self.builder.by_model(self._provider, model)
             case "response_item":
                 self._take_item(item)
             case "compacted":
@@ -96,8 +96,8 @@ class _Reader:
     def finish(self, path: Path) -> ForeignSession:
         """What was read."""
         if self._title:
-            self.conversation.name(self._title)
-        return self.conversation.finish(self._session_id or made_up_id(path))
+            self.builder.name(self._title)
+        return self.builder.finish(self._session_id or made_up_id(path))
 
     def _take_head(self, head: JsonObject) -> None:
         """A forked session repeats the head of the one it comes from after its own."""
@@ -108,7 +108,7 @@ class _Reader:
 
     def _in_folder(self, cwd: str) -> None:
         self._cwd = self._cwd or cwd
-        self.conversation.in_folder(cwd)
+        self.builder.in_folder(cwd)
 
     def _take_item(self, item: CodexItem) -> None:
         payload = item.payload
@@ -142,19 +142,19 @@ class _Reader:
         self._is_reply_open = False
         if role != "user" or is_preamble(text):
             self._in_folder(folder_in(text))
-            self.conversation.kept_aside("instructions", {"role": role, "text": text})
+            self.builder.kept_aside("instructions", {"role": role, "text": text})
         elif is_notice(text):
-            self.conversation.note("notice", content, display=True)
+            self.builder.note("notice", content, display=True)
         elif not text.startswith(_SUMMARY_OPENING):
-            self._turn_parents.append(self.conversation.last_id)
+            self._turn_parents.append(self.builder.last_id)
             self._requests.append(text)
-            self.conversation.user(content)
+            self.builder.user(content)
 
     def _reply(self, *parts: AssistantContent) -> None:
         """One more piece of the present reply, or the first of the next."""
         self._reply_count += not self._is_reply_open
         self._is_reply_open = True
-        self.conversation.reply(parts, key=self._reply_count)
+        self.builder.reply(parts, key=self._reply_count)
 
     def _take_call(self, item: CodexItem, kind: str) -> None:
         payload = item.payload
@@ -175,11 +175,11 @@ class _Reader:
     def _take_output(self, item: CodexItem) -> None:
         self._is_reply_open = False
         call = self._calls.get(text_at(item.payload, "call_id"))
-        if call is None or call.id not in self.conversation.open_calls:
+        if call is None or call.id not in self.builder.open_calls:
             self._warn(item, "a result whose call is not there, or was answered; left out")
             return
         output = output_of(call.name, call.arguments, item.payload.get("output"))
-        self.conversation.result(
+        self.builder.result(
             call.id, output.content, is_error=output.is_error, details=output.details
         )
 
@@ -189,7 +189,7 @@ class _Reader:
             case "token_count" if self._reply_count:
                 usage = _usage(as_object(as_object(event.get("info")).get("last_token_usage")))
                 if usage is not None:
-                    self.conversation.reply((), key=self._reply_count, usage=usage)
+                    self.builder.reply((), key=self._reply_count, usage=usage)
             case "turn_aborted":
                 self._is_reply_open = False
             case "thread_name_updated":
@@ -203,8 +203,8 @@ class _Reader:
         self._is_reply_open = False
         count = min(turn_count, len(self._turn_parents))
         if count:
-            self.conversation.back_to(self._turn_parents[-count])
-            self.conversation.kept_aside("thread_rolled_back", {"turns": count})
+            self.builder.back_to(self._turn_parents[-count])
+            self.builder.kept_aside("thread_rolled_back", {"turns": count})
             del self._turn_parents[-count:], self._requests[-count:]
 
     def _take_compaction(self, item: CodexItem) -> None:
@@ -219,7 +219,7 @@ class _Reader:
         if requests:
             said = "\n\n".join(requests)
             summary = f"{summary}\n\n## What the user said, word for word\n\n{said}"
-        self.conversation.compaction(
+        self.builder.compaction(
             CompactionEntry(summary=summary, first_kept_entry_id="", reason="threshold")
         )
 
@@ -244,7 +244,7 @@ class _Reader:
         return kept[::-1]
 
     def _warn(self, item: CodexItem, problem: str) -> None:
-        self.conversation.warnings.add(f"line {item.number}: {problem}")
+        self.builder.warnings.add(f"line {item.number}: {problem}")
 
 
 def _texts(payload: JsonObject, key: str) -> list[str]:

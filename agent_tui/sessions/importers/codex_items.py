@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, TextContent, Todo, ToolDetails, UserContent
-from agent_tui.sessions.importers.conversation import Warnings
+from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.sessions.importers.fields import (
     as_exit_code,
     as_list,
@@ -17,7 +17,7 @@ from agent_tui.sessions.importers.fields import (
     as_text,
     text_at,
 )
-from agent_tui.sessions.importers.input import json_lines, read_json
+from agent_tui.sessions.importers.json_files import json_lines, read_json
 from agent_tui.sessions.importers.openai_style import image_of
 
 ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})

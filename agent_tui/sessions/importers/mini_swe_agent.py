@@ -5,15 +5,15 @@ from pathlib import Path
 
 from agent_tui.errors import SessionError
 from agent_tui.messages import AssistantContent, JsonObject, TextContent, ToolCall, ToolDetails
-from agent_tui.sessions.importers.conversation import Conversation, ForeignSession
+from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
 from agent_tui.sessions.importers.fields import as_list, as_object, as_text, as_timestamp, text_at
-from agent_tui.sessions.importers.input import json_document
+from agent_tui.sessions.importers.json_files import json_document
 from agent_tui.sessions.importers.naming import made_up_id
 from agent_tui.sessions.importers.openai_style import (
     calls_of,
+    content_text,
     model_of,
     said_parts,
-    text_of,
     usage_of,
 )
 
@@ -36,50 +36,50 @@ def read_mini_swe_agent(path: Path) -> ForeignSession:
     messages = as_list(run.get("messages") if run else document)
     config = as_object(as_object(run.get("info")).get("config"))
     reader = _Reader()
-    reader.conversation.in_folder(text_at(as_object(config.get("environment")), "cwd"))
-    reader.conversation.by_model(*model_of(as_object(config.get("model")).get("model_name")))
+    reader.builder.in_folder(text_at(as_object(config.get("environment")), "cwd"))
+    reader.builder.by_model(*model_of(as_object(config.get("model")).get("model_name")))
     for number, message in enumerate(messages, start=1):
         reader.take(number, as_object(message))
-    if not reader.conversation.last_id:
+    if not reader.builder.last_id:
         raise SessionError(f"{path}: holds no message of a mini-swe-agent run.")
-    return reader.conversation.finish(made_up_id(path))
+    return reader.builder.finish(made_up_id(path))
 
 
 class _Reader:
     def __init__(self) -> None:
-        self.conversation = Conversation()
+        self.builder = SessionBuilder()
         self._had_no_command = False
 
     def take(self, number: int, message: JsonObject) -> None:
         """Take the message that is `number` in the list, counted from 1."""
         extra = as_object(message.get("extra"))
         response = as_object(extra.get("response"))
-        self.conversation.at(
+        self.builder.at(
             as_timestamp(extra.get("timestamp")) or as_timestamp(response.get("created"))
         )
         content = message.get("content")
         match message.get("role"):
             case "system":
-                self.conversation.kept_aside("system_prompt", {"text": text_of(content)})
+                self.builder.kept_aside("system_prompt", {"text": content_text(content)})
             case "assistant":
                 self._take_reply(number, message, response)
             case "tool":
                 self._take_result(message, as_text(message.get("tool_call_id")))
-            case "user" | "exit" if waiting := self.conversation.open_calls:
+            case "user" | "exit" if waiting := self.builder.open_calls:
                 self._take_result(message, waiting[0])
             case "user" if self._had_no_command:
-                self.conversation.note("format_error", said_parts(content))
+                self.builder.note("format_error", said_parts(content))
             case "user":
-                self.conversation.user(said_parts(content))
+                self.builder.user(said_parts(content))
             case "exit":
-                self.conversation.kept_aside("exit", {"text": text_of(content)})
+                self.builder.kept_aside("exit", {"text": content_text(content)})
             case role:
-                self.conversation.warnings.add(
+                self.builder.warnings.add(
                     f"message {number}: unknown role {str(role)[:40]!r}; left out"
                 )
 
     def _take_reply(self, number: int, message: JsonObject, response: JsonObject) -> None:
-        text = text_of(message.get("content"))
+        text = content_text(message.get("content"))
         calls = calls_of(message)
         commands = list(_COMMAND.finditer(text))
         if not calls and len(commands) == 1:
@@ -91,14 +91,14 @@ class _Reader:
             ]
         self._had_no_command = not calls
         parts: list[AssistantContent] = [TextContent(text=text)] if text else []
-        self.conversation.reply([*parts, *calls], usage=usage_of(response.get("usage")))
+        self.builder.reply([*parts, *calls], usage=usage_of(response.get("usage")))
 
     def _take_result(self, message: JsonObject, call_id: str) -> None:
         content = said_parts(message.get("content"))
-        text = text_of(message.get("content"))
+        text = content_text(message.get("content"))
         found = _RETURN_CODE.match(text)
         exit_code = int(found[1]) if found else None
-        self.conversation.result(
+        self.builder.result(
             call_id,
             content,
             is_error=exit_code not in (None, 0) or bool(_TIMED_OUT.match(text)),

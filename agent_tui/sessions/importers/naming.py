@@ -4,7 +4,7 @@ import hashlib
 import uuid
 from pathlib import Path
 
-from agent_tui.sessions.files import describe_fault
+from agent_tui.sessions.file.disk import describe_fault
 
 
 def made_up_id(path: Path) -> str:

@@ -38,7 +38,7 @@ def image_of(url: str) -> UserContent:
     return TextContent(text=f"[image: {url[:200]}]")
 
 
-def text_of(content: JsonValue) -> str:
+def content_text(content: JsonValue) -> str:
     """All text of a message's content."""
     return "\n".join(p.text for p in said_parts(content) if isinstance(p, TextContent))
 

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
 from agent_tui.messages import AssistantContent, JsonObject, TextContent, ToolCall
-from agent_tui.sessions.importers.conversation import Conversation, ForeignSession, Warnings
+from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder, Warnings
 from agent_tui.sessions.importers.editor_files import editor_details, is_refused_edit
 from agent_tui.sessions.importers.fields import (
     as_exit_code,
@@ -17,13 +17,13 @@ from agent_tui.sessions.importers.fields import (
     as_timestamp,
     text_at,
 )
-from agent_tui.sessions.importers.input import json_document, json_lines
+from agent_tui.sessions.importers.json_files import json_document, json_lines
 from agent_tui.sessions.importers.naming import made_up_id
 from agent_tui.sessions.importers.openai_style import (
     calls_of,
+    content_text,
     image_of,
     model_of,
-    text_of,
     usage_of,
 )
 
@@ -65,16 +65,16 @@ def read_openhands(path: Path) -> ForeignSession:
         SessionError: The file cannot be read, or holds no event.
     """
     reader = _Reader()
-    histories = _histories(path, reader.conversation.warnings)
+    histories = _histories(path, reader.builder.warnings)
     for number, event in enumerate(next(histories, None) or (), start=1):
         reader.take(number, as_object(event))
     if more := sum(1 for _ in histories):
         what = "history of the file was" if more == 1 else "histories of the file were"
-        reader.conversation.warnings.add(f"{more:,} more {what} left out")
-    if not reader.conversation.last_id:
+        reader.builder.warnings.add(f"{more:,} more {what} left out")
+    if not reader.builder.last_id:
         raise SessionError(f"{path}: holds no message of an OpenHands history.")
-    reader.conversation.in_folder(_FOLDER)
-    return reader.conversation.finish(made_up_id(path))
+    reader.builder.in_folder(_FOLDER)
+    return reader.builder.finish(made_up_id(path))
 
 
 def _histories(path: Path, warnings: Warnings) -> Iterator[list[JsonValue]]:
@@ -98,7 +98,7 @@ def _flat(events: list[JsonValue]) -> list[JsonValue]:
 
 class _Reader:
     def __init__(self) -> None:
-        self.conversation = Conversation()
+        self.builder = SessionBuilder()
         self._calls: dict[str, ToolCall] = {}
         self._call_of_event: dict[str, str] = {}
         self._responses: set[str] = set()
@@ -106,7 +106,7 @@ class _Reader:
 
     def take(self, number: int, event: JsonObject) -> None:
         """Take the event that is `number` in the history, counted from 1."""
-        self.conversation.at(as_timestamp(event.get("timestamp")))
+        self.builder.at(as_timestamp(event.get("timestamp")))
         if "observation" in event:
             self._take_observation(number, event)
             return
@@ -124,21 +124,17 @@ class _Reader:
     def _is_from_user(self, event: JsonObject) -> bool:
         """Old histories do not say who a message is from; the person speaks first, then answers."""
         source = text_at(event, "source")
-        return (
-            source == "user" if source else not self.conversation.last_id or self._agent_spoke_last
-        )
+        return source == "user" if source else not self.builder.last_id or self._agent_spoke_last
 
     def _take_user(self, facts: JsonObject) -> None:
         text = text_at(facts, "content", "message")
         images = as_list(facts.get("image_urls")) or as_list(facts.get("images_urls"))
-        self.conversation.user(
-            [TextContent(text=text), *(image_of(as_text(url)) for url in images)]
-        )
+        self.builder.user([TextContent(text=text), *(image_of(as_text(url)) for url in images)])
         self._agent_spoke_last = False
 
     def _take_text(self, facts: JsonObject) -> None:
         text = text_at(facts, "content", "final_thought", "thought", "message")
-        self.conversation.reply([TextContent(text=text)] if text else [])
+        self.builder.reply([TextContent(text=text)] if text else [])
         self._agent_spoke_last = True
 
     def _take_call(self, number: int, event: JsonObject, facts: JsonObject) -> None:
@@ -154,14 +150,12 @@ class _Reader:
             arguments=_arguments(event),
         )
         response_id = text_at(response, "id")
-        text = text_of(message.get("content")) or text_at(facts, "thought")
+        text = content_text(message.get("content")) or text_at(facts, "thought")
         parts: list[AssistantContent] = [call]
         if text and not (response_id and response_id in self._responses):
             parts.insert(0, TextContent(text=text))
-        self.conversation.by_model(*model_of(response.get("model")))
-        self.conversation.reply(
-            parts, key=response_id or None, usage=usage_of(response.get("usage"))
-        )
+        self.builder.by_model(*model_of(response.get("model")))
+        self.builder.reply(parts, key=response_id or None, usage=usage_of(response.get("usage")))
         self._responses.add(response_id)
         self._calls[call_id] = call
         self._call_of_event[str(event.get("id"))] = call_id
@@ -171,7 +165,7 @@ class _Reader:
         kind = text_at(event, "observation")
         if kind in _SILENT:
             return
-        waiting = self.conversation.open_calls
+        waiting = self.builder.open_calls
         named = text_at(self._metadata(event), "tool_call_id")
         named = named or self._call_of_event.get(str(event.get("cause")), "")
         if not named and "cause" not in event and waiting:
@@ -179,14 +173,14 @@ class _Reader:
         text = text_at(event, "content", "message")
         if named not in waiting:
             self._warn(number, f"an observation ({kind[:40]}) of no call; kept as a note")
-            self.conversation.note("observation", [TextContent(text=text)])
+            self.builder.note("observation", [TextContent(text=text)])
             return
         call = self._calls[named]
         extras = as_object(event.get("extras"))
         exit_code = _exit_code(event, extras)
         is_error = kind == "error" or exit_code not in (None, 0) or is_refused_edit(text)
         arguments = {**_arguments(event), **call.arguments}
-        self.conversation.result(
+        self.builder.result(
             named,
             [TextContent(text=text)],
             is_error=is_error,
@@ -197,7 +191,7 @@ class _Reader:
         return as_object(event.get("tool_call_metadata"))
 
     def _warn(self, number: int, problem: str) -> None:
-        self.conversation.warnings.add(f"event {number}: {problem}")
+        self.builder.warnings.add(f"event {number}: {problem}")
 
 
 def _arguments(event: JsonObject) -> JsonObject:

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from agent_tui.errors import SessionError
-from agent_tui.sessions.files import describe_fault
-from agent_tui.sessions.importers.conversation import ForeignSession
-from agent_tui.sessions.parse import parse_session
+from agent_tui.sessions.file.disk import describe_fault
+from agent_tui.sessions.format.parse import parse_session
+from agent_tui.sessions.importers.builder import ForeignSession
 
 
 def read_pi(path: Path) -> ForeignSession:

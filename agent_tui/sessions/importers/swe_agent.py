@@ -11,12 +11,12 @@ from agent_tui.messages import (
     TextContent,
     ToolCall,
 )
-from agent_tui.sessions.importers.conversation import Conversation, ForeignSession
+from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
 from agent_tui.sessions.importers.editor_files import editor_details, is_refused_edit
 from agent_tui.sessions.importers.fields import as_list, as_object, as_text, text_at
-from agent_tui.sessions.importers.input import json_document, read_json
+from agent_tui.sessions.importers.json_files import json_document, read_json
 from agent_tui.sessions.importers.naming import made_up_id
-from agent_tui.sessions.importers.openai_style import calls_of, model_of, said_parts, text_of
+from agent_tui.sessions.importers.openai_style import calls_of, content_text, model_of, said_parts
 
 
 def read_swe_agent(path: Path) -> ForeignSession:
@@ -31,29 +31,29 @@ def read_swe_agent(path: Path) -> ForeignSession:
     steps = [as_object(step) for step in as_list(run.get("trajectory"))]
     reader = _Reader()
     folders = (text_at(as_object(step.get("state")), "working_dir") for step in steps)
-    reader.conversation.in_folder(next((folder for folder in folders if folder), ""))
-    reader.conversation.by_model(*model_of(as_object(agent.get("model")).get("name")))
+    reader.builder.in_folder(next((folder for folder in folders if folder), ""))
+    reader.builder.by_model(*model_of(as_object(agent.get("model")).get("name")))
     for number, message in enumerate(as_list(run.get("history")), start=1):
         reader.take(number, as_object(message))
-    if not reader.conversation.last_id:
+    if not reader.builder.last_id:
         raise SessionError(f"{path}: has no history of a SWE-agent run.")
-    return reader.conversation.finish(made_up_id(path))
+    return reader.builder.finish(made_up_id(path))
 
 
 class _Reader:
     def __init__(self) -> None:
-        self.conversation = Conversation()
+        self.builder = SessionBuilder()
         self._calls: dict[str, ToolCall] = {}
 
     def take(self, number: int, message: JsonObject) -> None:
         """Take the message that is `number` in the history, counted from 1."""
         content = message.get("content")
-        waiting = self.conversation.open_calls
+        waiting = self.builder.open_calls
         match message.get("role"):
             case "system":
-                self.conversation.kept_aside("system_prompt", {"text": text_of(content)})
+                self.builder.kept_aside("system_prompt", {"text": content_text(content)})
             case _ if message.get("is_demo") is True:
-                self.conversation.note("demonstration", said_parts(content))
+                self.builder.note("demonstration", said_parts(content))
             case "assistant":
                 self._take_reply(number, message)
             case "tool" | "user" if waiting:
@@ -61,7 +61,7 @@ class _Reader:
                 named = as_text(ids[0]) if ids else as_text(message.get("tool_call_id"))
                 self._take_result(message, named if named in waiting else waiting[0])
             case "user":
-                self.conversation.user(said_parts(content))
+                self.builder.user(said_parts(content))
             case "tool":
                 self._warn(number, "a result without a call; left out")
             case role:
@@ -69,20 +69,20 @@ class _Reader:
 
     def _take_reply(self, number: int, message: JsonObject) -> None:
         calls = calls_of(message)
-        text = text_of(message.get("content"))
+        text = content_text(message.get("content"))
         action = as_text(message.get("action")).strip()
         if not calls and action:
             text = as_text(message.get("thought")) or text
             calls = [ToolCall(id=f"call_{number}", name="bash", arguments={"command": action})]
         self._calls.update((call.id, call) for call in calls)
         parts: list[AssistantContent] = [TextContent(text=text)] if text else []
-        self.conversation.reply([*parts, *calls])
+        self.builder.reply([*parts, *calls])
 
     def _take_result(self, message: JsonObject, call_id: str) -> None:
         call = self._calls[call_id]
-        text = text_of(message.get("content"))
+        text = content_text(message.get("content"))
         is_error = is_refused_edit(text)
-        self.conversation.result(
+        self.builder.result(
             call_id,
             said_parts(message.get("content")),
             is_error=is_error,
@@ -90,7 +90,7 @@ class _Reader:
         )
 
     def _warn(self, number: int, problem: str) -> None:
-        self.conversation.warnings.add(f"message {number}: {problem}")
+        self.builder.warnings.add(f"message {number}: {problem}")
 
 
 def _object_or_json(value: JsonValue) -> JsonObject:

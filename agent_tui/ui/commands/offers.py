@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_tui.sessions.foreign import FOREIGN_AGENTS
+from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS
 from agent_tui.ui.commands.registry import Choice
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ async def resume(host: CommandHost, argument: str) -> None:
         if await open_session(host, argument):
             await ask_about_workspace(host)
         return
-    from agent_tui.sessions.foreign import FOREIGN_AGENTS, ForeignAgent
+    from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, ForeignAgent
     from agent_tui.ui.screens.session_picker import SessionPicker
 
     wanted = argument.removeprefix("--from").strip(" =")
@@ -66,7 +66,7 @@ async def resume(host: CommandHost, argument: str) -> None:
 @command("<name>")
 async def name(host: CommandHost, argument: str) -> None:
     """Name this session."""
-    from agent_tui.sessions.summary import one_line
+    from agent_tui.sessions.listing.summary import one_line
 
     if not argument:
         present = host.runtime.conversation.log.name

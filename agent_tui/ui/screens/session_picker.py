@@ -19,17 +19,17 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from agent_tui.errors import SessionError
-from agent_tui.sessions.foreign import (
+from agent_tui.sessions.file.tail import newest_entries
+from agent_tui.sessions.importers.discovery import (
     FOREIGN_AGENTS,
     ForeignAgent,
     ForeignFile,
     foreign_sessions,
 )
-from agent_tui.sessions.importers.foreign import read_foreign
-from agent_tui.sessions.search import SearchHit
+from agent_tui.sessions.importers.formats import read_foreign
+from agent_tui.sessions.listing.summary import SessionSummary, one_line
+from agent_tui.sessions.search.session_search import SearchHit
 from agent_tui.sessions.store import SessionStore
-from agent_tui.sessions.summary import SessionSummary, one_line
-from agent_tui.sessions.tail import newest_entries
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.confirm import ConfirmScreen
 from agent_tui.ui.screens.line_input import LineInputScreen

@@ -15,8 +15,8 @@ from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
 from agent_tui.errors import AgentTuiError
+from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.tree import RowKind, SessionTree, TreeRow, text_of
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.tree_list import TreeList
@@ -82,7 +82,7 @@ class TreeScreen(ModalScreen[TreeChoice]):
         super().__init__()
         self._log = log
         self._set_label = set_label
-        self._tree: SessionTree | None = None
+        self._tree: MessageTree | None = None
         self._shows_everything = False
 
     def compose(self) -> ComposeResult:
@@ -103,7 +103,7 @@ class TreeScreen(ModalScreen[TreeChoice]):
         self.run_worker(self._load_tree, group="tree", exclusive=True)
 
     async def _load_tree(self) -> None:
-        self._tree = await asyncio.to_thread(SessionTree, self._log.entries, self._log.leaf_id)
+        self._tree = await asyncio.to_thread(MessageTree, self._log.entries, self._log.leaf_id)
         await self._fill()
 
     async def _fill(self) -> None:
@@ -224,7 +224,7 @@ def _start(rows: list[TreeRow], before: TreeRow | None) -> int:
     return next((i for i, row in enumerate(rows) if row.is_here), len(rows) - 1)
 
 
-def preview(row: TreeRow, tree: SessionTree) -> Content:
+def preview(row: TreeRow, tree: MessageTree) -> Content:
     """The message whole, and for one of the person's what the model answered."""
     head = _KIND_NAMES[row.kind]
     if not row.is_on_path:
@@ -233,7 +233,7 @@ def preview(row: TreeRow, tree: SessionTree) -> Content:
         head += f" · {row.label}"
     parts = [
         Content.assemble((safe_text(head, keep_newlines=False), "$foreground-muted")),
-        Content(safe_text(_short(text_of(row.entry, _PREVIEW_CHARS + 1), _PREVIEW_CHARS))),
+        Content(safe_text(_short(row_text(row.entry, _PREVIEW_CHARS + 1), _PREVIEW_CHARS))),
     ]
     if row.kind == "person" and (answer := tree.answer_to(row.entry.id)):
         said = safe_text(_short(answer.strip(), _ANSWER_CHARS))

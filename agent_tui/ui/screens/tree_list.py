@@ -12,7 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
 
-from agent_tui.sessions.tree import RowKind, TreeRow
+from agent_tui.sessions.lineage.message_tree import RowKind, TreeRow
 from agent_tui.ui.sanitise import safe_text
 
 _SIGNS: dict[RowKind, tuple[str, str]] = {

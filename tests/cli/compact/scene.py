@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from agent_tui.cli.compact_command import run_command
+from agent_tui.cli.compact.command import run_command
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import TokenCounter
-from tests.support.context_checks import assert_settled
+from tests.support.context_checks import assert_normalised
 from tests.support.runtime import GOOD_SUMMARY
 from tests.support.talk import Talk
 
@@ -57,5 +57,5 @@ def snapshot(folder: Path) -> dict[str, str]:
 
 def tokens_of(log: SessionLog) -> int:
     context = build_context(log.path_entries(), carryover=log.header.compaction)
-    assert_settled(context.messages)
+    assert_normalised(context.messages)
     return COUNTER.count_messages(item.message for item in context.messages)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.compact_command import run_command
+from agent_tui.cli.compact.command import run_command
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, UsageError
 from agent_tui.providers.keys import secret_variables
 from agent_tui.sessions.entries import CompactionEntry, Header
@@ -288,7 +288,7 @@ def test_where_the_tiers_leave_too_little_to_sum_up_all_of_it_is_summed_up(
 
 
 def test_the_command_runs_without_network_libraries_when_no_model_is_wanted() -> None:
-    code = "import sys, agent_tui.cli.compact_command; print(*sys.modules)"
+    code = "import sys, agent_tui.cli.compact.command; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert loaded.isdisjoint({"textual", "rich", "litellm", "tiktoken"})

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.compact_command import run_command
-from agent_tui.sessions.changes import newest_change, undo_mark
+from agent_tui.cli.compact.command import run_command
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from tests.cli.compact.scene import (
     KEYS,
     as_json,

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.doctor.check import Check
-from agent_tui.cli.doctor.surroundings import Surroundings, look_around
+from agent_tui.cli.doctor.check import Check, Environment, read_environment
 
 CANARY = "canary0123456789abcdef"
 """A key without the shape of one, so that only its being a variable's value gives it away."""
@@ -46,9 +45,9 @@ def config(home: Path) -> Path:
 
 
 @pytest.fixture
-def around() -> Callable[[], Surroundings]:
+def environment() -> Callable[[], Environment]:
     """Look around now, with no server in sight."""
-    return lambda: look_around(server_ports={})
+    return lambda: read_environment(server_ports={})
 
 
 @pytest.fixture

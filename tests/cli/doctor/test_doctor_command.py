@@ -8,8 +8,7 @@ import pytest
 
 from agent_tui.cli import main
 from agent_tui.cli.doctor.check import run_probes
-from agent_tui.cli.doctor.checks import all_probes
-from agent_tui.cli.doctor_command import run_command
+from agent_tui.cli.doctor.command import all_probes, run_command
 from tests.cli.doctor.conftest import CANARY
 from tests.support.pty_program import PtyProgram
 
@@ -78,14 +77,16 @@ def test_with_a_key_there_is_nothing_bad(capsys, monkeypatch):
     assert not [check for check in report["checks"] if check["state"] == "bad"]
 
 
-def test_no_check_raises_on_a_machine_where_all_is_well(around):
+def test_no_check_raises_on_a_machine_where_all_is_well(environment):
     assert not [
-        c for c in run_probes(all_probes(around()), PATIENCE_S) if "could not be checked" in c.found
+        c
+        for c in run_probes(all_probes(environment()), PATIENCE_S)
+        if "could not be checked" in c.found
     ]
 
 
-def test_whatever_is_wrong_no_check_raises_and_each_says_what_to_do(broken, around):
-    checks = run_probes(all_probes(around()), PATIENCE_S)
+def test_whatever_is_wrong_no_check_raises_and_each_says_what_to_do(broken, environment):
+    checks = run_probes(all_probes(environment()), PATIENCE_S)
     assert not [check for check in checks if "could not be checked" in check.found]
     wrong = [check for check in checks if check.state in ("warning", "bad")]
     assert len(wrong) > 15
@@ -155,7 +156,7 @@ def test_no_color_is_obeyed_in_a_terminal(monkeypatch):
 
 def test_neither_textual_nor_litellm_is_loaded_for_it():
     code = (
-        "import sys; from agent_tui.cli.doctor_command import run_command; run_command([]);"
+        "import sys; from agent_tui.cli.doctor.command import run_command; run_command([]);"
         "print('LOADED', *{'textual', 'rich', 'litellm', 'xllamacpp'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

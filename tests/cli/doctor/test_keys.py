@@ -1,21 +1,23 @@
 import pytest
 
-from agent_tui.cli.doctor import keys
+from agent_tui.cli.doctor import configuration
 from tests.cli.doctor.conftest import CANARY
 
 
-def test_a_key_that_is_set_is_said_and_not_shown(around, find, monkeypatch):
+def test_a_key_that_is_set_is_said_and_not_shown(environment, find, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
-    found = find(keys.check_keys(around()))
+    found = find(configuration.check_keys(environment()))
     assert (found["ANTHROPIC_API_KEY"].state, found["ANTHROPIC_API_KEY"].found) == ("ok", "is set")
     assert "ANTHROPIC_API_KEY" not in found["not set"].found
     assert "OPENAI_API_KEY" in found["not set"].found
 
 
-def test_every_provider_is_spoken_of(around, monkeypatch):
+def test_every_provider_is_spoken_of(environment, monkeypatch):
     monkeypatch.setenv("TOGETHER_AI_TOKEN", CANARY)
-    said = " ".join(f"{check.name} {check.found}" for check in keys.check_keys(around()))
-    for variables in keys.KEY_VARIABLES.values():
+    said = " ".join(
+        f"{check.name} {check.found}" for check in configuration.check_keys(environment())
+    )
+    for variables in configuration.KEY_VARIABLES.values():
         assert any(variable in said for variable in variables)
 
 
@@ -25,8 +27,8 @@ def test_every_provider_is_spoken_of(around, monkeypatch):
         (f" {CANARY}", "around it"),
         (f"{CANARY}\n", "line break"),
         (f"{CANARY} x", "in it"),
-        (f'"{CANARY}"', "quotation marks"),
-        (f"{CANARY}'", "quotation marks"),
+        (f'"{CANARY}"', "quotation marks around it"),
+        (f"{CANARY}'", "quotation marks around it"),
         (f"Bearer-{CANARY}", "Bearer"),
         ("$OPENAI_KEY", "placeholder"),
         ("<your key>", "white space"),
@@ -35,9 +37,9 @@ def test_every_provider_is_spoken_of(around, monkeypatch):
         (" ", "white space"),
     ],
 )
-def test_a_broken_key_is_said_and_not_shown(around, find, monkeypatch, key, said):
+def test_a_broken_key_is_said_and_not_shown(environment, find, monkeypatch, key, said):
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    check = find(keys.check_keys(around()))["OPENAI_API_KEY"]
+    check = find(configuration.check_keys(environment()))["OPENAI_API_KEY"]
     assert check.state == "bad"
     assert said in check.found
     assert "canary" not in str(check)
@@ -46,38 +48,43 @@ def test_a_broken_key_is_said_and_not_shown(around, find, monkeypatch, key, said
 
 @pytest.mark.parametrize("key", [CANARY, "a", "AIza_x-y.z/+=", "0123"])
 def test_a_whole_key_is_not_faulted(key):
-    assert keys.what_is_wrong_with(key) == ""
+    assert configuration.what_is_wrong_with(key) == ""
 
 
-def test_the_variable_the_settings_name_is_looked_for(around, find, config, monkeypatch):
+def test_the_variable_the_settings_name_is_looked_for(environment, find, config, monkeypatch):
     config.write_text('base_url = "https://example.org/v1"\napi_key_env = "MY_KEY"\n')
-    missing = find(keys.check_named_variables(around()))["api_key_env"]
+    missing = find(configuration.check_named_variables(environment()))["api_key_env"]
     assert (missing.state, missing.found) == ("bad", "MY_KEY is not set")
     assert "export MY_KEY=" in missing.advice
     monkeypatch.setenv("MY_KEY", CANARY)
-    assert find(keys.check_named_variables(around()))["api_key_env"].found == "MY_KEY is set"
+    assert (
+        find(configuration.check_named_variables(environment()))["api_key_env"].found
+        == "MY_KEY is set"
+    )
 
 
-def test_a_missing_key_is_not_grave_for_a_server_on_this_machine(around, find, config):
+def test_a_missing_key_is_not_grave_for_a_server_on_this_machine(environment, find, config):
     config.write_text(
         '[models."mine"]\nbase_url = "http://127.0.0.1:9/v1"\napi_key_env = "MY_KEY"\n'
     )
-    assert find(keys.check_named_variables(around()))['models."mine".api_key_env'].state == (
-        "warning"
-    )
+    assert find(configuration.check_named_variables(environment()))[
+        'models."mine".api_key_env'
+    ].state == ("warning")
 
 
 @pytest.mark.parametrize("key", [CANARY, "AKIAIOSFODNN7EXAMPLE", "lowercase_thing"])
-def test_a_key_where_its_variables_name_belongs_is_not_shown(around, find, config, key):
+def test_a_key_where_its_variables_name_belongs_is_not_shown(environment, find, config, key):
     config.write_text(f'api_key_env = "{key}"\n')
-    check = find(keys.check_named_variables(around()))["api_key_env"]
+    check = find(configuration.check_named_variables(environment()))["api_key_env"]
     assert check.state == "bad"
     assert key not in str(check)
     assert "name of the environment variable" in check.advice
 
 
-def test_a_variable_that_moves_a_provider_is_named_without_its_address(around, find, monkeypatch):
+def test_a_variable_that_moves_a_provider_is_named_without_its_address(
+    environment, find, monkeypatch
+):
     monkeypatch.setenv("OPENAI_BASE_URL", "https://me:secret@example.org")
-    check = find(keys.check_addresses(around()))["addresses"]
+    check = find(configuration.check_addresses(environment()))["addresses"]
     assert check.found.startswith("OPENAI_BASE_URL set")
     assert "example.org" not in str(check)

@@ -4,7 +4,7 @@ from collections import namedtuple
 
 import pytest
 
-from agent_tui.cli.doctor import local_models
+from agent_tui.cli.doctor import models
 from agent_tui.local_models.library import ModelLibrary, Shelf
 from agent_tui.local_models.model import LocalModel
 
@@ -22,53 +22,53 @@ def one_model(home, monkeypatch):
     return file
 
 
-def test_without_models_the_way_to_one_is_told_with_its_size(around, find):
-    check = find(local_models.check_library(around()))["library"]
+def test_without_models_the_way_to_one_is_told_with_its_size(environment, find):
+    check = find(models.check_library(environment()))["library"]
     assert check.state == "info"
     assert "agent-tui models pull smollm2 (92.9 MB)" in check.advice
 
 
-def test_a_model_is_told_with_size_and_window(around, find, one_model):
-    check = find(local_models.check_library(around()))["smollm2"]
+def test_a_model_is_told_with_size_and_window(environment, find, one_model):
+    check = find(models.check_library(environment()))["smollm2"]
     assert check.state == "ok"
     assert check.found == "10 bytes, window 8,192 tokens, ~/data/models/files/smollm2.gguf"
 
 
-def test_a_model_whose_file_is_gone_says_how_to_get_it_back(around, find, one_model):
+def test_a_model_whose_file_is_gone_says_how_to_get_it_back(environment, find, one_model):
     one_model.unlink()
-    check = find(local_models.check_library(around()))["smollm2"]
+    check = find(models.check_library(environment()))["smollm2"]
     assert check.state == "warning"
     assert "No such file" in check.found
     assert check.advice == "Fetch it again: agent-tui models pull smollm2"
 
 
-def test_a_pulled_model_that_was_cut_is_bad(around, find, one_model):
+def test_a_pulled_model_that_was_cut_is_bad(environment, find, one_model):
     one_model.write_bytes(b"GGUF")
-    check = find(local_models.check_library(around()))["smollm2"]
+    check = find(models.check_library(environment()))["smollm2"]
     assert check.state == "bad"
     assert "4 of 10 bytes" in check.found
 
 
-def test_a_damaged_description_is_bad_and_says_how_to_be_rid_of_it(around, home):
+def test_a_damaged_description_is_bad_and_says_how_to_be_rid_of_it(environment, home):
     root = home / "data" / "models"
     root.mkdir(parents=True)
     (root / "odd.json").write_text("{")
-    problem = next(iter(local_models.check_library(around())))
+    problem = next(iter(models.check_library(environment())))
     assert problem.state == "bad"
     assert "odd.json" in problem.found
 
 
-def test_without_the_extra_the_way_to_it_is_told(around, find, monkeypatch):
-    monkeypatch.setattr(local_models, "package_version", lambda name: "")
-    check = find(local_models.check_server_package(around()))["extra local"]
+def test_without_the_extra_the_way_to_it_is_told(environment, find, monkeypatch):
+    monkeypatch.setattr(models, "package_version", lambda name: "")
+    check = find(models.check_server_package(environment()))["extra local"]
     assert check.state == "info"
     assert 'pip install "agent-tui[local]"' in check.advice
 
 
-def test_on_musl_no_wheel_is_promised(around, find, monkeypatch):
-    monkeypatch.setattr(local_models, "package_version", lambda name: "")
-    monkeypatch.setattr(local_models, "is_musl", lambda: True)
-    check = find(local_models.check_server_package(around()))["extra local"]
+def test_on_musl_no_wheel_is_promised(environment, find, monkeypatch):
+    monkeypatch.setattr(models, "package_version", lambda name: "")
+    monkeypatch.setattr(models, "is_musl", lambda: True)
+    check = find(models.check_server_package(environment()))["extra local"]
     assert "pip" not in check.advice
     assert "Ollama" in check.advice
 
@@ -83,51 +83,51 @@ def test_on_musl_no_wheel_is_promised(around, find, monkeypatch):
     ],
 )
 def test_a_wheel_that_breaks_when_imported_does_not_take_us_with_it(
-    around, find, monkeypatch, tmp_path, source, state, said
+    environment, find, monkeypatch, tmp_path, source, state, said
 ):
     (tmp_path / "xllamacpp.py").write_text(source)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(local_models, "package_version", lambda name: "1.2")
+    monkeypatch.setattr(models, "package_version", lambda name: "1.2")
     limit_s = 0.05 if state == "warning" else 60
-    monkeypatch.setattr(local_models, "_IMPORT_WITHIN_S", limit_s)
-    check = find(local_models.check_server_package(around()))["extra local"]
+    monkeypatch.setattr(models, "_IMPORT_WITHIN_S", limit_s)
+    check = find(models.check_server_package(environment()))["extra local"]
     assert check.state == state
     assert said in check.found
     assert "xllamacpp" not in sys.modules
 
 
-def test_a_module_of_the_project_is_not_taken_for_the_wheel(around, find, home, monkeypatch):
+def test_a_module_of_the_project_is_not_taken_for_the_wheel(environment, find, home, monkeypatch):
     (home / "work" / "xllamacpp.py").write_text("raise SystemExit('the project ran')")
-    monkeypatch.setattr(local_models, "package_version", lambda name: "1.2")
-    check = find(local_models.check_server_package(around()))["extra local"]
+    monkeypatch.setattr(models, "package_version", lambda name: "1.2")
+    check = find(models.check_server_package(environment()))["extra local"]
     assert "the project ran" not in str(check)
 
 
 @pytest.mark.parametrize(("free", "state"), [(10**12, "ok"), (10**6, "warning")])
-def test_a_full_disk_is_said_before_a_pull_fails(around, find, monkeypatch, free, state):
+def test_a_full_disk_is_said_before_a_pull_fails(environment, find, monkeypatch, free, state):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 0, free))
-    check = find(local_models.check_room(around()))["disk"]
+    check = find(models.check_room(environment()))["disk"]
     assert check.state == state
     assert ("191 MB" in check.advice) == (state == "warning")
 
 
 @pytest.mark.parametrize(("free", "state"), [(10**10, "ok"), (10**8, "warning")])
-def test_little_memory_is_said(around, find, monkeypatch, free, state):
-    monkeypatch.setattr(local_models, "available_memory", lambda: free)
-    assert find(local_models.check_room(around()))["memory"].state == state
+def test_little_memory_is_said(environment, find, monkeypatch, free, state):
+    monkeypatch.setattr(models, "available_memory", lambda: free)
+    assert find(models.check_room(environment()))["memory"].state == state
 
 
 def test_the_memory_of_a_container_is_not_that_of_its_machine(tmp_path):
     (tmp_path / "meminfo").write_text("MemTotal: 900 kB\nMemAvailable: 500 kB\n")
-    assert local_models.available_memory(tmp_path, tmp_path / "none") == 512_000
+    assert models.available_memory(tmp_path, tmp_path / "none") == 512_000
     (tmp_path / "memory.max").write_text("300000\n")
     (tmp_path / "memory.current").write_text("100000\n")
-    assert local_models.available_memory(tmp_path, tmp_path) == 200_000
+    assert models.available_memory(tmp_path, tmp_path) == 200_000
     (tmp_path / "memory.max").write_text("max\n")
-    assert local_models.available_memory(tmp_path, tmp_path) == 512_000
+    assert models.available_memory(tmp_path, tmp_path) == 512_000
 
 
-def test_nothing_is_made_by_looking(around, home):
-    list(local_models.check_library(around()))
-    list(local_models.check_room(around()))
+def test_nothing_is_made_by_looking(environment, home):
+    list(models.check_library(environment()))
+    list(models.check_room(environment()))
     assert not (home / "data").exists()

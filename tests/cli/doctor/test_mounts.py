@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.doctor.mounts import FileSystem, file_system
+from agent_tui.cli.doctor.folders import FileSystem, file_system
 
 MOUNTS = """\
 22 27 0:21 / / rw,relatime shared:1 - ext4 /dev/vda rw

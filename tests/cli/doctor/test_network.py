@@ -1,21 +1,21 @@
-from agent_tui.cli.doctor import network
+from agent_tui.cli.doctor import machine
 
 
-def test_that_no_provider_was_called_is_said(around, find):
-    found = find(network.check_network(around()))
+def test_that_no_provider_was_called_is_said(environment, find):
+    found = find(machine.check_network(environment()))
     assert list(found) == ["providers"]
     assert found["providers"].found == "not checked: keys are only tried when used"
 
 
-def test_proxies_are_named_and_not_shown(around, find, monkeypatch):
+def test_proxies_are_named_and_not_shown(environment, find, monkeypatch):
     monkeypatch.setenv("https_proxy", "http://me:hunter2@proxy")
     monkeypatch.setenv("NO_PROXY", "inside.example")
-    check = find(network.check_network(around()))["proxy"]
+    check = find(machine.check_network(environment()))["proxy"]
     assert check.found == "https_proxy, NO_PROXY set"
 
 
-def test_certificates_that_are_not_there_are_bad(around, find, monkeypatch):
+def test_certificates_that_are_not_there_are_bad(environment, find, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/at/all.pem")
-    check = find(network.check_network(around()))["SSL_CERT_FILE"]
+    check = find(machine.check_network(environment()))["SSL_CERT_FILE"]
     assert check.state == "bad"
     assert "unset SSL_CERT_FILE" in check.advice

@@ -1,7 +1,7 @@
 import fcntl
 import sys
 
-from agent_tui.cli.doctor.programs import Answer, ask_program, find_program
+from agent_tui.cli.doctor.check import Answer, ask_program, find_program
 
 
 def test_what_a_program_prints_on_either_stream_is_its_answer():

@@ -5,8 +5,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from agent_tui.cli.doctor import servers
-from agent_tui.cli.doctor.surroundings import look_around
+from agent_tui.cli.doctor import models
+from agent_tui.cli.doctor.check import read_environment
 from agent_tui.providers.servers.kinds import ServerAddress
 from tests.cli.doctor.conftest import CANARY
 from tests.support.openai_server import OpenAiServer, bad_key
@@ -45,9 +45,9 @@ def other_port() -> Iterator[int]:
 
 
 def looked(kind: str, port: int):
-    around = look_around(server_ports={kind: port})
-    (address,) = around.server_addresses
-    (check,) = servers.check_server(around, address)
+    environment = read_environment(server_ports={kind: port})
+    (address,) = environment.server_addresses
+    (check,) = models.check_server(environment, address)
     return check
 
 
@@ -72,50 +72,50 @@ def test_another_program_at_the_port_of_a_server_is_no_fault(other_port):
     assert "lists no models" in check.found
 
 
-def test_a_base_url_that_answers_is_fine_and_gets_its_key(around, find, config, monkeypatch):
+def test_a_base_url_that_answers_is_fine_and_gets_its_key(environment, find, config, monkeypatch):
     monkeypatch.setenv("MY_KEY", CANARY)
     with OpenAiServer() as server:
         server.pages["/v1/models"] = MODELS
         config.write_text(f'base_url = "{server.base_url}"\napi_key_env = "MY_KEY"\n')
-        check = find(servers.check_base_urls(around()))["base_url"]
+        check = find(models.check_base_urls(environment()))["base_url"]
         assert check.state == "ok"
         assert "5 models" in check.found
         assert CANARY in server.requests[-1].headers["authorization"]
 
 
-def test_a_base_url_that_nothing_answers_at_is_bad(around, find, config, free_port):
+def test_a_base_url_that_nothing_answers_at_is_bad(environment, find, config, free_port):
     config.write_text(f'base_url = "http://127.0.0.1:{free_port}/v1"\n')
-    check = find(servers.check_base_urls(around()))["base_url"]
+    check = find(models.check_base_urls(environment()))["base_url"]
     assert check.state == "bad"
     assert check.found == f"http://127.0.0.1:{free_port}/v1 takes no connection"
     assert "Start the server" in check.advice
 
 
-def test_a_base_url_that_lists_nothing_is_a_warning(around, find, config, other_port):
+def test_a_base_url_that_lists_nothing_is_a_warning(environment, find, config, other_port):
     config.write_text(f'[models."mine"]\nbase_url = "http://127.0.0.1:{other_port}/v1"\n')
-    check = find(servers.check_base_urls(around()))['models."mine"']
+    check = find(models.check_base_urls(environment()))['models."mine"']
     assert check.state == "warning"
     assert "/v1" in check.advice
 
 
-def test_a_server_that_wants_a_key_says_so(around, find, config):
+def test_a_server_that_wants_a_key_says_so(environment, find, config):
     with OpenAiServer() as server:
         server.pages["/v1/models"] = bad_key()
         config.write_text(f'base_url = "{server.base_url}"\n')
-        check = find(servers.check_base_urls(around()))["base_url"]
+        check = find(models.check_base_urls(environment()))["base_url"]
     assert check.state == "warning"
     assert "wants a key" in check.found
 
 
 @pytest.mark.parametrize("url", ["nonsense", "http://host:port/v1", "ftp://x/v1", "http://:80"])
-def test_what_is_no_address_is_bad(around, find, config, url):
+def test_what_is_no_address_is_bad(environment, find, config, url):
     config.write_text(f'base_url = "{url}"\n')
-    check = find(servers.check_base_urls(around()))["base_url"]
+    check = find(models.check_base_urls(environment()))["base_url"]
     assert check.state == "bad"
     assert "Write it whole" in check.advice
 
 
-def test_a_server_elsewhere_gets_a_connection_but_no_key(around, find, config, monkeypatch):
+def test_a_server_elsewhere_gets_a_connection_but_no_key(environment, find, config, monkeypatch):
     asked: list[tuple[str, int]] = []
 
     def refuse(place: tuple[str, int], timeout: float) -> socket.socket:
@@ -124,7 +124,7 @@ def test_a_server_elsewhere_gets_a_connection_but_no_key(around, find, config, m
 
     monkeypatch.setattr(socket, "create_connection", refuse)
     config.write_text('base_url = "https://me:hunter2@model.invalid/v1"\n')
-    check = find(servers.check_base_urls(around()))["base_url"]
+    check = find(models.check_base_urls(environment()))["base_url"]
     assert asked == [("model.invalid", 443)]
     assert check.state == "warning"
     assert "proxy" in check.advice
@@ -133,5 +133,5 @@ def test_a_server_elsewhere_gets_a_connection_but_no_key(around, find, config, m
 
 def test_ollama_is_looked_for_where_its_variable_says(monkeypatch, free_port):
     monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{free_port}")
-    (address,) = look_around(server_ports={"Ollama": 1}).server_addresses
+    (address,) = read_environment(server_ports={"Ollama": 1}).server_addresses
     assert address == ServerAddress("Ollama", f"http://127.0.0.1:{free_port}")

@@ -2,16 +2,16 @@ import dataclasses
 
 import pytest
 
-from agent_tui.cli.doctor import terminal
-from agent_tui.cli.doctor.surroundings import TerminalFacts
+from agent_tui.cli.doctor import machine
+from agent_tui.cli.doctor.check import TerminalFacts
 
 SCREEN = TerminalFacts(True, True, 100, 30)
 
 
-def test_a_usual_terminal_is_fine(around, find, monkeypatch):
+def test_a_usual_terminal_is_fine(environment, find, monkeypatch):
     monkeypatch.setenv("COLORTERM", "truecolor")
-    here = dataclasses.replace(around(), terminal=SCREEN)
-    found = find([*terminal.check_terminal(here), *terminal.check_looks(here)])
+    here = dataclasses.replace(environment(), terminal=SCREEN)
+    found = find([*machine.check_terminal(here), *machine.check_looks(here)])
     assert {name: check.state for name, check in found.items()} == {
         "TERM": "ok",
         "size": "ok",
@@ -23,25 +23,25 @@ def test_a_usual_terminal_is_fine(around, find, monkeypatch):
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(79, 24), (80, 23), (1, 1)])
-def test_a_small_window_is_a_warning(around, find, columns, rows):
-    here = dataclasses.replace(around(), terminal=TerminalFacts(True, True, columns, rows))
-    check = find(terminal.check_terminal(here))["size"]
+def test_a_small_window_is_a_warning(environment, find, columns, rows):
+    here = dataclasses.replace(environment(), terminal=TerminalFacts(True, True, columns, rows))
+    check = find(machine.check_terminal(here))["size"]
     assert (check.state, check.found) == ("warning", f"{columns} columns, {rows} rows")
 
 
-def test_a_pipe_is_no_fault(around, find, monkeypatch):
+def test_a_pipe_is_no_fault(environment, find, monkeypatch):
     monkeypatch.delenv("TERM")
-    here = dataclasses.replace(around(), terminal=TerminalFacts(True, False))
-    found = find(terminal.check_terminal(here))
+    here = dataclasses.replace(environment(), terminal=TerminalFacts(True, False))
+    found = find(machine.check_terminal(here))
     assert "standard output: not a terminal" in found["streams"].found
     assert {check.state for check in found.values()} == {"info"}
 
 
 @pytest.mark.parametrize("term", ["", "dumb"])
-def test_a_terminal_without_abilities_is_bad(around, find, monkeypatch, term):
+def test_a_terminal_without_abilities_is_bad(environment, find, monkeypatch, term):
     monkeypatch.setenv("TERM", term)
-    here = dataclasses.replace(around(), terminal=SCREEN)
-    check = find(terminal.check_terminal(here))["TERM"]
+    here = dataclasses.replace(environment(), terminal=SCREEN)
+    check = find(machine.check_terminal(here))["TERM"]
     assert check.state == "bad"
     assert "agent-tui --plain" in check.advice
 
@@ -58,28 +58,28 @@ def test_a_terminal_without_abilities_is_bad(around, find, monkeypatch, term):
     ],
 )
 def test_the_strongest_locale_variable_decides_about_utf8(variables, is_utf8):
-    assert terminal.speaks_utf8(variables) == is_utf8
+    assert machine.speaks_utf8(variables) == is_utf8
 
 
-def test_another_locale_is_a_warning(around, find, monkeypatch):
+def test_another_locale_is_a_warning(environment, find, monkeypatch):
     monkeypatch.setenv("LC_ALL", "POSIX")
-    check = find(terminal.check_looks(around()))["characters"]
+    check = find(machine.check_looks(environment()))["characters"]
     assert check.state == "warning"
     assert "POSIX" in check.found
     assert "UTF-8" in check.advice
 
 
-def test_no_colour_and_textuals_variables_are_said(around, find, monkeypatch):
+def test_no_colour_and_textuals_variables_are_said(environment, find, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "")
     monkeypatch.setenv("TEXTUAL_THEME", "secret")
-    found = find(terminal.check_looks(around()))
+    found = find(machine.check_looks(environment()))
     assert found["colours"].found == "none: NO_COLOR is set"
     assert found["Textual"].found == "TEXTUAL_THEME set"
 
 
-def test_a_mouse_that_is_switched_off_is_said(around, find, config):
+def test_a_mouse_that_is_switched_off_is_said(environment, find, config):
     config.write_text("mouse = false\n")
-    assert find(terminal.check_looks(around()))["mouse"].state == "info"
+    assert find(machine.check_looks(environment()))["mouse"].state == "info"
 
 
 @pytest.mark.parametrize(
@@ -90,46 +90,46 @@ def test_a_mouse_that_is_switched_off_is_said(around, find, config):
         ({"SSH_CONNECTION": "1 2 3 4"}, "OSC 52", ""),
     ],
 )
-def test_where_copies_go_is_told(around, find, programs, monkeypatch, variables, said, advice):
+def test_where_copies_go_is_told(environment, find, programs, monkeypatch, variables, said, advice):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    found = find(terminal.check_clipboard(around()))
+    found = find(machine.check_clipboard(environment()))
     assert said in found["clipboard"].found
     assert advice in found["clipboard"].advice
     assert ("ssh" in found) == ("SSH_CONNECTION" in variables)
 
 
-def test_a_tool_for_the_clipboard_is_used(around, find, programs, monkeypatch):
+def test_a_tool_for_the_clipboard_is_used(environment, find, programs, monkeypatch):
     monkeypatch.setenv("DISPLAY", ":0")
     programs("xsel", "")
-    check = find(terminal.check_clipboard(around()))["clipboard"]
+    check = find(machine.check_clipboard(environment()))["clipboard"]
     assert (check.state, "xsel" in check.found) == ("ok", True)
 
 
-def test_tmux_is_asked_for_what_matters_here(around, find, programs, monkeypatch):
+def test_tmux_is_asked_for_what_matters_here(environment, find, programs, monkeypatch):
     monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
     programs("tmux", "echo '3.4|off|0|500'")
-    found = find(terminal.check_multiplexer(around()))
+    found = find(machine.check_multiplexer(environment()))
     assert found["tmux"].found == ("3.4, set-clipboard off, allow-passthrough off, escape-time 500")
     assert found["tmux clipboard"].advice.endswith("tmux set -s set-clipboard external")
     assert "Esc acts late" in found["tmux keys"].found
 
 
-def test_a_well_set_tmux_has_one_line(around, find, programs, monkeypatch):
+def test_a_well_set_tmux_has_one_line(environment, find, programs, monkeypatch):
     monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
     programs("tmux", "echo '3.5a|external||10'")
-    (check,) = terminal.check_multiplexer(around())
+    (check,) = machine.check_multiplexer(environment())
     assert (check.state, check.found) == ("ok", "3.5a, set-clipboard external, escape-time 10")
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo nonsense", ":"])
-def test_a_tmux_that_is_gone_is_said(around, find, programs, monkeypatch, script):
+def test_a_tmux_that_is_gone_is_said(environment, find, programs, monkeypatch, script):
     monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
     programs("tmux", script)
-    assert find(terminal.check_multiplexer(around()))["tmux"].state == "warning"
+    assert find(machine.check_multiplexer(environment()))["tmux"].state == "warning"
 
 
-def test_gnu_screen_is_said_and_nothing_without_either(around, find, monkeypatch):
-    assert list(terminal.check_multiplexer(around())) == []
+def test_gnu_screen_is_said_and_nothing_without_either(environment, find, monkeypatch):
+    assert list(machine.check_multiplexer(environment())) == []
     monkeypatch.setenv("STY", "1.pts-0")
-    assert find(terminal.check_multiplexer(around()))["screen"].state == "info"
+    assert find(machine.check_multiplexer(environment()))["screen"].state == "info"

@@ -1,22 +1,22 @@
 import pytest
 
-from agent_tui.cli.doctor import tools
+from agent_tui.cli.doctor import machine
 from tests.cli.doctor.conftest import CANARY
 
 
 @pytest.mark.parametrize(
     ("look", "name", "state", "said"),
     [
-        (tools.check_git, "git", "warning", "not found"),
-        (tools.check_ripgrep, "rg", "info", "built-in search"),
-        (tools.check_bash, "bash", "warning", "/bin/sh"),
-        (tools.check_editor, "editor", "warning", "vi is not found"),
+        (machine.check_git, "git", "warning", "not found"),
+        (machine.check_ripgrep, "rg", "info", "built-in search"),
+        (machine.check_bash, "bash", "warning", "/bin/sh"),
+        (machine.check_editor, "editor", "warning", "vi is not found"),
     ],
 )
 def test_a_program_that_is_not_there_is_said_with_what_happens_instead(
-    around, find, programs, look, name, state, said
+    environment, find, programs, look, name, state, said
 ):
-    check = find(look(around()))[name]
+    check = find(look(environment()))[name]
     assert check.state == state
     assert said in check.found
     assert check.advice
@@ -25,30 +25,32 @@ def test_a_program_that_is_not_there_is_said_with_what_happens_instead(
 @pytest.mark.parametrize(
     ("look", "name", "printed", "version"),
     [
-        (tools.check_git, "git", "git version 2.44.0", "2.44.0"),
-        (tools.check_ripgrep, "rg", "ripgrep 14.1.0\nfeatures:+pcre2", "14.1.0"),
-        (tools.check_bash, "bash", "GNU bash, version 5.2.15(1)-release", "5.2.15(1)-release"),
+        (machine.check_git, "git", "git version 2.44.0", "2.44.0"),
+        (machine.check_ripgrep, "rg", "ripgrep 14.1.0\nfeatures:+pcre2", "14.1.0"),
+        (machine.check_bash, "bash", "GNU bash, version 5.2.15(1)-release", "5.2.15(1)-release"),
     ],
 )
-def test_the_version_of_a_program_is_told(around, find, programs, look, name, printed, version):
+def test_the_version_of_a_program_is_told(
+    environment, find, programs, look, name, printed, version
+):
     programs(name, f"echo '{printed}'")
-    check = find(look(around()))[name]
+    check = find(look(environment()))[name]
     assert (check.state, check.found) == ("ok", version)
 
 
 @pytest.mark.parametrize("script", ["exit 3", "kill -9 $$", "exec /nowhere/at/all"])
-def test_a_program_that_fails_is_not_taken_for_a_good_one(around, find, programs, script):
+def test_a_program_that_fails_is_not_taken_for_a_good_one(environment, find, programs, script):
     programs("git", script)
-    check = find(tools.check_git(around()))["git"]
+    check = find(machine.check_git(environment()))["git"]
     assert check.state == "warning"
     assert "does not answer" in check.found
 
 
-def test_programs_that_are_asked_get_no_keys(around, find, programs, monkeypatch):
+def test_programs_that_are_asked_get_no_keys(environment, find, programs, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", CANARY)
     programs("git", 'echo "git version [$OPENAI_API_KEY$AWS_SECRET_ACCESS_KEY]"')
-    assert find(tools.check_git(around()))["git"].found == "[]"
+    assert find(machine.check_git(environment()))["git"].found == "[]"
 
 
 @pytest.mark.parametrize(
@@ -61,15 +63,15 @@ def test_programs_that_are_asked_get_no_keys(around, find, programs, monkeypatch
         ({"EDITOR": " "}, "warning", "$EDITOR is no command"),
     ],
 )
-def test_the_editor_is_looked_for(around, find, programs, monkeypatch, variables, state, said):
+def test_the_editor_is_looked_for(environment, find, programs, monkeypatch, variables, state, said):
     programs("mine", "")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    check = find(tools.check_editor(around()))["editor"]
+    check = find(machine.check_editor(environment()))["editor"]
     assert check.state == state
     assert said in check.found
 
 
-def test_that_there_is_no_sandbox_is_said(around, find):
-    check = find(tools.check_sandbox(around()))["sandbox"]
+def test_that_there_is_no_sandbox_is_said(environment, find):
+    check = find(machine.check_sandbox(environment()))["sandbox"]
     assert (check.state, "approvals" in check.found) == ("info", True)

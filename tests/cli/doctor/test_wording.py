@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.doctor.wording import listed, shown_address, shown_path
+from agent_tui.cli.doctor.check import listed, shown_address, shown_path
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,17 @@
-from agent_tui.cli.doctor import workspace
+from agent_tui.cli.doctor import folders
 from agent_tui.cli.folder_trust import kept_trust
 from tests.cli.doctor.conftest import skip_if_rights_do_not_bind
 
 
-def test_a_removed_folder_is_bad(around, home):
+def test_a_removed_folder_is_bad(environment, home):
     (home / "work").rmdir()
-    (check,) = workspace.check_workspace(around())
+    (check,) = folders.check_workspace(environment())
     assert check.state == "bad"
     assert "--cwd" in check.advice
 
 
-def test_a_folder_without_git_says_what_git_is_good_for(around, find):
-    found = find(workspace.check_workspace(around()))
+def test_a_folder_without_git_says_what_git_is_good_for(environment, find):
+    found = find(folders.check_workspace(environment()))
     assert (found["folder"].state, found["folder"].found) == ("ok", "~/work")
     assert found["repository"].state == "info"
     assert "git init" in found["repository"].advice
@@ -19,7 +19,7 @@ def test_a_folder_without_git_says_what_git_is_good_for(around, find):
 
 
 def test_the_repository_and_the_instructions_in_force_are_named(
-    around, find, home, config, monkeypatch
+    environment, find, home, config, monkeypatch
 ):
     (home / "work" / ".git").mkdir()
     (home / "work" / "src").mkdir()
@@ -27,7 +27,7 @@ def test_the_repository_and_the_instructions_in_force_are_named(
     (home / "config" / "AGENTS.md").write_text("all")
     (home / "work" / "AGENTS.md").write_text("x" * 50_000)
     (home / "work" / "src" / "CLAUDE.md").write_text("here")
-    checks = list(workspace.check_workspace(around()))
+    checks = list(folders.check_workspace(environment()))
     assert find(checks)["repository"].found == "~/work"
     assert find(checks)["AGENTS.md"].found == "~/config/AGENTS.md"
     withheld = find(checks)["not obeyed"]
@@ -35,23 +35,23 @@ def test_the_repository_and_the_instructions_in_force_are_named(
     assert "agent-tui trust add" in withheld.advice
 
     kept_trust().decide(home / "work", "trusted")
-    checks = list(workspace.check_workspace(around()))
+    checks = list(folders.check_workspace(environment()))
     first, cut = [check for check in checks if check.name == "AGENTS.md"]
     assert first.found == "~/config/AGENTS.md, ~/work/AGENTS.md, ~/work/src/CLAUDE.md"
     assert (cut.state, cut.found) == ("warning", "~/work/AGENTS.md: only its beginning is used")
     assert "not obeyed" not in find(checks)
 
 
-def test_git_is_not_run_in_a_folder_nobody_trusts_yet(around, home, programs):
+def test_git_is_not_run_in_a_folder_nobody_trusts_yet(environment, home, programs):
     programs("git", f"touch {home}/was-run")
     (home / "work" / ".git").mkdir()
-    list(workspace.check_workspace(around()))
+    list(folders.check_workspace(environment()))
     assert not (home / "was-run").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_a_warning(around, find, home):
+def test_a_folder_that_cannot_be_written_is_a_warning(environment, find, home):
     (home / "work").chmod(0o500)
     skip_if_rights_do_not_bind(home / "work")
-    check = find(workspace.check_workspace(around()))["folder"]
+    check = find(folders.check_workspace(environment()))["folder"]
     (home / "work").chmod(0o700)
     assert check.state == "warning"

@@ -12,9 +12,9 @@ from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted import Reply, call
 from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.providers.wire import anthropic_payload, openai_messages
-from agent_tui.sessions.changes import newest_change, undo_mark
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
+from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
 from tests.compaction.strategies.agent_scene import (
     RESULTS_ALONE,

@@ -5,7 +5,7 @@ import pytest
 from agent_tui.compaction.strategies.agent_checks import edits_problem, is_sendable, text_problem
 from agent_tui.messages import TextContent
 from agent_tui.sessions.entries import ContextEditEntry, Entry
-from agent_tui.sessions.settle import ContextMessage
+from agent_tui.sessions.replay.normalise import ContextMessage
 from agent_tui.tokens import TokenCounter
 from tests.compaction.strategies.agent_scene import RULE, SETTINGS, Scene
 from tests.support.session_values import reply, result, user

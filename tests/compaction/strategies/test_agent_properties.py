@@ -15,9 +15,9 @@ from agent_tui.messages import JsonObject, ToolCall
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted import Reply
 from agent_tui.providers.wire import anthropic_payload, openai_messages
-from agent_tui.sessions.changes import newest_change, undo_mark
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
 from tests.compaction.strategies.agent_scene import USED, Scene, appended
 from tests.compaction.tiers.planning import SMALL, protected_ids, size

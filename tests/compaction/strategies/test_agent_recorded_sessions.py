@@ -9,12 +9,12 @@ from agent_tui.config import CompactionSettings
 from agent_tui.providers.wire import anthropic_payload, openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry
-from agent_tui.sessions.importers.foreign import read_foreign
+from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.tokens import TokenCounter
 from tests.compaction.strategies.agent_scene import Scene, appended
 from tests.compaction.strategies.diligent_agent import diligent_reply
 from tests.compaction.tiers.planning import messages
-from tests.support.context_checks import assert_settled
+from tests.support.context_checks import assert_normalised
 from tests.support.trajectories import trajectory
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
@@ -40,7 +40,7 @@ async def test_a_real_session_comes_down_and_can_be_sent(
     assert plan.tokens_after <= scene.target_tokens
     assert plan.statistics["segments_replaced"] >= least_segments
     after = appended(path, plan)
-    assert_settled(build_context(after).messages)
+    assert_normalised(build_context(after).messages)
     assert openai_problems(openai_messages("", messages(after))) == []
     assert anthropic_problems(anthropic_payload("", messages(after))) == []
     assert ledger_of(replace(scene.request, path=after)) == ledger_of(scene.request)

@@ -20,9 +20,9 @@ from agent_tui.events import (
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted import Reply, ScriptedProvider
-from agent_tui.sessions.changes import report_of
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry
+from agent_tui.sessions.replay.changes import report_of
 from tests.compaction.strategies.agent_scene import long_session, segment, shorten, verify
 from tests.support.compaction_ways import SUMMARY, assert_sound
 from tests.support.context_checks import context_bytes

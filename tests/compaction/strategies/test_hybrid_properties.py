@@ -9,11 +9,11 @@ from agent_tui.compaction.strategies.base import StrategyPlan
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.providers.base import Provider
-from agent_tui.sessions.changes import EditReport, newest_change, report_entry, undo_mark
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.importers.foreign import read_foreign
+from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import EditReport, newest_change, report_entry, undo_mark
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import size
 from tests.compaction.strategies.hybrid_scene import edited, planned, shortened

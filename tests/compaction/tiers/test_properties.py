@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from agent_tui.compaction.tiers.model import Tier, TierPlan
 from agent_tui.messages import AssistantMessage, ThinkingContent, UserMessage
-from agent_tui.sessions.changes import newest_change, undo_mark
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
 from tests.compaction.tiers.planning import edited, messages, planned, protected_ids, size, text_of
 from tests.support.context_checks import assert_sendable, context_bytes

@@ -6,10 +6,10 @@ from agent_tui.config import CompactionSettings
 from agent_tui.providers.wire import anthropic_payload, openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Entry
-from agent_tui.sessions.importers.foreign import read_foreign
+from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.tokens import TokenCounter
 from tests.compaction.tiers.planning import edited, messages, planned
-from tests.support.context_checks import assert_settled
+from tests.support.context_checks import assert_normalised
 from tests.support.trajectories import trajectory
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
@@ -51,7 +51,7 @@ def test_what_is_left_of_a_real_session_can_be_sent(name: str, counter: TokenCou
     for target in (0, 20_000, 100_000):
         plan = planned(path, counter, target=target, settings=DEFAULTS)
         after = edited(path, plan)
-        assert_settled(build_context(after).messages)
+        assert_normalised(build_context(after).messages)
         assert openai_problems(openai_messages("", messages(after))) == []
         assert anthropic_problems(anthropic_payload("", messages(after))) == []
         assert counter.count_messages(messages(after)) == plan.tokens_after
@@ -72,6 +72,6 @@ def test_every_cut_of_a_real_session_stays_legal_and_stable(
         plan = planned(part, counter, target=3_000)
         after = edited(part, plan)
         assert plan.tokens_after <= plan.tokens_before
-        assert_settled(build_context(after).messages)
+        assert_normalised(build_context(after).messages)
         assert openai_problems(openai_messages("", messages(after))) == []
         assert planned(after, counter, target=3_000).edits == ()

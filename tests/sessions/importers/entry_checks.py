@@ -9,8 +9,8 @@ from agent_tui.messages import (
 )
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
-from agent_tui.sessions.importers.foreign import ForeignSession
-from tests.support.context_checks import assert_settled
+from agent_tui.sessions.importers.formats import ForeignSession
+from tests.support.context_checks import assert_normalised
 
 
 def messages(session: ForeignSession) -> list[Message]:
@@ -59,4 +59,4 @@ def assert_branches_sound(session: ForeignSession) -> None:
         assert entry.parent_id is None or entry.parent_id in seen
         assert entry.id not in seen
         seen.add(entry.id)
-    assert_settled(build_context(present_path(session)).messages)
+    assert_normalised(build_context(present_path(session)).messages)

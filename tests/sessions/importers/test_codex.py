@@ -7,9 +7,9 @@ from agent_tui.errors import SessionError
 from agent_tui.messages import FileTouches, ImageContent, UserMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, ModelChangeEntry
+from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.codex import read_codex
-from agent_tui.sessions.importers.conversation import ForeignSession
-from agent_tui.sessions.importers.foreign import detect_format, read_foreign
+from agent_tui.sessions.importers.formats import detect_format, read_foreign
 from tests.sessions.importers.codex_lines import (
     CWD,
     WHEN,

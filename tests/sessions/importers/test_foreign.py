@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from agent_tui.errors import SessionError
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, MessageEntry
-from agent_tui.sessions.importers import input as foreign_input
-from agent_tui.sessions.importers.foreign import (
+from agent_tui.sessions.importers import json_files as foreign_input
+from agent_tui.sessions.importers.formats import (
     FORMATS,
     ForeignFormat,
     ForeignSession,

@@ -6,7 +6,7 @@ import pytest
 
 from agent_tui.errors import SessionError
 from agent_tui.messages import FileTouches, ImageContent, TextContent, UserMessage
-from agent_tui.sessions.importers.conversation import ForeignSession
+from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.openhands import read_openhands
 from tests.sessions.importers.entry_checks import (
     assert_sound,

@@ -6,7 +6,7 @@ import pytest
 
 from agent_tui.errors import SessionError
 from agent_tui.messages import FileTouches
-from agent_tui.sessions.importers.conversation import ForeignSession
+from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.swe_agent import read_swe_agent
 from tests.sessions.importers.entry_checks import (
     assert_sound,

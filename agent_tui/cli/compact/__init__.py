@@ -1,0 +1,1 @@
+"""``agent-tui compact``: a session file made smaller."""

@@ -1,0 +1,225 @@
+"""``agent-tui compact``: compact a session file from the shell, ours or another agent's."""
+
+import argparse
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from agent_tui import paths
+from agent_tui.agent.opening import last_model_name
+from agent_tui.cli.compact.models import BY_CODE, SummaryModels, summary_models
+from agent_tui.cli.compact.output import PhaseLines, print_report
+from agent_tui.cli.compact.session_file import open_input
+from agent_tui.cli.compact.strategy import FileStrategy
+from agent_tui.cli.compact.tiers import CompactionReport, FileCompaction
+from agent_tui.cli.complaints import complain
+from agent_tui.cli.context_log import context_log
+from agent_tui.cli.folders import present_folder
+from agent_tui.cli.output import write_json
+from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
+from agent_tui.compaction.policy import output_reserve_tokens, usable_window
+from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.strategies.base import Strategy
+from agent_tui.compaction.strategies.registry import build_strategies
+from agent_tui.config import (
+    STRATEGY_NAMES,
+    CompactionSettings,
+    CompactionStrategy,
+    Settings,
+    strategy_named,
+)
+from agent_tui.errors import CompactionError
+from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.providers.catalog import UNKNOWN_WINDOW
+from agent_tui.sessions.importers.formats import FORMATS, ForeignFormat
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.store import SessionStore
+from agent_tui.tokens import TokenCounter
+
+_DESCRIPTION = """\
+Compact a session and write what comes of it as a new session that goes on from there; its path
+is printed. The file itself is never changed. Sizes are estimates, without system prompt and
+tools."""
+
+_MOST_DIGITS = 12
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui compact``."""
+    parser = argparse.ArgumentParser(
+        prog="agent-tui compact", description=_DESCRIPTION, allow_abbrev=False
+    )
+    _add_arguments(parser)
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui compact`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        UsageError: The model does not exist.
+        SessionError: The session does not exist or cannot be read, or the new one not written.
+        CompactionError: There is nothing to compact.
+    """
+    return run(build_parser().parse_args(list(argv)))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Carry out what was parsed; returns the exit code. Raises as `run_command`."""
+    settings = read_settings(cast("str | None", arguments.session_dir))
+    store = SessionStore(session_root(settings), settings.durability)
+    written_by = cast("ForeignFormat | None", arguments.written_by)
+    log = open_input(cast(str, arguments.session), written_by, store, present_folder())
+    for warning in log.warnings:
+        complain(f"warning: {warning}")
+    report = asyncio.run(_compact(arguments, settings, store, log))
+    if report.note:
+        complain(report.note)
+    if arguments.is_json:
+        write_json(report.to_json())
+    else:
+        print_report(report)
+    return 0
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("session", metavar="FILE", help="file, id, start of an id, or name of a session")
+    add("--focus", metavar="TEXT", default="", help="what the summary is to pay attention to")
+    add(
+        "--strategy",
+        type=_strategy,
+        metavar="NAME",
+        help=f"how to compact: {', '.join(STRATEGY_NAMES)}; else as the settings say",
+    )
+    add(
+        "--model",
+        metavar="NAME",
+        help=f"who summarises, else as the settings say; {BY_CODE}: by code, without a network",
+    )
+    add(
+        "--window",
+        type=_tokens,
+        metavar="TOKENS",
+        help="size of the context window; else that of the session's model",
+    )
+    add(
+        "--target",
+        type=_fraction,
+        metavar="FRACTION",
+        help="part of the window to come down to, such as 0.4; else as the settings say",
+    )
+    add("--dry-run", action="store_true", dest="is_dry_run", help="write nothing")
+    add("--json", action="store_true", dest="is_json", help="print JSON")
+    add(
+        "--from",
+        choices=FORMATS,
+        dest="written_by",
+        help="the program that wrote FILE; else told by what it holds",
+    )
+    add_session_dir(parser)
+
+
+def _strategy(text: str) -> CompactionStrategy:
+    if strategy := strategy_named(text):
+        return strategy
+    names = ", ".join(STRATEGY_NAMES)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a strategy; there are {names}")
+
+
+def _tokens(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tokens")
+    return int(text)
+
+
+def _fraction(text: str) -> float:
+    try:
+        fraction = float(text)
+    except ValueError:
+        fraction = 0.0
+    if not 0 < fraction < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a fraction between 0 and 1")
+    return fraction
+
+
+def _strategies(
+    who: SummaryModels, counter: TokenCounter, settings: CompactionSettings
+) -> Mapping[CompactionStrategy, Strategy]:
+    log = context_log(os.environ, paths.log_file())
+    return build_strategies(who.provider, counter, who.catalog, settings, on_decisions=log)
+
+
+async def _compact(
+    arguments: argparse.Namespace, settings: Settings, store: SessionStore, log: SessionLog
+) -> CompactionReport:
+    wanted = cast("str | None", arguments.model)
+    compaction = settings.compaction
+    if wanted not in (None, BY_CODE):
+        compaction = compaction.model_copy(update={"model": wanted})
+    async with summary_models(wanted, settings, cast("str | None", arguments.session_dir)) as who:
+        for notice in who.notices:
+            complain(notice)
+        used = last_model_name(log)
+        info = who.catalog.info(ModelRef(used) if used else who.default)
+        started_s = time.monotonic()
+        report = await _compact_file(arguments, compaction, who, info, store, log)
+        return replace(report, seconds=round(time.monotonic() - started_s, 3))
+
+
+async def _compact_file(
+    arguments: argparse.Namespace,
+    settings: CompactionSettings,
+    who: SummaryModels,
+    info: ModelInfo,
+    store: SessionStore,
+    log: SessionLog,
+) -> CompactionReport:
+    """By the strategy that was named, and by the tiers where there is none or it is not enough."""
+    counter = TokenCounter()
+    window = cast("int | None", arguments.window) or info.window or UNKNOWN_WINDOW
+    usable = usable_window(window, output_reserve_tokens(window, info.max_output))
+    target = cast("float | None", arguments.target) or settings.target
+    target_tokens = max(int(usable * target), 1)
+    into = None if arguments.is_dry_run else store
+    cwd = Path(log.header.cwd) if log.header.cwd else present_folder()
+    focus, phases = cast(str, arguments.focus), PhaseLines()
+    name = cast("CompactionStrategy | None", arguments.strategy) or settings.strategy
+    write: Callable[[], CompactionReport] | None = None
+    problem = ""
+    if strategy := _strategies(who, counter, settings).get(name):
+        job = FileStrategy(
+            name, strategy, counter, settings, window=window, target_tokens=target_tokens
+        )
+        try:
+            draft = await job.draft(
+                log, model=who.default, focus=focus, cwd=cwd, on_progress=phases
+            )
+            write = partial(job.write, log, draft, into)
+            if draft.is_enough:
+                return write()
+            problem = draft.problem
+        except CompactionError as error:
+            problem = str(error)
+    tiers = FileCompaction(
+        CompactionService(who.provider, counter, who.catalog, settings),
+        counter,
+        settings,
+        window=window,
+        target_tokens=target_tokens,
+    )
+    try:
+        report = await tiers.run(
+            log, model=who.default, focus=focus, cwd=cwd, store=into, on_progress=phases
+        )
+    except CompactionError:
+        if write is None:
+            raise
+        return write()
+    took_over = f"{name}: {problem} The tiers took over." if problem else ""
+    return replace(report, note=" ".join(part for part in (took_over, report.note) if part))

@@ -1,0 +1,1 @@
+"""``agent-tui completion``: scripts for shells, and the words they ask for."""

@@ -1,0 +1,68 @@
+"""``agent-tui completion``: the script with which a shell completes our command line."""
+
+import argparse
+from collections.abc import Sequence
+from typing import cast
+
+from agent_tui.cli.arguments import build_parser as build_program_parser
+from agent_tui.cli.completion.tree import command_tree
+from agent_tui.cli.completion.words import WORD_KINDS, WordKind, words_of
+from agent_tui.cli.output import write_text
+from agent_tui.cli.subcommands import SUBCOMMANDS
+from agent_tui.safe_text import safe_text
+
+_DESCRIPTION = "Print the script with which your shell completes agent-tui's command line."
+_EPILOG = """\
+Put one of these into the file your shell reads at its start:
+  ~/.bashrc                    eval "$(agent-tui completion bash)"
+  ~/.zshrc, after compinit     source <(agent-tui completion zsh)
+  ~/.config/fish/config.fish   agent-tui completion fish | source
+
+A script in a file (agent-tui completion bash > FILE, and FILE read instead) starts quicker; make
+it anew after an update. Models and sessions are looked up when you ask, on this machine only."""
+_SHELLS = ("bash", "zsh", "fish")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui completion``."""
+    parser = argparse.ArgumentParser(
+        prog="agent-tui completion",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("shell", choices=_SHELLS, help="your shell")
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui completion`` with the arguments after that word; returns the exit code."""
+    if argv[:1] == ["--list"]:
+        return _list(argv[1:])
+    shell = cast(str, build_parser().parse_args(list(argv)).shell)
+    tree = command_tree(
+        build_program_parser(),
+        [(name, subcommand.load().build_parser()) for name, subcommand in SUBCOMMANDS.items()],
+    )
+    match shell:
+        case "bash":
+            from agent_tui.cli.completion.bash import bash_script as script
+        case "zsh":
+            from agent_tui.cli.completion.zsh import zsh_script as script
+        case _:
+            from agent_tui.cli.completion.fish import fish_script as script
+    write_text(script(tree))
+    return 0
+
+
+def _list(argv: Sequence[str]) -> int:
+    """What the scripts ask: ``KIND -- WORDS``, the words of the command line so far."""
+    parser = argparse.ArgumentParser(prog="agent-tui completion --list", allow_abbrev=False)
+    parser.add_argument("kind", choices=WORD_KINDS)
+    parser.add_argument("before", nargs="*")
+    arguments = parser.parse_args(list(argv))
+    rows = words_of(cast(WordKind, arguments.kind), cast("list[str]", arguments.before))
+    lines = ("\t".join(safe_text(part, keep_newlines=False) for part in row) for row in rows)
+    write_text("".join(f"{line}\n" for line in lines))
+    return 0

@@ -1,0 +1,1 @@
+"""``agent-tui config``: the settings in force, and changing one's own."""

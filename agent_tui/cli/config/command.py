@@ -1,0 +1,220 @@
+"""``agent-tui config``: see the settings in force, and change one's own."""
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from agent_tui.cli.complaints import complain
+from agent_tui.cli.config.show import (
+    SHOW_JSON,
+    setting_text,
+    settings_json,
+    settings_text,
+    settings_under,
+)
+from agent_tui.cli.folder_trust import kept_trust
+from agent_tui.cli.models.pull import ask
+from agent_tui.cli.output import write_json, write_text
+from agent_tui.cli.own_settings import settings_desk
+from agent_tui.config.catalogue import SettingSpec
+from agent_tui.config.desk import SettingsDesk
+from agent_tui.config.keys import SettingKey, parse_key
+from agent_tui.config.own_file import setting_named
+from agent_tui.config.template import commented_settings, toml_text
+from agent_tui.errors import ConfigError, UsageError
+from agent_tui.permissions.project_files import config_files
+from agent_tui.permissions.trust import FolderTrust
+from agent_tui.safe_text import safe_text
+
+_DESCRIPTION = """\
+See which settings are in force here and who says so, and change your own config.toml."""
+_PATH_NOTE = """\
+On standard output stands one path, your own file, so that it can be given to other programs;
+the project's files follow on standard error."""
+_SET_NOTE = """\
+Several values are the members of a list. Nothing is written that would be refused; comments and
+order stay. Examples:
+  agent-tui config set compaction.trigger_at 0.75
+  agent-tui config set permissions.allow "bash(pytest *)" "write(docs/**)"
+  agent-tui config set 'models."openai/qwen3".window' 32768"""
+_EXIT_CODES = "\nExit codes: 0 done, 1 not done or something is wrong with the settings, 2 usage."
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui config``."""
+    parser = argparse.ArgumentParser(
+        prog="agent-tui config", description=_DESCRIPTION, epilog=_EXIT_CODES, allow_abbrev=False
+    )
+    verbs = parser.add_subparsers(metavar="COMMAND", required=True, dest="verb")
+
+    def add(name: str, summary: str, more: str = "") -> argparse.ArgumentParser:
+        return verbs.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=more + _EXIT_CODES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    add("path", "where your settings are, and the project's", _PATH_NOTE)
+    show = add("show", "the settings in force, each with who says it", SHOW_JSON)
+    show.add_argument("key", nargs="?", default="", metavar="KEY", help="one setting, or a section")
+    show.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    add("edit", "open your settings in $VISUAL or $EDITOR, and check them afterwards")
+    setting = add("set", "write one value into your settings", _SET_NOTE)
+    setting.add_argument("key", metavar="KEY", help="such as theme or compaction.auto")
+    setting.add_argument("value", nargs="+", metavar="VALUE", help="several make a list")
+    unsetting = add("unset", "take one value out of your settings")
+    unsetting.add_argument("key", metavar="KEY", help="such as theme or compaction.auto")
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui config`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        UsageError: There is no setting of that name.
+        ConfigError: A value is not allowed, or a file cannot be read or written.
+    """
+    arguments = build_parser().parse_args(list(argv))
+    trust, folder = kept_trust(), _present_folder()
+    files = config_files(folder) if folder else ()
+    desk = settings_desk(os.environ, lambda: tuple(filter(trust.may_obey, files)))
+    match arguments.verb:
+        case "path":
+            return _path(desk, files, trust)
+        case "show":
+            for file in files:
+                if not trust.may_obey(file):
+                    _tell(f"{file} is not read: this folder is not trusted.")
+            return _show(desk, cast(str, arguments.key), folder, is_json=arguments.is_json)
+        case "edit":
+            return _edit(desk)
+        case "set":
+            return _set(desk, _spec(arguments), cast("list[str]", arguments.value))
+        case _:
+            return _unset(desk, _spec(arguments))
+
+
+def _path(desk: SettingsDesk, project: Sequence[Path], trust: FolderTrust) -> int:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(os.fsencode(desk.file.path) + b"\n")
+    sys.stdout.buffer.flush()
+    if not desk.file.path.exists():
+        _tell("  not there yet; agent-tui config edit makes it")
+    for file in project:
+        state = "trusted" if trust.may_obey(file) else "not trusted, so not read"
+        _tell(f"{file}\n  this project's: {state}")
+    return 0
+
+
+def _show(desk: SettingsDesk, name: str, folder: Path | None, *, is_json: bool) -> int:
+    loaded = desk.load()
+    specs = settings_under(loaded, _key(name) if name else ())
+    if not specs:
+        specs = (_named(name),)
+    if is_json:
+        write_json(settings_json(loaded, specs))
+    elif len(specs) == 1 and name:
+        write_text(setting_text(loaded, specs[0], folder))
+    else:
+        write_text(settings_text(loaded, specs, folder))
+    return 1 if loaded.problems else 0
+
+
+def _edit(desk: SettingsDesk) -> int:
+    file = desk.file
+    command = _editor()
+    if file.create(commented_settings()):
+        _tell(f"{file.path} was made; it changes nothing yet.")
+    while True:
+        try:
+            done = subprocess.run([*command, str(file.path)], check=False)
+        except OSError as error:
+            raise ConfigError(
+                f"{command[0]} cannot be started: {error.strerror}.", "Set EDITOR to another one."
+            ) from error
+        if done.returncode != 0:
+            raise ConfigError(f"{command[0]} ended with exit code {done.returncode}.")
+        problems = [str(problem) for problem in desk.load_own().problems]
+        if not problems:
+            _tell(f"{file.path}: all of it can be used.")
+            return 0
+        for problem in problems:
+            complain(problem)
+        if not (sys.stdin.isatty() and ask("Edit it again?", is_yes_usual=True)):
+            return 1
+
+
+def _set(desk: SettingsDesk, spec: SettingSpec, words: Sequence[str]) -> int:
+    value = desk.set(spec, words)
+    _tell(f"{desk.file.path}: {spec.name} = {toml_text(value)}")
+    _tell_who_is_stronger(desk, spec)
+    return 0
+
+
+def _unset(desk: SettingsDesk, spec: SettingSpec) -> int:
+    if desk.unset(spec):
+        _tell(f"{desk.file.path}: {spec.name} was taken out; {toml_text(spec.default)} by default.")
+    else:
+        _tell(f"{desk.file.path} says nothing of {spec.name}.")
+    _tell_who_is_stronger(desk, spec)
+    return 0
+
+
+def _tell_who_is_stronger(desk: SettingsDesk, spec: SettingSpec) -> None:
+    if why := desk.stronger_than_own(desk.load(), spec):
+        _tell(f"It changes nothing here and now, as {why}.")
+
+
+def _spec(arguments: argparse.Namespace) -> SettingSpec:
+    return _named(cast(str, arguments.key))
+
+
+def _named(name: str) -> SettingSpec:
+    try:
+        return setting_named(name)
+    except ConfigError as error:
+        raise UsageError(error.message, error.hint) from error
+
+
+def _key(name: str) -> SettingKey:
+    try:
+        return parse_key(name)
+    except ValueError as error:
+        raise UsageError(f"{error}.", "agent-tui config show lists all settings.") from error
+
+
+def _editor() -> list[str]:
+    """The person's editor as a command.
+
+    Raises:
+        UsageError: None is named and none of the usual ones is there, or it is no command.
+    """
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    try:
+        command = shlex.split(named)
+    except ValueError as error:
+        raise UsageError(f"{named} is no command: {error}.", "Set EDITOR to one.") from error
+    usual = next((name for name in ("nano", "vim", "vi") if shutil.which(name)), "")
+    if not command and not usual:
+        raise UsageError("No editor was found.", "Set EDITOR to one.")
+    return command or [usual]
+
+
+def _present_folder() -> Path | None:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
+
+
+def _tell(text: str) -> None:
+    print(safe_text(text), file=sys.stderr)

@@ -1,0 +1,204 @@
+"""What the person has set: the settings, the keys, the MCP servers."""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+
+from agent_tui import paths
+from agent_tui.cli.doctor.check import Check, Environment, State, find_program, listed, shown_path
+from agent_tui.config import McpServerSettings, SettingProblem, setting_variables
+from agent_tui.permissions.engine import Approvals
+from agent_tui.providers.base import is_loopback
+from agent_tui.providers.keys import KEY_VARIABLES
+from agent_tui.tools.mcp.spec import name_problem
+
+_SETTINGS = "settings"
+_FOLDER_VARIABLES = tuple(
+    f"AGENT_TUI_{name}_DIR" for name in ("CONFIG", "DATA", "CACHE", "SESSION")
+)
+_KEYS = "keys"
+_EXAMPLE = "ANTHROPIC_API_KEY"
+_VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
+_ADDRESS_VARIABLES = (
+    "ANTHROPIC_API_BASE",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_API_BASE",
+    "OPENAI_BASE_URL",
+)
+_MCP = "mcp"
+_SDK = "mcp"
+
+
+def check_settings(env: Environment) -> Iterator[Check]:
+    """The settings file and every line of it that is not in force."""
+    file = shown_path(env.config_file, env.environ)
+    if env.config_file.exists():
+        problems = env.loaded.problems
+        found = f"{file}, {len(problems)} to mend" if problems else f"{file}, all of it in force"
+        yield Check(_SETTINGS, "file", "info" if problems else "ok", found)
+    else:
+        yield Check(_SETTINGS, "file", "info", f"{file} does not exist: the defaults are in force")
+    for problem in env.loaded.problems:
+        yield _problem_check(problem, env.environ)
+
+
+def check_environment(env: Environment) -> Iterator[Check]:
+    """Our own variables, by name: those in force, and those that set nothing."""
+    known = {*setting_variables(), *_FOLDER_VARIABLES}
+    present = sorted(name for name in env.environ if name.startswith("AGENT_TUI_"))
+    in_force = [name for name in present if name in known]
+    found = f"{listed(in_force)}: stronger than the file" if in_force else "changes no setting"
+    yield Check(_SETTINGS, "environment", "info" if in_force else "ok", found)
+    for name in present:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            advice = f"Did you mean {near[0]}?" if near else f"Unset it: unset {name}"
+            yield Check(_SETTINGS, name, "warning", "sets nothing", advice)
+
+
+def check_rules(env: Environment) -> Iterator[Check]:
+    """The permission rules of the settings and of this project."""
+    if env.cwd is None:
+        return
+    approvals = Approvals(
+        mode=env.loaded.settings.permission_mode,
+        rules=env.loaded.settings.permissions,
+        workspace=env.cwd,
+        project_rules_file=paths.project_dir(env.cwd) / "permissions.toml",
+        is_interactive=False,
+    )
+    found = f"{env.loaded.settings.permission_mode} mode, {len(approvals.rules)} rules"
+    yield Check(_SETTINGS, "permissions", "ok", found)
+    for problem in approvals.problems:
+        advice = "Mend the rule: until then it neither allows nor denies anything."
+        yield Check(_SETTINGS, "permissions", "bad", f"left out: {problem}", advice)
+
+
+def _problem_check(problem: SettingProblem, environ: Mapping[str, str]) -> Check:
+    """A whole file or a permission that is not in force is worse than one odd key."""
+    is_grave = not problem.key or problem.key.startswith("permissions")
+    state: State = "bad" if is_grave else "warning"
+    home = environ.get("HOME", "")
+    said = str(problem)
+    if home not in ("", "/"):
+        said = said.replace(f"{home}/", "~/", 1)
+    if not problem.key:
+        advice = "Mend the file: until then the defaults are in force instead of all of it."
+    elif problem.line:
+        advice = "Mend or remove that line: until then the default is in force."
+    else:
+        advice = "Mend or unset that variable: until then the default is in force."
+    return Check(_SETTINGS, problem.key or "file", state, said, advice)
+
+
+def check_keys(env: Environment) -> Iterator[Check]:
+    """One line for every key that is set, one for those that are not."""
+    missing: list[str] = []
+    for variables in KEY_VARIABLES.values():
+        present = [name for name in variables if env.environ.get(name)]
+        for name in present:
+            yield _key_check(name, env.environ[name])
+        if not present:
+            missing.append(variables[0])
+    if missing:
+        advice = f"To use one of them: export {_EXAMPLE}=... before you start agent-tui."
+        yield Check(_KEYS, "not set", "info", ", ".join(missing), advice)
+
+
+def check_named_variables(env: Environment) -> Iterator[Check]:
+    """The variables that ``api_key_env`` names in the settings."""
+    settings = env.loaded.settings
+    named = {"api_key_env": (settings.api_key_env, settings.base_url)}
+    for model, own in settings.models.items():
+        base_url = own.base_url or settings.base_url
+        named[f'models."{model}".api_key_env'] = (own.api_key_env or "", base_url)
+    for setting, (variable, base_url) in named.items():
+        if variable:
+            yield _named_check(env, setting, variable, base_url)
+
+
+def check_addresses(env: Environment) -> Iterator[Check]:
+    """Variables that send a provider's requests somewhere else."""
+    if moved := [name for name in _ADDRESS_VARIABLES if env.environ.get(name)]:
+        found = f"{', '.join(moved)} set: requests with that provider's key go there"
+        yield Check(_KEYS, "addresses", "info", found)
+
+
+def what_is_wrong_with(key: str) -> str:
+    """Why `key` cannot be a key as it stands, in words that tell nothing of it; empty if it can."""
+    if key != key.strip():
+        return "has white space or a line break around it"
+    if any(character.isspace() for character in key):
+        return "has white space or a line break in it"
+    if key[0] in "\"'`" or key[-1] in "\"'`":
+        return "has quotation marks around it"
+    if not key.isascii() or not key.isprintable():
+        return "has characters in it that no key has"
+    if key.startswith(("$", "<")):
+        return "looks like a placeholder that was not filled in"
+    if key.lower().startswith("bearer"):
+        return "begins with the word Bearer"
+    return ""
+
+
+def _key_check(name: str, key: str) -> Check:
+    if wrong := what_is_wrong_with(key):
+        advice = f"Set {name} to the key alone: nothing around it, nothing but the key."
+        return Check(_KEYS, name, "bad", f"is set, but {wrong}", advice)
+    return Check(_KEYS, name, "ok", "is set")
+
+
+def _named_check(env: Environment, setting: str, variable: str, base_url: str) -> Check:
+    if variable not in env.environ and not _VARIABLE_NAME.fullmatch(variable):
+        # It may be the key itself, written where its variable's name belongs.
+        return Check(
+            _KEYS,
+            setting,
+            "bad",
+            "does not look like the name of a variable (not shown: it may be a key)",
+            f"Give the name of the environment variable there, such as {_EXAMPLE}, "
+            "and put the key into that variable.",
+        )
+    if key := env.environ.get(variable):
+        found = _key_check(variable, key)
+        return Check(_KEYS, setting, found.state, f"{variable} {found.found}", found.advice)
+    is_own = bool(base_url) and is_loopback(base_url)
+    return Check(
+        _KEYS,
+        setting,
+        "warning" if is_own else "bad",
+        f"{variable} is not set",
+        f"export {variable}=... before you start agent-tui, or take {setting} out of config.toml.",
+    )
+
+
+def check_servers(env: Environment) -> Iterator[Check]:
+    """Whether each server could be started; ``/mcp`` shows whether it was."""
+    servers = env.loaded.settings.mcp.servers
+    if not servers:
+        yield Check(_MCP, "servers", "info", "none in the settings: [mcp.servers.NAME]")
+    for name, server in servers.items():
+        if why := name_problem(name):
+            advice = "Call it otherwise in config.toml."
+            yield Check(_MCP, name[:40], "warning", f"left out: {why}", advice)
+        elif not server.enabled:
+            yield Check(_MCP, name, "info", "switched off in the settings")
+        else:
+            yield _at_address(name, server) if server.url else _program(env, name, server)
+
+
+def _program(env: Environment, name: str, server: McpServerSettings) -> Check:
+    path = find_program(server.command, env.environ)
+    if path is None:
+        found = f"{server.command} is not found on PATH"
+        return Check(_MCP, name, "warning", found, "Install it, or name its whole path.")
+    return Check(_MCP, name, "ok", path)
+
+
+def _at_address(name: str, server: McpServerSettings) -> Check:
+    if find_spec(_SDK) is None:
+        found = f"{server.url} needs the package mcp"
+        advice = "python -m pip install 'agent-tui[mcp]'"
+        return Check(_MCP, name, "warning", found, advice)
+    return Check(_MCP, name, "ok", server.url)

@@ -1,0 +1,1 @@
+"""``agent-tui models``: the models at hand, and those on this machine."""

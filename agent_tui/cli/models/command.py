@@ -1,0 +1,165 @@
+"""``agent-tui models``: what there is, and getting, adding and removing models of this machine."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
+from agent_tui import paths
+from agent_tui.cli.models.listing import ModelOverview, model_json, print_overview
+from agent_tui.cli.models.pull import ask, fetch
+from agent_tui.cli.output import write_json, write_text
+from agent_tui.cli.session_root import read_settings
+from agent_tui.errors import ModelFileError
+from agent_tui.local_models.library import ModelLibrary
+from agent_tui.local_models.model import OFFERS, LocalModel
+from agent_tui.local_models.runtime import can_run_models, install_command
+from agent_tui.local_models.sizes import size_text
+from agent_tui.safe_text import strip_control_characters
+
+_DESCRIPTION = "Models at hand: list them, and get, add or remove those on this machine."
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui models``."""
+    return _parser_and_commands()[0]
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui models`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        ModelFileError: A model cannot be had, read, named or removed.
+        ConfigError: The settings cannot be used.
+    """
+    parser, names = _parser_and_commands()
+    given = list(argv)
+    if not given or given[0] not in (*names, "-h", "--help"):
+        given.insert(0, "list")
+    arguments = parser.parse_args(given)
+    command = cast("Callable[[argparse.Namespace, ModelLibrary], int]", arguments.command)
+    return command(arguments, ModelLibrary(paths.models_dir()))
+
+
+def _parser_and_commands() -> tuple[argparse.ArgumentParser, tuple[str, ...]]:
+    """The parser, and the names of its commands."""
+    parser = argparse.ArgumentParser(
+        prog="agent-tui models", description=_DESCRIPTION, allow_abbrev=False
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    listing = commands.add_parser("list", help="every model that can be chosen (the default)")
+    listing.add_argument("filter", nargs="?", default="", metavar="FILTER", help="part of a name")
+    listing.add_argument("--all", action="store_true", dest="is_all", help="leave nothing out")
+    listing.set_defaults(command=_list)
+    pull = commands.add_parser("pull", help="fetch a model")
+    offered = ", ".join(offer.name for offer in OFFERS)
+    pull.add_argument("what", metavar="NAME|URL", help=f"{offered}, or the address of a .gguf file")
+    pull.add_argument("--sha256", default="", metavar="HASH", help="what the file must have")
+    pull.set_defaults(command=_pull)
+    add = commands.add_parser("add", help="use a .gguf file where it is")
+    add.add_argument("path", type=Path, metavar="PATH")
+    add.set_defaults(command=_add)
+    remove = commands.add_parser("remove", help="forget a model; delete it if it was pulled")
+    remove.add_argument("name", metavar="NAME")
+    remove.set_defaults(command=_remove)
+    path = commands.add_parser("path", help="where models are kept, or where one's file is")
+    path.add_argument("name", nargs="?", default="", metavar="NAME")
+    path.set_defaults(command=_path)
+    for one in (pull, add):
+        one.add_argument("--name", default="", metavar="NAME", help="what to call it")
+    for one in (pull, remove):
+        one.add_argument("--yes", "-y", action="store_true", dest="is_sure", help="do not ask")
+    for one in (listing, pull, add):
+        one.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+    return parser, tuple(commands.choices)
+
+
+def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    from agent_tui.providers.catalog import ModelCatalog
+
+    wanted = cast(str, arguments.filter)
+    shelf = library.shelf()
+    found = asyncio.run(ModelCatalog(read_settings(None), os.environ).found())
+    overview = ModelOverview.of(shelf.models, OFFERS, found, wanted)
+    if arguments.is_json:
+        write_json(overview.to_json())
+    else:
+        print_overview(overview, is_whole=bool(wanted or arguments.is_all))
+        if (overview.local or overview.offers) and not can_run_models():
+            print(f"\nTo talk to models on this machine: {install_command()}")
+    for problem in shelf.problems:
+        print(f"warning: {strip_control_characters(problem)}", file=sys.stderr)
+    return 0
+
+
+def _pull(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    model = fetch(
+        library,
+        cast(str, arguments.what),
+        name=cast(str, arguments.name),
+        sha256=cast(str, arguments.sha256),
+        is_sure=bool(arguments.is_sure),
+    )
+    if model is None:
+        return 130
+    return _present(model, "is ready", is_json=bool(arguments.is_json))
+
+
+def _add(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    model = library.add(cast(Path, arguments.path), cast(str, arguments.name))
+    return _present(model, "was added", is_json=bool(arguments.is_json))
+
+
+def _remove(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    name = _bare(arguments)
+    model = next((model for model in library.models() if model.name == name), None)
+    if model is not None and model.is_ours and not arguments.is_sure:
+        question = f"Delete {model.path} ({size_text(model.size_bytes)})?"
+        if not ask(question, is_yes_usual=False):
+            return 130
+    model = library.remove(name)
+    kept = "" if model.is_ours else f" Its file was left alone: {model.path}"
+    print(strip_control_characters(f"{model.name} was removed.{kept}"))
+    return 0
+
+
+def _path(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    name = _bare(arguments)
+    if not name:
+        write_text(f"{library.root}\n")
+        return 0
+    model = library.find(name)
+    if model is None:
+        raise ModelFileError(f"No model on this machine is called {name!r}.", _SEE_ALL)
+    if not model.is_there:
+        raise ModelFileError(f"{model.path}, the file of {name}, is gone.", _SEE_ALL)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(os.fsencode(model.path) + b"\n")
+    return 0
+
+
+def _bare(arguments: argparse.Namespace) -> str:
+    """The name on the command line; ``local/`` before it, as models are chosen, may stay."""
+    return cast(str, arguments.name).removeprefix("local/")
+
+
+def _present(model: LocalModel, what: str, *, is_json: bool) -> int:
+    if is_json:
+        write_json(model_json(model))
+        return 0
+    lines = [
+        f"{model.name} {what}: {model.path} ({size_text(model.size_bytes)})",
+        f"Talk to it with: agent-tui -m local/{model.name}",
+    ]
+    if not model.has_chat_template:
+        lines.append("It has no chat template: it may go on writing instead of answering.")
+    if not can_run_models():
+        lines.insert(1, f"Before you can talk to it: {install_command()}")
+    write_text(strip_control_characters("\n".join(lines)) + "\n")
+    return 0
+
+
+_SEE_ALL = "See all with: agent-tui models list"

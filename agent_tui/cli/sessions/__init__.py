@@ -1,0 +1,1 @@
+"""``agent-tui sessions``: earlier conversations."""

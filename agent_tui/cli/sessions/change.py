@@ -1,0 +1,115 @@
+"""``agent-tui sessions import|rename|delete``: what changes which sessions there are."""
+
+import sys
+from pathlib import Path
+
+from agent_tui.cli.output import write_json
+from agent_tui.errors import SessionError, UsageError
+from agent_tui.safe_text import strip_control_characters
+from agent_tui.sessions.importers.formats import ForeignFormat
+from agent_tui.sessions.importers.import_session import import_session
+from agent_tui.sessions.listing.summary import one_line
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.store import SessionStore
+
+IMPORT_JSON = """\
+FILE is only read. The new session begins with its entries; --until takes the first N of them.
+With --json:
+  {"id", "path", "entries", "warnings"}
+the new session's id and file, how many entries were taken from FILE, and what could not be."""
+
+DELETE_JSON = """\
+The file is moved to the folder "trash" beside the sessions; nothing is erased. With --json:
+  {"id", "path", "trashedTo"}"""
+
+
+def import_file(
+    store: SessionStore,
+    file: Path,
+    cwd: Path,
+    *,
+    written_by: ForeignFormat | None,
+    until: int | None,
+    is_json: bool,
+) -> None:
+    """Take over the session in `file` and print where the new one is. Raises as `import_session`.
+
+    `file` is taken from `cwd`, which is the new session's folder where `file` names none.
+    """
+    try:
+        path = cwd / file.expanduser()
+    except RuntimeError as error:
+        raise UsageError(
+            f"{file}: there is no such home folder.", "Write the whole path."
+        ) from error
+    imported = import_session(store, path, cwd=cwd, format=written_by, until=until)
+    if is_json:
+        write_json(
+            {
+                "id": imported.id,
+                "path": str(imported.path),
+                "entries": imported.entries,
+                "warnings": list(imported.warnings),
+            }
+        )
+        return
+    for warning in imported.warnings:
+        print(f"warning: {strip_control_characters(warning)}", file=sys.stderr)
+    print(f"Imported {imported.entries:,} entries as {imported.id}")
+    print(f"  {strip_control_characters(str(imported.path))}")
+    print(f"`agent-tui --resume {imported.id[:8]}` goes on with it.")
+
+
+def rename_session(store: SessionStore, ref: str, name: str, cwd: Path) -> None:
+    """Give the session `ref` means the name `name`.
+
+    Raises:
+        UsageError: The name is empty.
+        SessionError: There is no such session, it is open elsewhere, or not ours.
+    """
+    wanted = one_line(name)
+    if not wanted:
+        raise UsageError("The name is empty.", "Give one in quotes.")
+    store.rename(_own_file(store, ref, cwd), wanted)
+    print(f"Renamed to {wanted}")
+
+
+def delete_session(
+    store: SessionStore, ref: str, cwd: Path, *, is_sure: bool, is_json: bool
+) -> int:
+    """Put the session `ref` means in the trash; returns the exit code.
+
+    At a terminal the person is asked first, unless `is_sure`.
+
+    Raises:
+        SessionError: There is no such session, it is open elsewhere, or not ours.
+    """
+    path = _own_file(store, ref, cwd)
+    with SessionLog.open(path, read_only=True) as log:
+        session_id, name = log.header.id, one_line(log.name, 60)
+    if not is_sure and sys.stdin.isatty() and not _agrees(name or session_id):
+        print("Nothing was deleted.", file=sys.stderr)
+        return 1
+    trashed = store.delete(path)
+    if is_json:
+        write_json({"id": session_id, "path": str(path), "trashedTo": str(trashed)})
+    else:
+        print(f"Moved to {strip_control_characters(str(trashed))}")
+    return 0
+
+
+def _agrees(what: str) -> bool:
+    print(f"Delete {what}? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _own_file(store: SessionStore, ref: str, cwd: Path) -> Path:
+    """The file of the session `ref` means, which must be one of the store's."""
+    path = store.find(ref, cwd).resolve()
+    root = store.root.resolve()
+    if not path.is_relative_to(root) or path.relative_to(root).parts[0] == "trash":
+        raise SessionError(
+            f"{path} is not one of the sessions in {root}.",
+            "Other programs' files are only read; --session-dir names another folder of ours.",
+        )
+    return path

@@ -1,0 +1,194 @@
+"""``agent-tui sessions``: work on session files from the shell, without screen or model."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
+from agent_tui.cli.folders import present_folder
+from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
+from agent_tui.cli.sessions.change import (
+    DELETE_JSON,
+    IMPORT_JSON,
+    delete_session,
+    import_file,
+    rename_session,
+)
+from agent_tui.cli.sessions.export import EXPORT_KINDS, EXPORT_NOTE, export_session
+from agent_tui.cli.sessions.listing import (
+    LIST_JSON,
+    print_foreign_sessions,
+    print_search,
+    print_sessions,
+)
+from agent_tui.cli.sessions.show import SHOW_JSON, print_session
+from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, ForeignAgent
+from agent_tui.sessions.importers.formats import FORMATS, ForeignFormat
+from agent_tui.sessions.store import SessionStore
+
+_DESCRIPTION = """\
+List, show, export, rename and delete sessions, and take over those of other agents."""
+_MOST_DIGITS = 12
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui sessions``."""
+    parser = argparse.ArgumentParser(
+        prog="agent-tui sessions", description=_DESCRIPTION, allow_abbrev=False
+    )
+    _add_commands(parser)
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui sessions`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        SessionError: The session does not exist, cannot be read or is open elsewhere.
+        UsageError: The output file exists, or a name is empty.
+    """
+    return run(build_parser().parse_args(list(argv)))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Carry out what was parsed; returns the exit code. Raises as `run_command`."""
+    command = cast("Callable[[argparse.Namespace, SessionStore], int]", arguments.command)
+    settings = read_settings(cast("str | None", arguments.session_dir))
+    return command(arguments, SessionStore(session_root(settings), settings.durability))
+
+
+def _add_commands(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def add(
+        name: str,
+        command: Callable[[argparse.Namespace, SessionStore], int],
+        summary: str,
+        more: str = "",
+    ) -> argparse.ArgumentParser:
+        made = commands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=more,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        made.set_defaults(command=command)
+        add_session_dir(made)
+        return made
+
+    _add_reading(add)
+    _add_changing(add)
+
+
+def _add_reading(add: Callable[..., argparse.ArgumentParser]) -> None:
+    listing = add("list", _list, "the sessions of this folder, newest first", LIST_JSON)
+    listing.add_argument("--all", action="store_true", dest="is_all", help="of every folder")
+    either = listing.add_mutually_exclusive_group()
+    either.add_argument("--search", metavar="TEXT", help="those that hold all words of TEXT")
+    either.add_argument(
+        "--from",
+        choices=FOREIGN_AGENTS,
+        dest="agent",
+        help="those that another agent keeps on this machine",
+    )
+    show = add("show", _show, "what a session file holds, and what is wrong with it", SHOW_JSON)
+    export = add("export", _export, "a session as a document", EXPORT_NOTE)
+    export.add_argument(
+        "--format",
+        choices=EXPORT_KINDS,
+        default=None,
+        dest="kind",
+        help="Markdown (default), one web page, or the session format; else the suffix of FILE",
+    )
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of printing it")
+    for one in (show, export):
+        _add_session(one)
+    for one in (listing, show):
+        _add_json(one)
+
+
+def _add_changing(add: Callable[..., argparse.ArgumentParser]) -> None:
+    importing = add("import", _import, "a new session from another agent's file", IMPORT_JSON)
+    importing.add_argument("file", type=Path, metavar="FILE", help="what the other agent wrote")
+    importing.add_argument(
+        "--from",
+        choices=FORMATS,
+        dest="written_by",
+        help="the program that wrote FILE; else told by what it holds",
+    )
+    importing.add_argument("--until", type=_count, metavar="N", help="take the first N entries")
+    rename = add("rename", _rename, "give a session another name")
+    _add_session(rename)
+    rename.add_argument("name", metavar="NAME")
+    delete = add("delete", _delete, "move a session to the trash", DELETE_JSON)
+    _add_session(delete)
+    delete.add_argument("--yes", action="store_true", dest="is_sure", help="do not ask")
+    for one in (importing, delete):
+        _add_json(one)
+
+
+def _add_session(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="SESSION", help="file, id, start of an id, or name")
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", dest="is_json", help="print JSON")
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of entries, from 1 on")
+    return int(text)
+
+
+def _list(arguments: argparse.Namespace, store: SessionStore) -> int:
+    cwd = None if arguments.is_all else present_folder()
+    agent = cast("ForeignAgent | None", arguments.agent)
+    if agent is not None:
+        print_foreign_sessions(agent, cwd, is_json=arguments.is_json)
+    elif arguments.search is not None:
+        print_search(store, arguments.search, cwd, is_json=arguments.is_json)
+    else:
+        print_sessions(store, cwd, is_json=arguments.is_json)
+    return 0
+
+
+def _show(arguments: argparse.Namespace, store: SessionStore) -> int:
+    with store.open(arguments.session, present_folder(), read_only=True) as log:
+        print_session(log, is_json=arguments.is_json)
+    return 0
+
+
+def _export(arguments: argparse.Namespace, store: SessionStore) -> int:
+    with store.open(arguments.session, present_folder(), read_only=True) as log:
+        export_session(log, arguments.kind, arguments.output)
+    return 0
+
+
+def _import(arguments: argparse.Namespace, store: SessionStore) -> int:
+    import_file(
+        store,
+        arguments.file,
+        present_folder(),
+        written_by=cast("ForeignFormat | None", arguments.written_by),
+        until=arguments.until,
+        is_json=arguments.is_json,
+    )
+    return 0
+
+
+def _rename(arguments: argparse.Namespace, store: SessionStore) -> int:
+    rename_session(store, arguments.session, arguments.name, present_folder())
+    return 0
+
+
+def _delete(arguments: argparse.Namespace, store: SessionStore) -> int:
+    return delete_session(
+        store,
+        arguments.session,
+        present_folder(),
+        is_sure=arguments.is_sure,
+        is_json=arguments.is_json,
+    )

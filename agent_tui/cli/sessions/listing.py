@@ -1,0 +1,139 @@
+"""``agent-tui sessions list``: our sessions, or those of other agents on this machine."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent_tui.cli.output import write_json
+from agent_tui.errors import UsageError
+from agent_tui.messages import JsonObject
+from agent_tui.safe_text import strip_control_characters
+from agent_tui.sessions.importers.discovery import ForeignAgent, ForeignFile, foreign_sessions
+from agent_tui.sessions.lineage.rows import lineage_rows
+from agent_tui.sessions.listing.summary import SessionSummary, one_line
+from agent_tui.sessions.store import SessionStore
+
+_MOST_HITS = 1_000
+
+LIST_JSON = """\
+With --json, a list, newest first:
+  [{"id", "path", "cwd", "name", "firstPrompt", "messageCount", "modified", "model",
+    "parentSession", "sizeBytes", "contextTokens"}]
+with --search the best match first, and two keys more: how many entries match, and one of them:
+  "matches", "snippet"
+with --from:
+  [{"path", "agent", "cwd", "title", "modified", "sizeBytes"}]
+"modified" is ISO 8601 in UTC, "model" is provider/model, "parentSession" is null where a
+session goes on from none, "contextTokens" 0 where the size of its context is not known."""
+
+
+def print_sessions(store: SessionStore, cwd: Path | None, *, is_json: bool) -> None:
+    """Print the sessions of `cwd`, or of every folder, each below the one it goes on from."""
+    sessions = store.list(cwd)
+    if is_json:
+        write_json([_summary_json(found) for found in sessions])
+        return
+    if not sessions:
+        print(f"There are no sessions{_of(cwd)}.")
+    for row in lineage_rows(sessions):
+        _print_summary(row.summary, guides=row.guides, with_folder=cwd is None and not row.depth)
+
+
+def print_search(store: SessionStore, query: str, cwd: Path | None, *, is_json: bool) -> None:
+    """Print the sessions of `cwd`, or of every folder, that hold all words of `query`."""
+    left = store.update_search(_show_progress if sys.stderr.isatty() else None)
+    if left:
+        print(f"warning: {left:,} sessions could not be searched", file=sys.stderr)
+    sessions = {found.path: found for found in store.list(cwd)}
+    hits = [hit for hit in store.search(query, _MOST_HITS) if hit.path in sessions]
+    if is_json:
+        write_json(
+            [
+                {
+                    **_summary_json(sessions[hit.path]),
+                    "matches": hit.matches,
+                    "snippet": hit.snippet,
+                }
+                for hit in hits
+            ]
+        )
+        return
+    if not hits:
+        print(f"No session holds {one_line(query)!r}{_of(cwd)}.")
+    for hit in hits:
+        _print_summary(sessions[hit.path], guides="", with_folder=cwd is None)
+        print(f"          {one_line(hit.snippet, 90)}")
+
+
+def _show_progress(done: int, total: int) -> None:
+    end = "\r\x1b[K" if done >= total else ""
+    print(f"\rReading {done:,} of {total:,} sessions{end}", end="", file=sys.stderr, flush=True)
+
+
+def _print_summary(found: SessionSummary, *, guides: str, with_folder: bool) -> None:
+    title = found.name or found.first_prompt or "(no message yet)"
+    when = found.modified.astimezone().strftime("%Y-%m-%d %H:%M")
+    facts = f"{one_line(found.id)[:8]}  {when}  {found.message_count:>5} messages"
+    print(f"{facts}  {guides}{one_line(title, 60)}")
+    if with_folder:
+        print(f"          {strip_control_characters(str(found.cwd))}")
+
+
+def print_foreign_sessions(agent: ForeignAgent, cwd: Path | None, *, is_json: bool) -> None:
+    """Print the sessions that `agent` keeps: those of `cwd`, or of every folder."""
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise UsageError("Your home folder is not known.", "Set HOME.") from error
+    files = [
+        file
+        for file in foreign_sessions(home, os.environ, (agent,))
+        if cwd is None or file.cwd == cwd
+    ]
+    if is_json:
+        write_json([_foreign_json(file) for file in files])
+        return
+    _print_foreign(files, agent, cwd)
+
+
+def _print_foreign(files: Sequence[ForeignFile], agent: ForeignAgent, cwd: Path | None) -> None:
+    if not files:
+        print(f"There are no sessions of {agent}{_of(cwd)}.")
+    for file in files:
+        when = file.modified.astimezone().strftime("%Y-%m-%d %H:%M")
+        print(f"{when}  {one_line(file.title or '(no message yet)', 60)}")
+        print(f"          {strip_control_characters(str(file.path))}")
+    if files:
+        print("\n`agent-tui sessions import FILE` takes one over.")
+
+
+def _of(cwd: Path | None) -> str:
+    return "" if cwd is None else f" of {cwd} (--all lists every folder's)"
+
+
+def _summary_json(found: SessionSummary) -> JsonObject:
+    return {
+        "id": found.id,
+        "path": str(found.path),
+        "cwd": str(found.cwd),
+        "name": found.name,
+        "firstPrompt": found.first_prompt,
+        "messageCount": found.message_count,
+        "modified": found.modified.isoformat(timespec="milliseconds"),
+        "model": found.model,
+        "parentSession": found.parent_session,
+        "sizeBytes": found.size_bytes,
+        "contextTokens": found.context_tokens,
+    }
+
+
+def _foreign_json(file: ForeignFile) -> JsonObject:
+    return {
+        "path": str(file.path),
+        "agent": file.agent,
+        "cwd": str(file.cwd) if file.cwd != Path() else "",
+        "title": file.title,
+        "modified": file.modified.isoformat(timespec="milliseconds"),
+        "sizeBytes": file.size_bytes,
+    }

@@ -1,0 +1,128 @@
+"""``agent-tui sessions show``: what a session file holds, and what is wrong with it."""
+
+import json
+import sys
+from typing import assert_never, cast
+
+from agent_tui.cli.output import write_json
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    JsonObject,
+    Message,
+    TextContent,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.safe_text import strip_control_characters
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    ContextEditEntry,
+    CustomEntry,
+    CustomMessageEntry,
+    Entry,
+    MessageEntry,
+    ModelChangeEntry,
+    SessionInfoEntry,
+    ThinkingLevelChangeEntry,
+)
+from agent_tui.sessions.format.codec import encode_entry, encode_header
+from agent_tui.sessions.listing.summary import one_line
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import UNDONE, describe_edits, is_undo_mark, report_of
+
+SHOW_JSON = """\
+With --json:
+  {"path", "header", "entries", "warnings"}
+"header" and "entries" are the lines of the file as they stand, every branch; "warnings" says
+what is wrong with it, each with its line."""
+
+_LINE_CHARS = 100
+
+
+def print_session(log: SessionLog, *, is_json: bool) -> None:
+    """Print what the file of `log` holds, and on standard error what is wrong with it."""
+    if is_json:
+        write_json(
+            {
+                "path": str(log.path),
+                "header": _line_json(encode_header(log.header)),
+                "entries": [_line_json(encode_entry(entry)) for entry in log.entries],
+                "warnings": list(log.warnings),
+            }
+        )
+        return
+    header = log.header
+    print(f"{one_line(log.name) or 'Session'} {one_line(header.id)}")
+    print(f"  file    {strip_control_characters(str(log.path))}")
+    print(f"  folder  {strip_control_characters(header.cwd)}")
+    print(f"  begun   {strip_control_characters(header.timestamp)}")
+    if header.parent_session:
+        print(f"  parent  {strip_control_characters(header.parent_session)}")
+    print()
+    for entry in log.entries:
+        kind = f"{one_line(entry.id)}  {one_line(entry.type):<12}"
+        print(f"{kind}  {one_line(_describe(entry), _LINE_CHARS)}")
+    for warning in log.warnings:
+        print(f"warning: {strip_control_characters(warning)}", file=sys.stderr)
+
+
+def _describe(entry: Entry) -> str:
+    match entry:
+        case MessageEntry():
+            return _describe_message(entry.message)
+        case CompactionEntry():
+            return f"{entry.tokens_before:,} -> {entry.tokens_after:,} tokens: {entry.summary}"
+        case ModelChangeEntry():
+            return f"{entry.provider}/{entry.model_id}"
+        case ThinkingLevelChangeEntry():
+            return entry.thinking_level
+        case SessionInfoEntry():
+            return entry.name or ""
+        case CustomMessageEntry():
+            return entry.text
+        case BranchSummaryEntry():
+            return entry.summary
+        case ContextEditEntry():
+            return f"tier {entry.tier}: {entry.target_id} as {_describe_replacement(entry)}"
+        case CustomEntry() if report := report_of(entry):
+            done = describe_edits(report.messages, report.freed)
+            return f"{report.tokens_before:,} -> {report.tokens_after:,} tokens: {done}"
+        case CustomEntry() if is_undo_mark(entry):
+            return UNDONE
+        case CustomEntry():
+            return entry.custom_type
+        case _:
+            return ""
+
+
+def _describe_replacement(edit: ContextEditEntry) -> str:
+    match edit.replacement:
+        case None:
+            return "nothing"
+        case str(text):
+            return text
+        case parts:
+            texts = (part.text for part in parts if isinstance(part, TextContent))
+            return next(texts, f"{len(parts)} shortened parts")
+
+
+def _describe_message(message: Message) -> str:
+    match message:
+        case UserMessage():
+            return f"user: {message.text}"
+        case AssistantMessage():
+            calls = " ".join(f"[{call.name}]" for call in message.tool_calls)
+            return f"assistant: {message.text} {calls}".strip()
+        case ToolResultMessage():
+            outcome = "failed" if message.is_error else "result"
+            return f"{message.tool_name} {outcome}: {message.text}"
+        case BashExecutionMessage():
+            return f"! {message.command}"
+        case _:
+            assert_never(message)
+
+
+def _line_json(line: bytes) -> JsonObject:
+    return cast(JsonObject, json.loads(line))

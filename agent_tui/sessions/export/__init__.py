@@ -1,0 +1,1 @@
+"""A session as a document to keep or pass on."""

@@ -1,0 +1,196 @@
+"""A conversation as the pieces of a document: what was said, done and summed up, in order."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, assert_never
+
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    ImageContent,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserContent,
+    UserMessage,
+)
+from agent_tui.secret_text import mask_secrets
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    CustomEntry,
+    CustomMessageEntry,
+    Entry,
+    Header,
+    MessageEntry,
+    SessionInfoEntry,
+)
+from agent_tui.sessions.listing.summary import one_line
+from agent_tui.sessions.replay.changes import (
+    UNDONE,
+    EditReport,
+    describe_edits,
+    is_undo_mark,
+    report_of,
+)
+from agent_tui.sessions.replay.scope_entries import (
+    ScopeEnter,
+    ScopeExit,
+    ScopeMark,
+    enter_line,
+    exit_line,
+    mark_of,
+)
+
+BlockKind: TypeAlias = Literal["user", "assistant", "thinking", "call", "result", "summary"]
+
+_TITLE_CHARS = 80
+_SUBJECT_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One piece of a document. `is_code`: shown as it stands, folded away in a page."""
+
+    kind: BlockKind
+    title: str
+    text: str
+    is_code: bool = False
+    images: tuple[ImageContent, ...] = ()
+
+
+def title_of(path: Sequence[Entry]) -> str:
+    """The session's name, else the first thing the person said, in one line."""
+    named = (e.name for e in reversed(path) if isinstance(e, SessionInfoEntry) and e.name)
+    messages = (e.message for e in path if isinstance(e, MessageEntry))
+    asked = (m.text for m in messages if isinstance(m, UserMessage) and m.text.strip())
+    return one_line(next(named, "") or next(asked, "Session"), _TITLE_CHARS)
+
+
+def facts_of(header: Header, branches: Sequence[int] = ()) -> list[str]:
+    """What is to know of a session, one line each.
+
+    Args:
+        header: Of the session.
+        branches: For each branch beside the one that is shown, how many messages it has.
+    """
+    facts = [f"Session {header.id}", f"Begun {header.timestamp}", f"Folder {header.cwd}"]
+    if header.model_id:
+        facts.append(f"Model {header.provider}/{header.model_id}")
+    if header.parent_session:
+        facts.append(f"Continues {header.parent_session}")
+    if branches:
+        others = "1 other branch" if len(branches) == 1 else f"{len(branches)} other branches"
+        messages = "1 message" if sum(branches) == 1 else f"{sum(branches):,} messages"
+        facts.append(f"Not shown: {others} with {messages}")
+    return [one_line(fact, len(fact)) for fact in facts]
+
+
+def other_branches(entries: Sequence[Entry], path: Sequence[Entry]) -> tuple[int, ...]:
+    """How many messages each branch of `entries` has that leaves `path` or an earlier branch."""
+    seen = {entry.id for entry in path}
+    parents = {entry.parent_id for entry in entries}
+    by_id = {entry.id: entry for entry in entries}
+    counts: list[int] = []
+    for leaf in entries:
+        if leaf.id in parents or leaf.id in seen:
+            continue
+        count, present = 0, leaf
+        while present.id not in seen:
+            seen.add(present.id)
+            count += isinstance(present, MessageEntry)
+            present = by_id.get(present.parent_id or "", present)
+        if count:
+            counts.append(count)
+    return tuple(counts)
+
+
+def blocks_of(path: Sequence[Entry]) -> Iterator[Block]:
+    """The pieces of the conversation on `path`."""
+    for entry in path:
+        match entry:
+            case MessageEntry():
+                yield from _message_blocks(entry.message)
+            case CompactionEntry():
+                yield Block("summary", _compacted(entry), entry.summary)
+            case BranchSummaryEntry():
+                yield Block("summary", "A branch that was left", entry.summary)
+            case CustomMessageEntry() if mark := mark_of(entry):
+                yield from _scope_blocks(mark)
+            case CustomMessageEntry() if entry.display:
+                images = _images(entry.content)
+                yield Block("user", entry.custom_type or "Note", entry.text, images=images)
+            case CustomEntry() if report := report_of(entry):
+                done = describe_edits(report.messages, report.freed)
+                yield Block("summary", _compacted(report), done)
+            case CustomEntry() if is_undo_mark(entry):
+                yield Block("summary", "Note", UNDONE)
+            case _:
+                continue
+
+
+def _scope_blocks(mark: ScopeMark) -> Iterator[Block]:
+    match mark:
+        case ScopeEnter(label=label):
+            yield Block("summary", enter_line(label), "")
+        case ScopeExit(label=label, summary=summary):
+            yield Block("summary", exit_line(label), summary)
+        case _:
+            pass
+
+
+def masked(blocks: Iterable[Block], secrets: Sequence[str]) -> Iterator[Block]:
+    """`blocks` without any of `secrets` and without what looks like one."""
+    for block in blocks:
+        title, text = mask_secrets(block.title, secrets), mask_secrets(block.text, secrets)
+        yield replace(block, title=title, text=text)
+
+
+def _compacted(change: CompactionEntry | EditReport) -> str:
+    sizes = f"{change.tokens_before:,} -> {change.tokens_after:,} tokens"
+    return f"Context compacted ({sizes})"
+
+
+def _message_blocks(message: Message) -> Iterator[Block]:
+    match message:
+        case UserMessage():
+            yield Block("user", "User", message.text, images=message.images)
+        case AssistantMessage():
+            for part in message.content:
+                match part:
+                    case TextContent():
+                        yield Block("assistant", "Assistant", part.text)
+                    case ThinkingContent():
+                        yield Block("thinking", "Thinking", part.thinking, is_code=True)
+                    case ToolCall():
+                        arguments = json.dumps(part.arguments, ensure_ascii=False, indent=2)
+                        yield Block("call", _call_title(part), arguments, is_code=True)
+                    case _:
+                        assert_never(part)
+            if message.error_message:
+                yield Block("assistant", "Assistant: error", message.error_message)
+        case ToolResultMessage():
+            outcome = "Tool error" if message.is_error else "Tool result"
+            title = f"{outcome}: {message.tool_name}"
+            images = _images(message.content)
+            yield Block("result", title, message.text, is_code=True, images=images)
+        case BashExecutionMessage():
+            yield Block("call", "Command of the user", message.text, is_code=True)
+        case _:
+            assert_never(message)
+
+
+def _call_title(call: ToolCall) -> str:
+    """The tool and what it works on, so that a folded call tells what it did."""
+    subjects = (value for value in call.arguments.values() if isinstance(value, str) and value)
+    subject = one_line(next(subjects, ""), _SUBJECT_CHARS)
+    return f"Tool call: {call.name} {subject}".strip()
+
+
+def _images(content: str | Sequence[UserContent]) -> tuple[ImageContent, ...]:
+    if isinstance(content, str):
+        return ()
+    return tuple(part for part in content if isinstance(part, ImageContent))

@@ -1,0 +1,90 @@
+"""A session as a document to keep or pass on: Markdown, one web page, or its own format."""
+
+import re
+from collections.abc import Sequence
+
+from agent_tui.safe_text import strip_control_characters
+from agent_tui.secret_text import mask_secrets
+from agent_tui.sessions.entries import Entry, Header
+from agent_tui.sessions.export.document import (
+    Block,
+    blocks_of,
+    facts_of,
+    masked,
+    other_branches,
+    title_of,
+)
+from agent_tui.sessions.export.page import to_html
+from agent_tui.sessions.format.codec import encode_entry, encode_header
+from agent_tui.sessions.log import SessionLog
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+
+
+def exported(log: SessionLog, kind: str, secrets: Sequence[str] = ()) -> str:
+    """The present branch of `log` as ``html`` or Markdown; as ``jsonl`` the whole file.
+
+    Documents hold none of `secrets` and nothing that looks like one; ``jsonl`` is exact.
+    """
+    if kind == "jsonl":
+        return to_jsonl(log)
+    path = log.path_entries()
+    render = to_html if kind == "html" else to_markdown
+    return render(log.header, path, other_branches(log.entries, path), secrets)
+
+
+def to_markdown(
+    header: Header,
+    path: Sequence[Entry],
+    branches: Sequence[int] = (),
+    secrets: Sequence[str] = (),
+) -> str:
+    """The conversation on `path` as Markdown; control characters are left out.
+
+    Args:
+        header: Of the session.
+        path: Entries from the root to the leaf.
+        branches: See `facts_of`.
+        secrets: See `exported`.
+    """
+    facts = (f"- {fact}" for fact in facts_of(header, branches))
+    lines = [f"# {mask_secrets(title_of(path), secrets)}", "", *facts, ""]
+    for block in masked(blocks_of(path), secrets):
+        title = " ".join(strip_control_characters(block.title).split())
+        lines += [f"## {title}", "", _block_markdown(block), ""]
+    return "\n".join(lines)
+
+
+def to_jsonl(log: SessionLog) -> str:
+    """The whole session, every branch, in the session format."""
+    lines = [encode_header(log.header), *(encode_entry(entry) for entry in log.entries)]
+    return b"".join(lines).decode("utf-8")
+
+
+def _block_markdown(block: Block) -> str:
+    text = strip_control_characters(block.text).strip("\n")
+    shown = _fenced(text) if block.is_code else text + _missing_end(text)
+    images = [f"[image, {strip_control_characters(i.mime_type)}]" for i in block.images]
+    return "\n\n".join([*([shown] if text or not images else []), *images])
+
+
+def _fenced(text: str) -> str:
+    """`text` in a fence longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _missing_end(text: str) -> str:
+    """The end of the fence that `text` leaves open: else it would swallow the rest."""
+    fence = ""
+    for line in text.split("\n"):
+        found = _FENCE.fullmatch(line)
+        if found is None:
+            continue
+        mark, rest = found[1], found[2]
+        if not fence:
+            fence = "" if mark[0] == "`" and "`" in rest else mark
+        elif mark[0] == fence[0] and len(mark) >= len(fence) and not rest.strip():
+            fence = ""
+    return f"\n{fence}" if fence else ""

@@ -1,0 +1,60 @@
+"""A session as one web page that needs no network, runs no script and fits a phone."""
+
+import html
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+
+from agent_tui.messages import ImageContent
+from agent_tui.safe_text import strip_control_characters
+from agent_tui.secret_text import mask_secrets
+from agent_tui.sessions.entries import Entry, Header
+from agent_tui.sessions.export.document import Block, blocks_of, facts_of, masked, title_of
+
+_SHOWN_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
+"""Images that are nothing but pixels; an SVG may hold anything."""
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+
+
+def to_html(
+    header: Header,
+    path: Sequence[Entry],
+    branches: Sequence[int] = (),
+    secrets: Sequence[str] = (),
+) -> str:
+    """The conversation on `path` as a page; control characters are left out.
+
+    Args:
+        header: Of the session.
+        path: Entries from the root to the leaf.
+        branches: See `facts_of`.
+        secrets: Values that must not be in it; nor is what looks like one.
+    """
+    facts = "".join(f"<li>{_escape(fact)}</li>" for fact in facts_of(header, branches))
+    body = "\n".join(map(_block_html, masked(blocks_of(path), secrets)))
+    page = files("agent_tui.sessions.export").joinpath("page.html").read_text(encoding="utf-8")
+    # One pass, so that a conversation that mentions a placeholder is not filled in itself.
+    values = {"title": _escape(mask_secrets(title_of(path), secrets)), "facts": facts, "body": body}
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], page)
+
+
+def _block_html(block: Block) -> str:
+    title = _escape(" ".join(block.title.split()))
+    text = _escape(block.text.strip("\n"))
+    images = "".join(map(_image_html, block.images))
+    if block.is_code:
+        folded = f"<summary>{title}</summary><pre>{text}</pre>{images}"
+        return f'<details class="{block.kind}">{folded}</details>'
+    return f'<section class="{block.kind}"><h2>{title}</h2><div>{text}</div>{images}</section>'
+
+
+def _image_html(image: ImageContent) -> str:
+    data = "".join(image.data.split())
+    if image.mime_type in _SHOWN_IMAGES and _BASE64.fullmatch(data):
+        return f'<img alt="An image" src="data:{image.mime_type};base64,{data}">'
+    return f"<p>[image, {_escape(image.mime_type)}]</p>"
+
+
+def _escape(text: str) -> str:
+    return html.escape(strip_control_characters(text))

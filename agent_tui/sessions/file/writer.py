@@ -1,0 +1,186 @@
+"""The file side of a session: created late, extended line by line, migrated to a new file."""
+
+import filecmp
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from agent_tui.config import Durability
+from agent_tui.errors import SessionError
+from agent_tui.paths import make_private_dir
+from agent_tui.sessions.entries import FORMAT_VERSION, Entry, Header
+from agent_tui.sessions.file.disk import (
+    AppendFile,
+    OpenFile,
+    describe_fault,
+    sync_folder,
+    write_new_file,
+)
+from agent_tui.sessions.file.lock import SessionLock
+from agent_tui.sessions.format.codec import encode_header, encode_repaired
+from agent_tui.sessions.format.parse import ParsedSession
+
+
+class SessionWriter:
+    """Puts whole lines at the end of one session file.
+
+    After a failed write the file may end in a piece of a line; the next write closes it off
+    with a line end, so that only that piece is lost. Nothing is cut off or overwritten. A path
+    that leads over symbolic links stays what it is, a migration included.
+    """
+
+    def __init__(
+        self, path: Path, durability: Durability, open_file: OpenFile, lock: SessionLock | None
+    ) -> None:
+        self._shown_path = path
+        self._path = Path(os.path.realpath(path))
+        self._durability: Durability = durability
+        self._open_file = open_file
+        self._lock = lock
+        self._file: AppendFile | None = None
+        self._exists = False
+        self._has_header = False
+        self._ends_clean = True
+        self._old_version: int | None = None
+        self._has_unsynced = False
+
+    def resume(self, parsed: ParsedSession) -> None:
+        """Go on with the file that holds `parsed`."""
+        self._exists = True
+        self._has_header = parsed.has_header
+        self._ends_clean = parsed.ends_clean
+        if parsed.has_header and parsed.header.version < FORMAT_VERSION:
+            self._old_version = parsed.header.version
+
+    def write(self, header: Header, before: Iterable[Entry], lines: bytes) -> None:
+        """Write `lines`, making or migrating the file first where needed.
+
+        Args:
+            header: The session's header, for a file that has none yet.
+            before: The entries the file already holds, for a migration.
+            lines: Whole lines.
+
+        Raises:
+            SessionError: Names the file and the cause; a part of `lines` may be in the file.
+        """
+        if self._lock is not None and not self._lock.is_ours:
+            raise SessionError(f"{self._shown_path} is written by the process this one came from.")
+        try:
+            if not self._exists:
+                self._create(encode_header(header) + lines)
+            elif self._old_version is not None:
+                self._migrate(self._old_version, header, before, lines)
+            else:
+                self._extend(header, lines)
+        except OSError as error:
+            self._close_file()
+            raise describe_fault(self._shown_path, "written", error) from error
+        self._has_header = self._ends_clean = True
+
+    def write_whole(self, lines: bytes) -> None:
+        """Make the file with `lines` (header included) so that it shows up whole or not at all.
+
+        Raises:
+            SessionError: Names the file and the cause; there is no file.
+        """
+        try:
+            self._make_room()
+            write_new_file(self._path, lines, self._open_file, sync=self._durability != "none")
+        except OSError as error:
+            raise describe_fault(self._shown_path, "written", error) from error
+        self._exists = self._has_header = True
+
+    def sync(self) -> None:
+        """Bring everything written to the disk, unless durability is "none".
+
+        Raises:
+            SessionError: The disk reports an error; what was written may not survive a crash.
+        """
+        if self._file is None or not self._has_unsynced or self._durability == "none":
+            return
+        try:
+            self._file.sync()
+        except OSError as error:
+            raise describe_fault(self._shown_path, "brought to the disk", error) from error
+        self._has_unsynced = False
+
+    def close(self) -> None:
+        """Sync, let go of the file and give the lock back."""
+        try:
+            self.sync()
+        finally:
+            self._close_file()
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
+
+    def _make_room(self) -> None:
+        make_private_dir(self._path.parent)
+        if self._lock is None:
+            self._lock = SessionLock(self._shown_path)
+
+    def _create(self, lines: bytes) -> None:
+        self._make_room()
+        self._file = self._open_file(self._path, True)
+        self._exists = True
+        try:
+            self._put(lines)
+        except OSError:
+            with suppress(OSError):  # else the next write goes on behind what is in the file
+                self._path.unlink()
+                self._exists = False
+            raise
+        if self._durability != "none":
+            sync_folder(self._path.parent)
+
+    def _extend(self, header: Header, lines: bytes) -> None:
+        if not self._has_header:
+            lines = encode_header(header) + lines
+        if not self._ends_clean:
+            lines = b"\n" + lines
+        if self._file is None:
+            self._file = self._open_file(self._path, False)
+        self._put(lines)
+
+    def _put(self, lines: bytes) -> None:
+        assert self._file is not None
+        self._ends_clean = False  # until all of it is there, whatever ends the write
+        self._file.write(lines)
+        self._has_unsynced = True
+        if self._durability == "entry":
+            self._file.sync()
+            self._has_unsynced = False
+
+    def _migrate(
+        self, old_version: int, header: Header, before: Iterable[Entry], lines: bytes
+    ) -> None:
+        self._keep_original(old_version)
+        present = header.model_copy(update={"version": FORMAT_VERSION})
+        earlier = b"".join(encode_repaired(entry)[1] for entry in before)
+        whole = encode_header(present) + earlier + lines
+        write_new_file(self._path, whole, self._open_file, sync=self._durability != "none")
+        self._old_version = None
+
+    def _keep_original(self, version: int) -> None:
+        """Make sure that the file as it is has a name that the migration does not take."""
+        original = self._path.with_name(f"{self._path.name}.v{version}.bak")
+        number = 2
+        while original.exists():
+            if filecmp.cmp(original, self._path, shallow=False):
+                return
+            original = self._path.with_name(f"{self._path.name}.v{version}-{number}.bak")
+            number += 1
+        try:
+            os.link(self._path, original)
+        except FileNotFoundError:
+            raise
+        except OSError:  # a file system without hard links
+            data, sync = self._path.read_bytes(), self._durability != "none"
+            write_new_file(original, data, self._open_file, sync=sync)
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+            self._file = None

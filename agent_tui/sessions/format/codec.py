@@ -1,0 +1,273 @@
+"""One line of a session file, from bytes to a value and back."""
+
+import json
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import cast
+
+from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from agent_tui.messages import JsonObject
+from agent_tui.sessions.entries import (
+    ContextEditEntry,
+    CustomMessageEntry,
+    Entry,
+    Header,
+    KnownEntry,
+    MessageEntry,
+    UnknownEntry,
+    as_thinking_level,
+    milliseconds,
+)
+from agent_tui.sessions.format.repair import stored_within_depth, validate_repaired, within_depth
+from agent_tui.text import repair_json
+
+_KNOWN_ENTRY: TypeAdapter[KnownEntry] = TypeAdapter(KnownEntry, config=ConfigDict(defer_build=True))
+_KNOWN_TYPES = frozenset(
+    {
+        "message",
+        "model_change",
+        "thinking_level_change",
+        "compaction",
+        "context_edit",
+        "custom",
+        "custom_message",
+        "branch_summary",
+        "label",
+        "session_info",
+    }
+)
+
+
+_BEGINNING = re.compile(
+    rb"""
+    \{\s*"type"\s*:\s* (?:
+        "(?:session|%s)"\s*,
+      | "[^"]{1,40}"\s*,\s*"id"\s*:\s*"[^"]{1,40}"\s*,\s*"parentId"\s*:  # a kind of others
+    )
+    """
+    % b"|".join(sorted(kind.encode() for kind in _KNOWN_TYPES)),
+    re.VERBOSE,
+)
+
+
+class UnreadableRecordError(ValueError):
+    """A line holds nothing that can be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedRecord:
+    """What a line holds, and what had to be done to read it.
+
+    `names_parent` is false where the line has no ``parentId`` at all (format version 1).
+    `first_kept_index` is version 1's way to name the first kept entry of a compaction.
+    """
+
+    value: Header | Entry
+    notes: tuple[str, ...] = ()
+    names_parent: bool = True
+    first_kept_index: int | None = None
+
+
+def decode_record(line: bytes) -> DecodedRecord:
+    """Read one line without its line end.
+
+    Sound lines take the quick way (one call into pydantic's JSON reader). For all others as
+    much as possible is kept: wrong fields are left out and named in `DecodedRecord.notes`.
+
+    Raises:
+        UnreadableRecordError: The line is no JSON object, or nests too deeply.
+    """
+    try:
+        entry = _KNOWN_ENTRY.validate_json(line)
+    except ValidationError:
+        return _read_with_care(line)
+    return DecodedRecord(_dated(entry), names_parent="parent_id" in entry.model_fields_set)
+
+
+def recover_records(line: bytes) -> list[tuple[DecodedRecord, int]]:
+    """What is whole in a line that `decode_record` cannot read, and how many bytes each takes.
+
+    A program that goes on behind a line that was cut off, or two that write at a time, put
+    several entries on one line. An entry begins where its ``type`` stands first, as we and pi
+    write it, and ends at the latest where the next one begins: each byte is read once.
+    """
+    starts = [found.start() for found in _BEGINNING.finditer(line)]
+    pieces: list[tuple[DecodedRecord, int]] = []
+    for start, end in pairwise([*starts, len(line)]):
+        if (start, end) == (0, len(line)):
+            break
+        with suppress(UnreadableRecordError):
+            pieces.append((decode_record(line[start:end]), end - start))
+    return pieces
+
+
+def encode_header(header: Header) -> bytes:
+    """`header` as a line, line end included; lone surrogates (odd folder names) are replaced."""
+    header = stored_within_depth(header)
+    try:
+        line = header.model_dump_json(by_alias=True, exclude_none=True)
+    except PydanticSerializationError:
+        line = Header.model_validate(_repaired_fields(header)).model_dump_json(
+            by_alias=True, exclude_none=True
+        )
+    return line.encode() + b"\n"
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """`entry` as a line, line end included; ``type`` and the ids stand first.
+
+    Raises:
+        PydanticSerializationError, UnicodeEncodeError: A text holds lone surrogates.
+    """
+    head: JsonObject = {"type": entry.type, "id": entry.id, "parentId": entry.parent_id}
+    head["timestamp"] = entry.timestamp
+    if isinstance(entry, ContextEditEntry) and entry.replacement is None:
+        head["replacement"] = None
+    head |= {name: None for name, value in (entry.model_extra or {}).items() if value is None}
+    body = entry.model_dump_json(
+        by_alias=True, exclude_none=True, exclude={"type", "id", "parent_id", "timestamp"}
+    )
+    front = json.dumps(head, ensure_ascii=False, separators=(",", ":"))
+    joined = front[:-1] + ("," + body[1:] if body != "{}" else "}")
+    return joined.encode("utf-8") + b"\n"
+
+
+def encode_repaired(entry: Entry) -> tuple[Entry, bytes]:
+    """`entry` and its line; a repaired one where a line could not be written or read again.
+
+    Lone surrogates are replaced, and so is what nests too deeply.
+    """
+    shallow = stored_within_depth(entry)
+    try:
+        return shallow, encode_entry(shallow)
+    except (PydanticSerializationError, UnicodeEncodeError):
+        data = _repaired_fields(shallow)
+        repaired: Entry = (
+            UnknownEntry.model_validate(data)
+            if isinstance(shallow, UnknownEntry)
+            else _KNOWN_ENTRY.validate_python(data)
+        )
+        return repaired, encode_entry(repaired)
+
+
+def _repaired_fields(value: Header | Entry) -> JsonValue:
+    """The fields of `value` with every text repaired, as they would be read from a file."""
+    escaped = json.dumps(value.model_dump(by_alias=True))  # escapes what UTF-8 cannot hold
+    return repair_json(cast(JsonValue, json.loads(escaped)))
+
+
+def _read_with_care(line: bytes) -> DecodedRecord:
+    notes: list[str] = []
+    text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    if "\ufffd" in text and b"\xef\xbf\xbd" not in line:
+        notes.append("bytes that are not UTF-8 were replaced")
+    if stripped := text.strip("\x00 \t\r"):
+        if "\x00" in text:
+            notes.append("NUL bytes were left out")
+            text = text.replace("\x00", "")
+        else:
+            text = stripped
+    elif "\x00" in text:
+        raise UnreadableRecordError("nothing but NUL bytes")
+    data = _load(text)
+    shallow = within_depth(data)
+    if shallow is not data:
+        notes.append("what nests too deeply was left out")
+    repaired = repair_json(shallow)
+    if repaired is not shallow:
+        notes.append("lone surrogates or numbers that are none were replaced")
+    assert isinstance(repaired, dict)
+    return _to_value(repaired, notes)
+
+
+def _load(text: str) -> JsonObject:
+    try:
+        data = cast(JsonValue, json.loads(text, strict=False))
+    except RecursionError as error:
+        raise UnreadableRecordError("nested too deeply") from error
+    except ValueError as error:
+        raise UnreadableRecordError(f"not valid JSON ({error})") from error
+    if not isinstance(data, dict):
+        raise UnreadableRecordError("not a JSON object")
+    return data
+
+
+def _to_value(data: JsonObject, notes: list[str]) -> DecodedRecord:
+    if data.get("type") == "session":
+        return DecodedRecord(_read_header(data, notes), tuple(notes))
+    names_parent = "parentId" in data and isinstance(data["parentId"], str | None)
+    kept_index = data.get("firstKeptEntryIndex")
+    shaped = _as_present_format(data)
+    entry: Entry | None = None
+    kind = shaped.get("type")
+    if isinstance(kind, str) and kind in _KNOWN_TYPES:
+        entry = validate_repaired(_KNOWN_ENTRY.validate_python, shaped, notes)
+        if entry is None:
+            notes.append(f"not a usable {kind}; kept, but not shown to the model")
+    if entry is None:
+        entry = _read_unknown(shaped, notes)
+    return DecodedRecord(
+        _dated(entry),
+        tuple(notes),
+        names_parent,
+        kept_index if isinstance(kept_index, int) else None,
+    )
+
+
+def _dated(entry: Entry) -> Entry:
+    """`entry` with times that come from the file alone: the default of a missing one is now."""
+    changes: dict[str, object] = {}
+    if "timestamp" not in entry.model_fields_set:
+        changes["timestamp"] = ""
+    if isinstance(entry, MessageEntry) and "timestamp" not in entry.message.model_fields_set:
+        written_at = "" if changes else entry.timestamp
+        dated = {"timestamp": milliseconds(written_at)}
+        changes["message"] = entry.message.model_copy(update=dated)
+    return entry.model_copy(update=changes) if changes else entry
+
+
+def _read_header(data: JsonObject, notes: list[str]) -> Header:
+    level = data.get("thinkingLevel")
+    if isinstance(level, str):
+        data = {**data, "thinkingLevel": as_thinking_level(level)}
+    data = {"version": 1, "timestamp": "", **data}
+    if "parentSession" not in data and isinstance(data.get("branchedFrom"), str):
+        data = {**data, "parentSession": data["branchedFrom"]}
+    header = validate_repaired(Header.model_validate, data, notes)
+    if header is None:
+        notes.append("a header of which nothing could be used")
+        return Header(version=1, timestamp="")
+    return header
+
+
+def _read_unknown(data: JsonObject, notes: list[str]) -> Entry:
+    if not isinstance(data.get("type"), str):
+        notes.append("no entry type; kept, but not shown to the model")
+        data = {**data, "type": "unknown"}
+    entry = validate_repaired(UnknownEntry.model_validate, data, notes)
+    if entry is None:
+        raise UnreadableRecordError("not an entry")
+    return entry
+
+
+def _as_present_format(data: JsonObject) -> JsonObject:
+    """`data` with the shapes of older versions and near relatives turned into today's."""
+    if data.get("type") == "compaction" and "firstKeptEntryId" not in data:
+        shaped: JsonObject = {k: v for k, v in data.items() if k != "firstKeptEntryIndex"}
+        return {**shaped, "firstKeptEntryId": ""}
+    message = data.get("message")
+    if data.get("type") != "message" or not isinstance(message, dict):
+        return data
+    if message.get("role") in ("custom", "hookMessage"):
+        kept: JsonObject = {k: v for k, v in data.items() if k not in ("type", "message")}
+        inner: JsonObject = {k: v for k, v in message.items() if k not in ("role", "timestamp")}
+        return {**inner, **kept, "type": CustomMessageEntry.model_fields["type"].default}
+    content = message.get("content")
+    if message.get("role") in ("assistant", "toolResult") and isinstance(content, str):
+        parts: list[JsonValue] = [{"type": "text", "text": content}]
+        return {**data, "message": {**message, "content": parts}}
+    return data

@@ -1,0 +1,128 @@
+"""Reading a session file: bytes to header, entries and what was wrong. Pure; never raises."""
+
+from dataclasses import dataclass
+
+from agent_tui.sessions.entries import FORMAT_VERSION, Entry, Header
+from agent_tui.sessions.format.codec import (
+    DecodedRecord,
+    UnreadableRecordError,
+    decode_record,
+    recover_records,
+)
+from agent_tui.sessions.format.linking import UnlinkedEntry, link_entries
+from agent_tui.sessions.gc_pause import garbage_collection_paused
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSession:
+    """What a session file holds.
+
+    `warnings` name line and problem, one each. `has_header` is false where `header` is made
+    up because the file has none that can be read. `ends_clean`: the next line may be written
+    straight behind the last byte. `looks_like_session`: not some file of another kind.
+    """
+
+    header: Header
+    entries: tuple[Entry, ...]
+    warnings: tuple[str, ...]
+    has_header: bool
+    ends_clean: bool
+    looks_like_session: bool
+
+
+def parse_session(data: bytes, *, fallback_id: str = "") -> ParsedSession:
+    """Read a session file of version 1, 2 or 3, recovering all that can be read.
+
+    Lines end at ``\\n`` only. A last line without its end counts if it is whole; otherwise
+    it was cut off by a crash and is left out.
+
+    Args:
+        data: The whole file.
+        fallback_id: The session's id where the file has no header.
+    """
+    with garbage_collection_paused():
+        return _parse(data, fallback_id)
+
+
+def _parse(data: bytes, fallback_id: str) -> ParsedSession:
+    reader = _Reader()
+    lines = data.split(b"\n")
+    torn_number = 0 if data.endswith(b"\n") or not data else len(lines)
+    for number, line in enumerate(lines, start=1):
+        if line and not line.isspace():
+            reader.take(number, line, is_torn=number == torn_number)
+    header = reader.header or Header(id=fallback_id or "unknown", timestamp="", cwd="")
+    if "id" not in header.model_fields_set:
+        header = header.model_copy(update={"id": fallback_id or "unknown"})
+    has_ids = header.version > 1 or any(item.entry.id for item in reader.found)
+    if has_ids and header.version == 1:  # only the number is missing
+        header = header.model_copy(update={"version": FORMAT_VERSION})
+    linked = link_entries(reader.found, has_ids=has_ids)
+    warnings = [*reader.warnings, *linked.warnings]
+    if reader.header is None:
+        warnings.insert(0, "line 1: no session header; the entries are shown all the same")
+    if header.version > FORMAT_VERSION:
+        warnings.insert(0, f"line 1: format version {header.version} is newer than this program")
+    if reader.unreadable:
+        readable = reader.line_count - reader.unreadable
+        warnings.insert(0, f"recovered {readable} of {reader.line_count} lines")
+    return ParsedSession(
+        header=header,
+        entries=linked.entries,
+        warnings=tuple(warnings),
+        has_header=reader.header is not None,
+        ends_clean=not torn_number,
+        looks_like_session=(
+            reader.header is not None
+            or bool(linked.entries)
+            or (reader.line_count == bool(torn_number) and data[:1] in (b"", b"{"))
+        ),
+    )
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.header: Header | None = None
+        self.found: list[UnlinkedEntry] = []
+        self.warnings: list[str] = []
+        self.line_count = 0
+        self.unreadable = 0
+
+    def take(self, number: int, line: bytes, *, is_torn: bool) -> None:
+        """Read one line that is not blank."""
+        index = self.line_count
+        self.line_count += 1
+        try:
+            read = decode_record(line)
+        except UnreadableRecordError as error:
+            self.unreadable += 1
+            problem = "cut off in the middle" if is_torn else str(error)
+            self._take_pieces(number, index, line, problem)
+            return
+        self._take_read(number, index, read)
+
+    def _take_pieces(self, number: int, index: int, line: bytes, problem: str) -> None:
+        pieces = recover_records(line)
+        left_out = len(line) - sum(size for _, size in pieces)
+        if pieces:
+            problem += f"; recovered from it: {len(pieces)}"
+        if left_out:
+            problem += f"; left out ({left_out:,} bytes)"
+        self.warnings.append(f"line {number}: {problem}")
+        for read, _ in pieces:
+            self._take_read(number, index, read)
+
+    def _take_read(self, number: int, index: int, read: DecodedRecord) -> None:
+        self.warnings += [f"line {number}: {note}" for note in read.notes]
+        if isinstance(read.value, Header):
+            self._take_header(number, read.value)
+            return
+        self.found.append(
+            UnlinkedEntry(number, index, read.value, read.names_parent, read.first_kept_index)
+        )
+
+    def _take_header(self, number: int, header: Header) -> None:
+        if self.header is not None:
+            self.warnings.append(f"line {number}: a second session header; left out")
+        else:
+            self.header = header

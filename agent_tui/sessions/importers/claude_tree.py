@@ -1,0 +1,229 @@
+"""The lines of a Claude Code session that make up its conversation, branch by branch."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from agent_tui.messages import JsonObject
+from agent_tui.sessions.importers.builder import Warnings
+from agent_tui.sessions.importers.claude_results import noted_facts
+from agent_tui.sessions.importers.fields import as_list, as_object, text_at
+
+_SPOKEN = frozenset({"user", "assistant"})
+_SILENT = frozenset(
+    {
+        "agent-name",
+        "ai-title",
+        "attachment",
+        "custom-title",
+        "file-history-snapshot",
+        "last-prompt",
+        "mode",
+        "permission-mode",
+        "pr-link",
+        "progress",
+        "queue-operation",
+        "summary",
+        "system",
+        "tag",
+        "worktree-state",
+    }
+)
+"""Kinds of line that hold nothing the model saw, or are looked at one by one below."""
+
+_BOUNDARY = "compact_boundary"
+_QUEUED = "queued_command"
+_MOST_BRANCHES = 50
+"""Finding one more costs as much as the first; people make a handful."""
+
+_OF_THE_PROGRAM = re.compile(
+    r"<(?:local-command-(?:stdout|stderr|caveat)|task-notification|bash-(?:stdout|stderr)"
+    r"|system-reminder|user-memory-input)>|\[Request interrupted by user"
+)
+
+
+def is_of_the_program(text: str) -> bool:
+    """Whether what stands under the person's name was said by the program."""
+    return _OF_THE_PROGRAM.match(text.lstrip()) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeRecord:
+    """One line that is part of the conversation; `data` is what it holds."""
+
+    number: int
+    uuid: str
+    data: JsonObject
+
+    @property
+    def is_boundary(self) -> bool:
+        """Whether Claude Code began its context anew here."""
+        return self.data.get("subtype") == _BOUNDARY
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether it is one block of a reply."""
+        return self.data.get("type") == "assistant"
+
+    @property
+    def message(self) -> JsonObject:
+        """The message as the provider's interface has it."""
+        return as_object(self.data.get("message"))
+
+    @property
+    def blocks(self) -> list[JsonObject]:
+        """The content in parts; a plain text is one of them."""
+        content = self.message.get("content")
+        if isinstance(content, str):
+            return [{"type": "text", "text": content}]
+        return [block for block in as_list(content) if isinstance(block, dict)]
+
+    @property
+    def queued(self) -> JsonValue:
+        """What the person typed while a turn ran, if that is what the line holds."""
+        attachment = as_object(self.data.get("attachment"))
+        return attachment.get("prompt") if attachment.get("type") == _QUEUED else None
+
+
+class ClaudeTree:
+    """The lines of a file, linked by ``uuid`` and ``parentUuid``.
+
+    A reply comes as one line for each of its blocks, and the results of calls made together
+    hang below different ones of them. So a conversation is the way from its newest line up to
+    the root, and beside it the other blocks of its replies and the results of its calls.
+    """
+
+    def __init__(self, numbered: Iterable[tuple[int, JsonValue]], warnings: Warnings) -> None:
+        self._warnings = warnings
+        self._title = ""
+        self._summaries: dict[str, str] = {}
+        self._lines: list[ClaudeRecord] = []
+        self._parents: dict[str, str] = {}
+        self._before: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._newest = ""
+        self._subagent_lines = 0
+        previous = ""
+        for number, data in numbered:
+            uuid = self._take(number, data)
+            if uuid:
+                self._before[uuid] = previous
+                previous = uuid
+
+    @property
+    def title(self) -> str:
+        """The session's name, else the newest summary of it; empty where it has neither.
+
+        Files of older versions also hold the summaries of other sessions.
+        """
+        own = [text for leaf, text in self._summaries.items() if not leaf or leaf in self._parents]
+        return self._title or next(reversed(own), "")
+
+    def branches(self) -> list[list[ClaudeRecord]]:
+        """Each branch from its root to its newest line, in file order; the present one is last.
+
+        They share the lines before the place where they part.
+        """
+        present = self._branch_to(self._newest) if self._newest else set[str]()
+        left = {line.uuid for line in self._lines} - present
+        chosen = [present]
+        for line in reversed(self._lines):
+            if line.uuid in left and len(chosen) < _MOST_BRANCHES:
+                chosen.append(self._branch_to(line.uuid))
+                left -= chosen[-1]
+        self._tell_of_the_rest(left)
+        return [[line for line in self._lines if line.uuid in uuids] for uuids in reversed(chosen)]
+
+    def _branch_to(self, leaf: str) -> set[str]:
+        """The lines of the conversation that `leaf` is the end of."""
+        on_path = self._way_up(leaf)
+        reply_ids = {reply_id(line) for line in self._lines if line.uuid in on_path} - {""}
+        chosen = {
+            line.uuid
+            for line in self._lines
+            if line.uuid in on_path or (line.is_reply and reply_id(line) in reply_ids)
+        }
+        calls = set(_ids(self._lines, chosen, "tool_use", "id"))
+        calls -= set(_ids(self._lines, chosen, "tool_result", "tool_use_id"))
+        for line in self._lines:
+            answered = {text_at(block, "tool_use_id") for block in line.blocks} & calls
+            if line.uuid not in chosen and answered:
+                chosen.add(line.uuid)
+                calls -= answered
+        return chosen
+
+    def _take(self, number: int, data: JsonValue) -> str:
+        """Keep the line if it is part of the tree; returns its uuid then."""
+        if not isinstance(data, dict):
+            self._warnings.add(f"line {number}: not a JSON object; left out")
+            return ""
+        kind = text_at(data, "type")
+        if kind == "summary":
+            self._summaries[text_at(data, "leafUuid")] = text_at(data, "summary")
+        elif kind in ("custom-title", "ai-title"):
+            self._title = text_at(data, "customTitle", "aiTitle") or self._title
+        if kind not in _SPOKEN and kind not in _SILENT:
+            self._warnings.add(f"line {number}: unknown kind {kind[:40]!r}; left out")
+        if data.get("isSidechain") is True:
+            self._subagent_lines += kind in _SPOKEN
+            return ""
+        uuid = text_at(data, "uuid")
+        if not uuid and kind in _SPOKEN:
+            uuid = f"line {number}"
+            data.setdefault("parentUuid", self._newest or None)
+        if not uuid:
+            return ""
+        if uuid in self._parents:
+            self._warnings.add(f"line {number}: repeats {uuid}; left out")
+            return ""
+        self._parents[uuid] = text_at(data, "parentUuid", "logicalParentUuid")
+        self._numbers[uuid] = number
+        if "toolUseResult" in data:
+            data["toolUseResult"] = noted_facts(data["toolUseResult"])
+        line = ClaudeRecord(number, uuid, data)
+        if kind in _SPOKEN or line.is_boundary or line.queued is not None:
+            self._lines.append(line)
+        if kind in _SPOKEN:
+            self._newest = uuid
+        return uuid
+
+    def _way_up(self, leaf: str) -> set[str]:
+        """`leaf` and everything above it."""
+        seen: set[str] = set()
+        present = leaf
+        while present and present not in seen:
+            seen.add(present)
+            parent = self._parents[present]
+            if parent and parent not in self._parents:
+                parent = self._parents[present] = self._substitute(present, parent)
+            present = parent
+        return seen
+
+    def _substitute(self, uuid: str, missing: str) -> str:
+        before = self._before[uuid]
+        where = f"linked to line {self._numbers[before]}" if before else "made the first"
+        self._warnings.add(f"line {self._numbers[uuid]}: parent {missing} is missing; {where}")
+        return before
+
+    def _tell_of_the_rest(self, left: set[str]) -> None:
+        if left:
+            first = min(self._numbers[uuid] for uuid in left)
+            self._warnings.add(
+                f"line {first}: {len(left):,} lines from here on are of more branches than "
+                f"{_MOST_BRANCHES}; they are left out"
+            )
+        if self._subagent_lines:
+            self._warnings.add(f"{self._subagent_lines:,} lines of subagents were left out")
+
+
+def reply_id(line: ClaudeRecord) -> str:
+    """The reply that `line` is a block of; empty for other lines."""
+    return (text_at(line.message, "id") or line.uuid) if line.is_reply else ""
+
+
+def _ids(lines: Iterable[ClaudeRecord], chosen: set[str], kind: str, key: str) -> Iterable[str]:
+    for line in lines:
+        if line.uuid in chosen:
+            yield from (text_at(b, key) for b in line.blocks if b.get("type") == kind)

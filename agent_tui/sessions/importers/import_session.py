@@ -1,0 +1,159 @@
+"""Taking over a session of another agent: a new session of ours that can go on with a turn."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from agent_tui.errors import SessionError
+from agent_tui.messages import (
+    AssistantMessage,
+    JsonObject,
+    TextContent,
+    ToolCall,
+    ToolResultMessage,
+)
+from agent_tui.sessions.entries import (
+    FORMAT_VERSION,
+    CustomEntry,
+    Entry,
+    Header,
+    MessageEntry,
+    milliseconds,
+    new_entry_id,
+    timestamp_now,
+)
+from agent_tui.sessions.file.disk import DiskFile, describe_fault, write_new_file
+from agent_tui.sessions.format.codec import encode_header, encode_repaired
+from agent_tui.sessions.importers.formats import ForeignFormat, detect_format, read_foreign
+from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
+from agent_tui.sessions.store import SessionStore
+
+IMPORTED = "imported"
+"""Custom type of the entry that says where a session comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A session that was taken over.
+
+    Args:
+        id: Of the new session.
+        path: Its file.
+        entries: How many entries were taken from the other agent's file.
+        warnings: What could not be read of that file or was left out, one line each.
+    """
+
+    id: str
+    path: Path
+    entries: int
+    warnings: tuple[str, ...]
+
+
+def import_session(
+    store: SessionStore,
+    path: Path,
+    *,
+    cwd: Path,
+    format: ForeignFormat | None = None,
+    until: int | None = None,
+) -> Imported:
+    """Make a new session in `store` that begins with what `path` holds. `path` is only read.
+
+    Folder, model and name are those of the other session. After its entries come results for
+    calls that have none, and an entry that says where all this comes from.
+
+    Args:
+        store: Where the new session goes.
+        path: The other agent's file.
+        cwd: The folder of a session whose file names none.
+        format: What wrote the file; None finds out.
+        until: How many entries are taken, from the first on; None takes all.
+
+    Raises:
+        SessionError: The file cannot be read, is of no known format or holds no message, or the
+            new one cannot be written; there is none then.
+    """
+    written_by = format or detect_format(path)
+    foreign = read_foreign(path, written_by)
+    taken = foreign.entries if until is None else foreign.entries[:until]
+    if not taken:
+        raise SessionError(f"{path} holds no entry to begin with.")
+    source: JsonObject = {
+        "path": str(path),
+        "format": written_by,
+        "sessionId": foreign.header.id,
+        "entries": len(taken),
+        "entriesOfFile": len(foreign.entries),
+    }
+    mark = CustomEntry(custom_type=IMPORTED, data=source)
+    entries = _chained(taken, (*missing_results(taken), mark))
+    header = _header(foreign.header, cwd)
+    with store.create(header) as log:
+        target = log.path
+    assert target is not None, "a store keeps its sessions in files"
+    lines = [encode_header(header), *(encode_repaired(entry)[1] for entry in entries)]
+    try:
+        write_new_file(target, b"".join(lines), DiskFile, sync=True)
+    except OSError as error:
+        raise describe_fault(target, "written", error) from error
+    return Imported(header.id, target, len(taken), foreign.warnings)
+
+
+def missing_results(entries: Sequence[Entry]) -> tuple[MessageEntry, ...]:
+    """Results that say so, for the calls of the newest reply that have none.
+
+    Where a session is cut off behind a call, no other program need be able to mend that.
+    """
+    waiting: dict[str, ToolCall] = {}
+    for entry in entries:
+        match entry:
+            case MessageEntry(message=AssistantMessage() as reply):
+                waiting = {call.id: call for call in reply.tool_calls}
+            case MessageEntry(message=ToolResultMessage() as result):
+                waiting.pop(result.tool_call_id, None)
+            case _:
+                pass
+    return tuple(MessageEntry(message=_lost(call)) for call in waiting.values())
+
+
+def _lost(call: ToolCall) -> ToolResultMessage:
+    return ToolResultMessage(
+        tool_call_id=call.id,
+        tool_name=call.name,
+        content=(TextContent(text=NO_RESULT_TEXT),),
+        is_error=True,
+    )
+
+
+def _chained(taken: Sequence[Entry], added: Sequence[Entry]) -> tuple[Entry, ...]:
+    """`taken` as they are, and `added` as a chain below the last of them."""
+    ids = {entry.id for entry in taken}
+    entries = list(taken)
+    for entry in added:
+        changes = {"id": new_entry_id(ids), "parent_id": entries[-1].id}
+        entries.append(entry.model_copy(update=changes))
+        ids.add(changes["id"])
+    return tuple(entries)
+
+
+def _header(foreign: Header, cwd: Path) -> Header:
+    """The header of the new session; what goes into the name of its file is made sound."""
+    folder = foreign.cwd if Path(foreign.cwd).is_absolute() else str(cwd)
+    changes: dict[str, object] = {
+        "version": FORMAT_VERSION,
+        "id": str(uuid4()),
+        "timestamp": _sound_time(foreign.timestamp),
+        "cwd": folder.replace("\0", ""),
+    }
+    return foreign.model_copy(update=changes)
+
+
+def _sound_time(timestamp: str) -> str:
+    """`timestamp` as we write it; now where it is none."""
+    written_ms = milliseconds(timestamp)
+    if written_ms <= 0:
+        return timestamp_now()
+    moment = datetime.fromtimestamp(written_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

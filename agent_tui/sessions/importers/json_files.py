@@ -1,0 +1,89 @@
+"""Reading foreign files with a bound on what one piece may cost: JSON lines, or one document."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+from pydantic import JsonValue
+
+from agent_tui.errors import SessionError
+from agent_tui.sessions.file.disk import describe_fault
+from agent_tui.sessions.importers.builder import Warnings
+from agent_tui.text import repair_json
+
+MAX_PIECE_BYTES = 256 * 1024 * 1024
+"""Of a line, or of a file that is one JSON document; the largest real ones are far below."""
+
+
+def json_lines(path: Path, warnings: Warnings) -> Iterator[tuple[int, JsonValue]]:
+    r"""The lines of `path` with their numbers, one at a time; they end at ``\n`` only.
+
+    A line that cannot be read is passed over with a warning.
+
+    Raises:
+        SessionError: The file cannot be read.
+    """
+    for number, line in _lines(path):
+        if line is None:
+            warnings.add(f"line {number}: longer than {MAX_PIECE_BYTES:,} bytes; left out")
+            continue
+        if not line.strip(b"\x00 \t\r\n"):
+            continue
+        try:
+            yield number, read_json(line)
+        except ValueError as error:
+            torn = not line.endswith(b"\n")
+            problem = "cut off in the middle" if torn else str(error)
+            warnings.add(f"line {number}: {problem}; left out ({len(line):,} bytes)")
+
+
+def json_document(path: Path) -> JsonValue:
+    """The one JSON value that `path` holds.
+
+    Raises:
+        SessionError: It cannot be read, is too large, or is no JSON.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MAX_PIECE_BYTES:
+            raise SessionError(f"{path} is larger than {MAX_PIECE_BYTES:,} bytes.")
+        data = path.read_bytes()
+    except OSError as error:
+        raise describe_fault(path, "read", error) from error
+    try:
+        return read_json(data)
+    except ValueError as error:
+        raise SessionError(f"{path}: {error}.", "Is the file whole?") from error
+
+
+def read_json(data: bytes) -> JsonValue:
+    """`data` as JSON, lone surrogates and bytes that are not UTF-8 replaced.
+
+    Raises:
+        ValueError: It is none; the text says why.
+    """
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").strip("\x00 \t\r\n")
+    try:
+        return repair_json(cast(JsonValue, json.loads(text, strict=False)))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(f"not valid JSON ({error})") from error
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
+    """Each line with its end, or None for one that is too long."""
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while line := file.readline(MAX_PIECE_BYTES):
+                number += 1
+                if len(line) < MAX_PIECE_BYTES or line.endswith(b"\n"):
+                    yield number, line
+                    continue
+                while (rest := file.readline(MAX_PIECE_BYTES)) and not rest.endswith(b"\n"):
+                    pass
+                yield number, None
+    except OSError as error:
+        raise describe_fault(path, "read", error) from error

@@ -1,0 +1,1 @@
+"""How conversations are related: parents and forks of sessions, branches within one."""

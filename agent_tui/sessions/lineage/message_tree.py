@@ -1,0 +1,272 @@
+"""The tree of a session's messages, as rows to pick one from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, assert_never
+
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    JsonObject,
+    Message,
+    TextContent,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    CustomMessageEntry,
+    Entry,
+    MessageEntry,
+)
+from agent_tui.sessions.lineage.forking import labels_of
+from agent_tui.sessions.listing.summary import one_line
+
+TreeEntry: TypeAlias = MessageEntry | CompactionEntry | BranchSummaryEntry | CustomMessageEntry
+"""The entries that stand in the tree; all others only happen between them."""
+
+RowKind: TypeAlias = Literal[
+    "person", "command", "reply", "result", "compaction", "branch summary", "note"
+]
+
+_FIRST_SHOWN: frozenset[RowKind] = frozenset({"person", "command", "compaction", "branch summary"})
+"""What one goes back to; replies and results come in only when everything is shown."""
+
+_BRANCH, _FIRST_BRANCH, _BESIDE = "├─ ", "╭─ ", "│  "
+_SEARCHED_CHARS = 2_000
+_LEAST_LIKENESS = 75
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRow:
+    """One message in the tree.
+
+    Attributes:
+        entry: What one would go back to.
+        guide: Lines that lead to it from the branch it left; empty on the main line.
+        is_on_path: It is part of the conversation as it is now.
+        is_here: It is the newest such row.
+        label: The person's bookmark, or empty.
+    """
+
+    entry: TreeEntry
+    guide: str
+    is_on_path: bool
+    is_here: bool
+    label: str
+
+    @property
+    def kind(self) -> RowKind:
+        """What it is."""
+        return kind_of(self.entry)
+
+    @property
+    def title(self) -> str:
+        """What it says, on one line."""
+        match self.entry:
+            case CompactionEntry(tokens_before=0):
+                return "context compacted"
+            case CompactionEntry(tokens_before=before):
+                return f"context compacted, {before:,} tokens before"
+            case BranchSummaryEntry():
+                return "summary of a branch that was left"
+            case _:
+                return one_line(row_text(self.entry, _SEARCHED_CHARS)) or "(no text)"
+
+
+class MessageTree:
+    """The tree of `entries`; 100,000 of them take a fraction of a second.
+
+    The branch that the conversation is on stands at the left all the way; other branches are
+    indented below the message they left from. Where none of several is the present one, the
+    longest counts as the main line, so that the rows never stray far to the right.
+
+    Args:
+        entries: All entries of a session, parents before children.
+        leaf_id: Where the conversation is.
+    """
+
+    def __init__(self, entries: Sequence[Entry], leaf_id: str | None) -> None:
+        self._labels = labels_of(entries)
+        self._parents = {entry.id: entry.parent_id for entry in entries}
+        self._shown = {entry.id: entry for entry in entries if isinstance(entry, TreeEntry)}
+        self._path: set[str] = set()
+        while leaf_id is not None:
+            self._path.add(leaf_id)
+            leaf_id = self._parents[leaf_id]
+        self._kinds = {entry.id: kind_of(entry) for entry in self._shown.values()}
+        self._searched: dict[str, str] = {}
+
+    def rows(self, *, everything: bool = False, wanted: str = "") -> list[TreeRow]:
+        """The tree from top to bottom.
+
+        Args:
+            everything: Also replies, tool calls, their results, and notes.
+            wanted: Only what holds each of these words, or its label does; where nothing does,
+                what is most like it.
+        """
+        visible = [
+            entry
+            for entry in self._shown.values()
+            if everything or self._kinds[entry.id] in _FIRST_SHOWN or entry.id in self._labels
+        ]
+        if words := wanted.casefold().split():
+            visible = self._found(visible, words)
+        return self._laid_out(visible)
+
+    def answer_to(self, entry_id: str) -> str:
+        """What the model said next after a message, where it is on record; else empty."""
+        waiting = {entry_id}
+        for found in self._parents:  # children come after their parents
+            if self._parents[found] not in waiting:
+                continue
+            match self._shown.get(found):
+                case MessageEntry(message=AssistantMessage() as reply) if reply.text.strip():
+                    return reply.text
+                case MessageEntry(message=UserMessage()):
+                    pass
+                case _:
+                    waiting.add(found)
+        return ""
+
+    def _found(self, entries: Sequence[TreeEntry], words: Sequence[str]) -> list[TreeEntry]:
+        if not self._searched:
+            self._searched = {
+                entry.id: row_text(entry, _SEARCHED_CHARS).casefold()
+                for entry in self._shown.values()
+            }
+        labels = self._labels
+        texts = [
+            f"{labels[entry.id].casefold()}\n{self._searched[entry.id]}"
+            if entry.id in labels
+            else self._searched[entry.id]
+            for entry in entries
+        ]
+        found = [
+            entry
+            for entry, text in zip(entries, texts, strict=True)
+            if all(word in text for word in words)
+        ]
+        if found:
+            return found
+        from rapidfuzz import fuzz, process  # only when nothing holds what was typed
+
+        like = process.extract_iter(
+            " ".join(words), texts, scorer=fuzz.partial_ratio, score_cutoff=_LEAST_LIKENESS
+        )
+        return [entries[index] for _, _, index in like]
+
+    def _laid_out(self, visible: Sequence[TreeEntry]) -> list[TreeRow]:
+        """Rows for `visible`, each below the nearest of its ancestors that is visible too."""
+        ids = {entry.id for entry in visible}
+        children = self._visible_children(ids)
+        sizes = _sizes(children)
+        here = next((found for found in reversed(self._parents) if self._is_on(found, ids)), None)
+        rows: list[TreeRow] = []
+        waiting: list[tuple[str, str, str]] = []
+
+        def put(siblings: Sequence[str], beside: str) -> None:
+            """Lay `siblings` aside so that the main line comes out last."""
+            if len(siblings) < 2:
+                waiting.extend((only, beside, beside) for only in siblings)
+                return
+            main = max(siblings, key=lambda one: (one in self._path, sizes.get(one, 0)))
+            waiting.append((main, beside, beside))
+            aside = [one for one in siblings if one != main]
+            waiting.extend((one, beside + _BRANCH, beside + _BESIDE) for one in reversed(aside))
+
+        put(children.get(None, ()), "")
+        while waiting:
+            entry_id, guide, beside = waiting.pop()
+            if not rows and guide:
+                guide = _FIRST_BRANCH
+            label = self._labels.get(entry_id, "")
+            is_on_path = entry_id in self._path
+            entry = self._shown[entry_id]
+            rows.append(TreeRow(entry, guide, is_on_path, entry_id == here, label))
+            put(children.get(entry_id, ()), beside)
+        return rows
+
+    def _is_on(self, entry_id: str, visible: set[str]) -> bool:
+        return entry_id in visible and entry_id in self._path
+
+    def _visible_children(self, visible: set[str]) -> dict[str | None, list[str]]:
+        """Children by parent, both visible; what has no visible ancestor is below None."""
+        nearest: dict[str | None, str | None] = {None: None}
+        children: dict[str | None, list[str]] = {}
+        for entry_id, parent_id in self._parents.items():
+            above = nearest[parent_id]
+            if entry_id in visible:
+                children.setdefault(above, []).append(entry_id)
+                above = entry_id
+            nearest[entry_id] = above
+        return children
+
+
+def _sizes(children: dict[str | None, list[str]]) -> dict[str | None, int]:
+    """How many visible entries each parent of `children` holds below it."""
+    sizes: dict[str | None, int] = {}
+    for parent_id in reversed(children):  # a parent is met before its children
+        sizes[parent_id] = sum(1 + sizes.get(child, 0) for child in children[parent_id])
+    return sizes
+
+
+def kind_of(entry: TreeEntry) -> RowKind:
+    """What a row of the tree is."""
+    match entry:
+        case MessageEntry(message=UserMessage()):
+            return "person"
+        case MessageEntry(message=AssistantMessage()):
+            return "reply"
+        case MessageEntry(message=ToolResultMessage()):
+            return "result"
+        case MessageEntry(message=BashExecutionMessage()):
+            return "command"
+        case CompactionEntry():
+            return "compaction"
+        case BranchSummaryEntry():
+            return "branch summary"
+        case CustomMessageEntry():
+            return "note"
+        case _:
+            raise AssertionError(f"{type(entry.message).__name__} is no message")
+
+
+def row_text(entry: TreeEntry, most_chars: int) -> str:
+    """What a row says, cut to about `most_chars`; a reply without text names its calls."""
+    match entry:
+        case MessageEntry():
+            return _message_text(entry.message, most_chars)[:most_chars]
+        case CompactionEntry() | BranchSummaryEntry():
+            return entry.summary[:most_chars]
+        case CustomMessageEntry():
+            return entry.text[:most_chars]
+        case _:
+            assert_never(entry)
+
+
+def _message_text(message: Message, most_chars: int) -> str:
+    match message:
+        case UserMessage():
+            text = message.text[:most_chars]
+            return text if text.strip() or not message.images else "(image)"
+        case AssistantMessage():
+            if (text := message.text[:most_chars]).strip():
+                return text
+            calls = [
+                f"{call.name} {_first_argument(call.arguments)}" for call in message.tool_calls
+            ]
+            return ", ".join(calls) or message.error_message or ""
+        case ToolResultMessage():
+            first = next((p.text for p in message.content if isinstance(p, TextContent)), "")
+            return f"{message.tool_name}: {first[:most_chars]}"
+        case BashExecutionMessage():
+            return message.command[:most_chars]
+        case _:
+            assert_never(message)
+
+
+def _first_argument(arguments: JsonObject) -> str:
+    """The first text among the arguments of a call: a path or a command more often than not."""
+    return next((value[:200] for value in arguments.values() if isinstance(value, str)), "")

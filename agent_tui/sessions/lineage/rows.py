@@ -1,0 +1,135 @@
+"""Sessions that go on from one another, as an indented list. Pure."""
+
+import os.path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePath
+
+from agent_tui.sessions.listing.summary import SessionSummary
+
+MOST_GUIDES = 6
+"""Deeper sessions are shown as if they were so deep: a line has an end."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineageRow:
+    """One line of the list.
+
+    `depth` counts the sessions before it in its chain. `is_last`: no other one goes on from the
+    same session further down. `guides` are lines drawn from a session to those that go on from
+    it, three characters for each of at most six levels. `newest` is when anything in the whole
+    chain was written last.
+    """
+
+    summary: SessionSummary
+    depth: int
+    is_last: bool
+    guides: str
+    newest: datetime
+
+
+def lineage_rows(sessions: Sequence[SessionSummary]) -> list[LineageRow]:
+    """Each of `sessions` once, below the one it goes on from, the newest chain first.
+
+    A chain's place is decided by what was written last in all of it; so is that of a branch
+    among others. A session whose parent is not among `sessions` begins a chain. Where files name
+    each other in a circle, the oldest of them begins it.
+    """
+    parents = _parents(sessions)
+    children: dict[int, list[int]] = {}
+    for number in range(len(sessions)):
+        if number in parents:
+            children.setdefault(parents[number], []).append(number)
+    newest = _newest_below(sessions, parents)
+
+    def by_activity(number: int) -> tuple[datetime, str]:
+        return newest[number], sessions[number].id
+
+    roots = [number for number in range(len(sessions)) if number not in parents]
+    rows: list[LineageRow] = []
+    for root in sorted(roots, key=by_activity, reverse=True):
+        waiting = [(root, 0, True, "")]
+        while waiting:
+            number, depth, is_last, stem = waiting.pop()
+            guides = stem + ("└─ " if is_last else "├─ ") if depth else ""
+            rows.append(LineageRow(sessions[number], depth, is_last, guides, newest[root]))
+            below = stem + ("   " if is_last else "│  ") if depth else ""
+            below = below[-3 * (MOST_GUIDES - 1) :]
+            oldest_first = sorted(children.get(number, ()), key=by_activity)
+            waiting += [(child, depth + 1, at == 0, below) for at, child in enumerate(oldest_first)]
+    return rows
+
+
+def _parents(sessions: Sequence[SessionSummary]) -> dict[int, int]:
+    """The number of each session's parent; none for those that begin a chain."""
+    known = _Known(sessions)
+    parents = {
+        number: parent
+        for number in range(len(sessions))
+        if (parent := known.parent_of(number)) is not None
+    }
+    for first in _circles(sessions, parents):
+        del parents[first]
+    return parents
+
+
+class _Known:
+    """Finds a session by the path or id that its child names."""
+
+    def __init__(self, sessions: Sequence[SessionSummary]) -> None:
+        self._sessions = sessions
+        self._by_path = {str(found.path): number for number, found in enumerate(sessions)}
+        self._by_id: dict[str, list[int]] = {}
+        for number, found in enumerate(sessions):
+            self._by_id.setdefault(found.id, []).append(number)
+
+    def parent_of(self, number: int) -> int | None:
+        child = self._sessions[number]
+        named = child.parent_session
+        if not named:
+            return None
+        folder = child.path.parent
+        path = PurePath(named)
+        for place in (folder / path, folder / path.name):
+            found = self._by_path.get(os.path.normpath(place))
+            if found is not None:
+                return found if found != number else None
+        same_id = self._by_id.get(path.stem.rpartition("_")[2]) or self._by_id.get(named, [])
+        others = [found for found in same_id if found != number]
+        # Of copies of one session the one beside its child is meant.
+        others.sort(key=lambda found: self._sessions[found].path.parent != folder)
+        return others[0] if others else None
+
+
+def _circles(sessions: Sequence[SessionSummary], parents: Mapping[int, int]) -> Iterator[int]:
+    """The session of each circle that is to begin its chain."""
+    done: set[int] = set()
+    for start in range(len(sessions)):
+        walked: dict[int, int] = {}
+        present: int | None = start
+        while present is not None and present not in done and present not in walked:
+            walked[present] = len(walked)
+            present = parents.get(present)
+        if present is not None and present in walked:
+            circle = list(walked)[walked[present] :]
+            yield min(circle, key=lambda one: (sessions[one].modified, sessions[one].id, one))
+        done.update(walked)
+
+
+def _newest_below(sessions: Sequence[SessionSummary], parents: Mapping[int, int]) -> list[datetime]:
+    """When each session, or any that goes on from it, was written last."""
+    newest = [found.modified for found in sessions]
+    open_children = [0] * len(sessions)
+    for parent in parents.values():
+        open_children[parent] += 1
+    ready = [number for number, count in enumerate(open_children) if not count]
+    while ready:
+        number = ready.pop()
+        parent = parents.get(number)
+        if parent is not None:
+            newest[parent] = max(newest[parent], newest[number])
+            open_children[parent] -= 1
+            if not open_children[parent]:
+                ready.append(parent)
+    return newest

@@ -1,0 +1,1 @@
+"""What a list of sessions shows, read quickly and cached."""

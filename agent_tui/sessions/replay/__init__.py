@@ -1,0 +1,1 @@
+"""The rules by which entries change what the model sees."""

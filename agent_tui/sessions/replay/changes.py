@@ -1,0 +1,190 @@
+"""Changes of what the model sees: edits made in a batch, compactions, and taking them back.
+
+The log only grows. A change is taken back by one more entry that names it; whoever replays a
+session looks at `in_force` of its path alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeGuard
+
+from pydantic import Field, ValidationError
+
+from agent_tui.messages import Stored
+from agent_tui.sessions.entries import (
+    CompactionEntry,
+    ContextEditEntry,
+    CustomEntry,
+    Entry,
+)
+from agent_tui.sessions.replay.scope_entries import ScopePending, compression_of, mark_of
+
+UNDO = "context_undo"
+"""Custom type of the entry that takes changes back; its data names their ids."""
+
+EDIT_REPORT = "context_edits"
+"""Custom type of the entry after a batch of edits that says what they did."""
+
+UNDONE = "The compaction was undone."
+MADE_WITHOUT_MODEL = "made without a model"
+
+_DONE_BY_TIER: Mapping[int, str] = {
+    0: "thinking, and output that came again later, left out",
+    1: "long outputs and arguments shortened",
+    2: "old outputs as one line each",
+    3: "old messages said in fewer words",
+}
+_SIZE_KEYS = frozenset({"before", "after"})
+_STILL_THERE = "Nothing is lost: the session keeps every word, and `recall` brings any of it back."
+
+
+class _UndoMark(Stored):
+    entries: tuple[str, ...] = ()
+
+
+class EditReport(Stored):
+    """What one batch of edits did. Sizes in tokens of the whole request, as measured.
+
+    Args:
+        batch: Of the edits.
+        reason: Why they were made, as in `CompactionEntry`.
+        freed: Estimated tokens that each tier freed.
+        messages: How many messages each tier changed.
+        strategy: Which strategy made them; empty for the tiers.
+        statistics: What that did to how many messages, by words a person understands.
+        note: The same for the person, and what did not go as planned; may be empty.
+    """
+
+    batch: str
+    reason: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    freed: Mapping[int, int] = Field(default_factory=dict[int, int])
+    messages: Mapping[int, int] = Field(default_factory=dict[int, int])
+    strategy: str = ""
+    statistics: Mapping[str, int] = Field(default_factory=dict[str, int])
+    note: str = ""
+
+
+def report_entry(report: EditReport) -> CustomEntry:
+    """`report` as the entry that ends its batch."""
+    return CustomEntry(custom_type=EDIT_REPORT, data=report.model_dump(mode="json", by_alias=True))
+
+
+def report_of(entry: Entry) -> EditReport | None:
+    """The report that `entry` is; None for any other entry or one that cannot be read."""
+    if not isinstance(entry, CustomEntry) or entry.custom_type != EDIT_REPORT:
+        return None
+    try:
+        return EditReport.model_validate(entry.data)
+    except ValidationError:
+        return None
+
+
+def undo_mark(entry_ids: Sequence[str]) -> CustomEntry:
+    """An entry that takes back the changes `entry_ids`."""
+    mark = _UndoMark(entries=tuple(entry_ids))
+    return CustomEntry(custom_type=UNDO, data=mark.model_dump(mode="json", by_alias=True))
+
+
+def is_undo_mark(entry: Entry) -> TypeGuard[CustomEntry]:
+    """Whether `entry` takes changes back."""
+    return isinstance(entry, CustomEntry) and entry.custom_type == UNDO
+
+
+def in_force(path: Sequence[Entry]) -> Sequence[Entry]:
+    """`path` (root to leaf) without the compactions and edits that were taken back."""
+    undone = {entry_id for entry in path if is_undo_mark(entry) for entry_id in _named_in(entry)}
+    if not undone:
+        return path
+    return tuple(entry for entry in path if entry.id not in undone or not _can_be_undone(entry))
+
+
+def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
+    """Ids of the compaction, scope's summary or batch of edits made last on `path` and in force.
+
+    Edits of the batch count until the next older entry that is none of them: a batch is
+    written in one go. Edits that a session was begun with are older than the compaction it
+    begins with, though they come after it; their report stayed behind. Empty where nothing was
+    changed.
+    """
+    batch: list[ContextEditEntry] = []
+    for entry in reversed(in_force(path)):
+        if isinstance(entry, ContextEditEntry) and (not batch or entry.batch == batch[0].batch):
+            batch.append(entry)
+        elif batch:
+            break
+        elif isinstance(entry, CompactionEntry) or _was_summed_up_here(entry, path):
+            return (entry.id,)
+    first = path[0] if path else None
+    if batch and isinstance(first, CompactionEntry) and batch[0].timestamp < first.timestamp:
+        # Times alone would not do: the clock may have been put back since the session began.
+        reports = (report_of(entry) for entry in path)
+        if all(report is None or report.batch != batch[0].batch for report in reports):
+            return (first.id,)
+    return tuple(edit.id for edit in reversed(batch))
+
+
+def changes_context(entry: Entry) -> bool:
+    """Whether `entry` makes the context before it another one than it was."""
+    return _can_be_undone(entry) or is_undo_mark(entry)
+
+
+def _can_be_undone(entry: Entry) -> bool:
+    if isinstance(entry, CompactionEntry | ContextEditEntry):
+        return True
+    return compression_of(entry) is not None
+
+
+def _was_summed_up_here(entry: Entry, path: Sequence[Entry]) -> bool:
+    """Whether `entry` sums up a scope in this very session.
+
+    One that ``/compact`` copied into the session it began is older than that compaction, though
+    it comes after it; what waited for the summary stayed behind.
+    """
+    if (end := compression_of(entry)) is None:
+        return False
+    marks = map(mark_of, path)
+    return any(isinstance(mark, ScopePending) and mark.scope == end.scope for mark in marks)
+
+
+def _named_in(mark: CustomEntry) -> tuple[str, ...]:
+    try:
+        return _UndoMark.model_validate(mark.data).entries
+    except ValidationError:
+        return ()
+
+
+def describe_edits(messages: Mapping[int, int], freed: Mapping[int, int]) -> str:
+    """What a compaction without a summary did, as Markdown: a line for each tier, and a comfort.
+
+    Args:
+        messages: How many messages each tier changed.
+        freed: About how many tokens each tier freed.
+    """
+    lines = [
+        _tier_line(changed, done, freed.get(tier, 0))
+        for tier, done in _DONE_BY_TIER.items()
+        if (changed := messages.get(tier, 0))
+    ]
+    return "\n".join([*lines, "", _STILL_THERE] if lines else [_STILL_THERE])
+
+
+def describe_statistics(strategy: str, statistics: Mapping[str, int]) -> str:
+    """What a strategy did in one sentence: ``hybrid: 12 tool results, 3 user messages ...``.
+
+    Empty where no strategy is named, as for the tiers. The sizes before and after are said
+    beside it.
+    """
+    if not strategy:
+        return ""
+    counts = [
+        f"{count:,} {key.replace('_', ' ')}"
+        for key, count in statistics.items()
+        if count and key not in _SIZE_KEYS
+    ]
+    return f"{strategy}: {', '.join(counts)}." if counts else f"{strategy}."
+
+
+def _tier_line(changed: int, done: str, freed: int) -> str:
+    about = f" (about {freed:,} tokens)" if freed > 0 else ""
+    return f"- {changed:,} message{'s' * (changed != 1)}: {done}{about}"

@@ -1,0 +1,185 @@
+"""Making a list of messages legal for every provider: each call answered, ids unique."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import is_not
+from typing import TypeVar, assert_never
+
+from agent_tui.messages import (
+    AssistantContent,
+    AssistantMessage,
+    BashExecutionMessage,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserContent,
+    UserMessage,
+)
+from agent_tui.text import repair_json, repair_text
+
+NO_RESULT_TEXT = "No result was recorded: the call was interrupted or its result was lost."
+"""What the model reads where a call has no result."""
+
+OPENING_TEXT = "(The beginning of this conversation is not part of the context.)"
+"""The user's message put in front where a conversation would begin with a reply."""
+
+PartT = TypeVar("PartT", UserContent, AssistantContent)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextMessage:
+    """A message for the model and the entry it comes from.
+
+    A result made up for a lost one carries the id of the reply that asked for it; the id is
+    empty for a message no entry stands for.
+    """
+
+    entry_id: str
+    message: Message
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One call of a reply, waiting for its result."""
+
+    call: ToolCall
+    reply: ContextMessage
+    result: ContextMessage | None = None
+
+
+def normalise_messages(messages: Sequence[ContextMessage]) -> tuple[ContextMessage, ...]:
+    """`messages` in a form every provider takes; linear time, untouched messages as they are.
+
+    Directly after each reply stand the results of its calls, one each, in the order of the
+    calls. A result belongs to the newest reply before it that still waits for its id, so that
+    ids used again in a later turn are told apart; the later use gets an id of its own. Missing
+    results are made up (as errors), results without a call go, so do messages with nothing in
+    them. The first message is the user's. Lone surrogates are replaced.
+    """
+    sound = [repaired(item) for item in messages]
+    slots_of = _pair(sound)
+    settled: list[ContextMessage] = []
+    used_ids: set[str] = set()
+    for position, item in enumerate(sound):
+        match item.message:
+            case ToolResultMessage():
+                continue
+            case AssistantMessage() as reply if slots := slots_of.get(position):
+                settled += _with_results(item, reply, slots, used_ids)
+            case AssistantMessage() as reply if not reply.text.strip():
+                continue
+            case UserMessage() as said if not said.text.strip() and not said.images:
+                continue
+            case _:
+                settled.append(item)
+    if settled and isinstance(settled[0].message, AssistantMessage):
+        opening = UserMessage(content=OPENING_TEXT, timestamp=settled[0].message.timestamp)
+        settled.insert(0, ContextMessage("", opening))
+    return tuple(settled)
+
+
+def _pair(messages: Sequence[ContextMessage]) -> dict[int, list[_Slot]]:
+    """The calls of each reply, by its position, with the results found for them."""
+    slots_of: dict[int, list[_Slot]] = {}
+    waiting: dict[str, list[_Slot]] = {}
+    for position, item in enumerate(messages):
+        message = item.message
+        if isinstance(message, AssistantMessage):
+            slots = [_Slot(call, item) for call in message.tool_calls]
+            slots_of[position] = slots
+            for slot in reversed(slots):
+                waiting.setdefault(slot.call.id, []).append(slot)
+        elif isinstance(message, ToolResultMessage) and (same := waiting.get(message.tool_call_id)):
+            same.pop().result = item
+    return slots_of
+
+
+def _with_results(
+    item: ContextMessage, reply: AssistantMessage, slots: list[_Slot], used_ids: set[str]
+) -> Iterator[ContextMessage]:
+    new_ids = [_unique_id(slot, number, used_ids) for number, slot in enumerate(slots)]
+    if any(slot.call.id != new_id for slot, new_id in zip(slots, new_ids, strict=True)):
+        ids = iter(new_ids)
+        parts = tuple(
+            part.model_copy(update={"id": next(ids)}) if isinstance(part, ToolCall) else part
+            for part in reply.content
+        )
+        item = ContextMessage(item.entry_id, reply.model_copy(update={"content": parts}))
+    yield item
+    for slot, new_id in zip(slots, new_ids, strict=True):
+        yield _result(slot, new_id, reply)
+
+
+def _unique_id(slot: _Slot, number: int, used_ids: set[str]) -> str:
+    candidate = slot.call.id
+    attempt = 0
+    while not candidate or candidate in used_ids:
+        candidate = f"call_{slot.reply.entry_id}_{number}" + (f"_{attempt}" if attempt else "")
+        attempt += 1
+    used_ids.add(candidate)
+    return candidate
+
+
+def _result(slot: _Slot, call_id: str, reply: AssistantMessage) -> ContextMessage:
+    if slot.result is None:
+        made_up = ToolResultMessage(
+            tool_call_id=call_id,
+            tool_name=slot.call.name,
+            content=(TextContent(text=NO_RESULT_TEXT),),
+            is_error=True,
+            timestamp=reply.timestamp,
+        )
+        return ContextMessage(slot.reply.entry_id, made_up)
+    message = slot.result.message
+    assert isinstance(message, ToolResultMessage)
+    if message.tool_call_id == call_id and message.tool_name == slot.call.name:
+        return slot.result
+    changes = {"tool_call_id": call_id, "tool_name": slot.call.name}
+    return ContextMessage(slot.result.entry_id, message.model_copy(update=changes))
+
+
+def repaired(item: ContextMessage) -> ContextMessage:
+    """`item` with lone surrogates replaced; the same object when there are none."""
+    message = item.message
+    changes: dict[str, object] = {}
+    match message:
+        case UserMessage() if isinstance(message.content, str):
+            if (clean := repair_text(message.content)) is not message.content:
+                changes["content"] = clean
+        case UserMessage(content=parts) | ToolResultMessage(content=parts):
+            assert not isinstance(parts, str)
+            if (clean_parts := _repaired_parts(parts)) is not parts:
+                changes["content"] = clean_parts
+        case AssistantMessage(content=reply_parts):
+            if (clean_reply := _repaired_parts(reply_parts)) is not reply_parts:
+                changes["content"] = clean_reply
+        case BashExecutionMessage(command=command, output=output):
+            if (clean := repair_text(command)) is not command:
+                changes["command"] = clean
+            if (clean := repair_text(output)) is not output:
+                changes["output"] = clean
+        case _:
+            assert_never(message)
+    if not changes:
+        return item
+    return ContextMessage(item.entry_id, message.model_copy(update=changes))
+
+
+def _repaired_parts(parts: tuple[PartT, ...]) -> tuple[PartT, ...]:
+    clean = tuple(map(_repaired_part, parts))
+    return clean if any(map(is_not, clean, parts)) else parts
+
+
+def _repaired_part(part: PartT) -> PartT:
+    match part:
+        case TextContent(text=text):
+            name, before, after = "text", text, repair_text(text)
+        case ThinkingContent(thinking=thinking):
+            name, before, after = "thinking", thinking, repair_text(thinking)
+        case ToolCall(arguments=arguments):
+            name, before, after = "arguments", arguments, repair_json(arguments)
+        case _:
+            return part
+    return part if after is before else part.model_copy(update={name: after})

@@ -1,0 +1,249 @@
+"""An index of the words of all sessions in SQLite; it may be deleted, broken or locked."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from agent_tui.sessions.gc_pause import garbage_collection_paused
+from agent_tui.sessions.listing.index import SessionFile
+from agent_tui.sessions.listing.sqlite_cache import open_database
+from agent_tui.sessions.search.file_words import (
+    BATCH_BYTES,
+    FileChange,
+    FilePart,
+    FileState,
+    file_changes,
+)
+from agent_tui.sessions.search.query import Needle
+
+_SCHEMA_VERSION = 1
+_BUSY_TIMEOUT_S = 0.2
+_HASH_BYTES = 32_000_000
+"""Memory FTS5 collects words in before it writes: its default of 1 MB takes half as long again."""
+_MOST_DEAD_PARTS = 2_000
+_SCHEMA = (
+    "DROP TABLE IF EXISTS files",
+    "DROP TABLE IF EXISTS parts",
+    "DROP TABLE IF EXISTS words",
+    "CREATE TABLE files (id INTEGER PRIMARY KEY, path BLOB UNIQUE NOT NULL, size INTEGER NOT NULL,"
+    " mtime_ns INTEGER NOT NULL, done INTEGER NOT NULL, crc INTEGER NOT NULL, name TEXT NOT NULL,"
+    " prompt TEXT NOT NULL)",
+    "CREATE TABLE parts (id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL,"
+    " start INTEGER NOT NULL, stop INTEGER NOT NULL)",
+    "CREATE INDEX parts_file ON parts (file)",
+    "CREATE VIRTUAL TABLE words USING fts5(word, content='', detail='none', columnsize=0,"
+    " tokenize='ascii')",
+    f"INSERT INTO words(words, rank) VALUES ('hashsize', {_HASH_BYTES})",
+    f"PRAGMA user_version = {_SCHEMA_VERSION}",
+)
+
+_Place: TypeAlias = tuple[int, int, int]
+"""A part of a file: its number (newer ones have higher ones), its first byte, the byte after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A session that may answer a query; `title` is its name and the start of its first prompt.
+
+    There are thousands for a common word, of which few are shown: what costs is made when asked.
+    """
+
+    encoded_path: bytes
+    mtime_ns: int
+    title: str
+    places: Mapping[_Place, int]
+    """How many of the needles each part has; empty: nobody knows."""
+
+    @property
+    def path(self) -> Path:
+        """The session's file."""
+        return Path(os.fsdecode(self.encoded_path))
+
+    @property
+    def parts(self) -> tuple[FilePart, ...]:
+        """Where to look: those parts first that have most of the needles, then newer ones."""
+        ordered = sorted(self.places.items(), key=lambda item: (item[1], item[0]), reverse=True)
+        return tuple(FilePart(start, stop) for (_, start, stop), _ in ordered)
+
+
+class WordIndex:
+    """One connection to the index; use it as a context manager, in one thread.
+
+    Each row of ``words`` holds the different words of a part of a file, and nothing else: no
+    positions, no text. It is about a fortieth of the size of the files.
+
+    Raises:
+        OSError, sqlite3.Error: It cannot be opened, made, read or written. FTS5 may be missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._database = open_database(path, _BUSY_TIMEOUT_S)
+        try:
+            self._prepare()
+        except sqlite3.Error:
+            self._database.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._database.close()
+
+    def pending(self, files: Sequence[SessionFile]) -> list[SessionFile]:
+        """Those of `files` that are new or have changed since they were indexed."""
+        rows = self._database.execute("SELECT path, size, mtime_ns FROM files")
+        known = {path: (size, mtime_ns) for path, size, mtime_ns in rows}
+        return [
+            file
+            for file in files
+            if known.get(os.fsencode(file.path)) != (file.size_bytes, file.mtime_ns)
+        ]
+
+    def forget_missing(self, files: Sequence[SessionFile]) -> None:
+        """Drop what is known of files that are not among `files`."""
+        present = {os.fsencode(file.path) for file in files}
+        rows = self._database.execute("SELECT id, path FROM files").fetchall()
+        with self._database:
+            self._database.execute("BEGIN IMMEDIATE")
+            for file_id, path in rows:
+                if path not in present:
+                    self._forget(file_id)
+            self._drop_if_mostly_dead()
+
+    def add(self, files: Sequence[SessionFile], is_cancelled: Callable[[], bool]) -> Iterator[int]:
+        """Index what is new in `files`, in transactions of some megabytes.
+
+        Yields after each how many of `files` are done. What another process has indexed
+        meanwhile is left as it is.
+        """
+        batch: list[FileChange] = []
+        for number, file in enumerate(files):
+            for change in file_changes(file, self._state_of(file.path)):
+                if is_cancelled():
+                    return
+                batch.append(change)
+                if sum(waiting.size_bytes for waiting in batch) >= BATCH_BYTES:
+                    self._write(batch)
+                    batch = []
+                    yield number
+        self._write(batch)
+        yield len(files)
+
+    @garbage_collection_paused()
+    def find(self, wanted: Sequence[Needle]) -> list[FoundFile]:
+        """The files that have the words of all of `wanted`."""
+        chosen: dict[int, dict[_Place, int]] | None = None
+        for needle in wanted:
+            by_file: dict[int, dict[_Place, int]] = {}
+            for file, part, start, stop in self._places_of(needle):
+                by_file.setdefault(file, {})[part, start, stop] = 1
+            chosen = by_file if chosen is None else _both(chosen, by_file)
+        if not chosen:
+            return []
+        rows = self._database.execute("SELECT id, path, mtime_ns, name, prompt FROM files")
+        return [
+            FoundFile(path, mtime_ns, f"{name}\n{prompt}".strip(), chosen[file])
+            for file, path, mtime_ns, name, prompt in rows
+            if file in chosen
+        ]
+
+    def _places_of(self, needle: Needle) -> Iterable[tuple[int, int, int, int]]:
+        """File and place of each part with all words of `needle`; of all parts if it has none."""
+        if not needle.words:
+            return self._database.execute("SELECT file, id, start, stop FROM parts")
+        quoted = [f'"{word}"' for word in needle.words]
+        return self._database.execute(
+            "SELECT parts.file, parts.id, parts.start, parts.stop FROM words"
+            " JOIN parts ON parts.id = words.rowid WHERE words MATCH ?",
+            (" AND ".join(quoted) + ("*" if needle.is_begun else ""),),
+        )
+
+    def _prepare(self) -> None:
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        if self._version() == _SCHEMA_VERSION:
+            return
+        self._database.execute("PRAGMA journal_mode = WAL")
+        with self._database:
+            self._database.execute("BEGIN IMMEDIATE")
+            if self._version() != _SCHEMA_VERSION:  # another process may have been quicker
+                self._begin_anew()
+
+    def _version(self) -> int:
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        return version
+
+    def _begin_anew(self) -> None:
+        for statement in _SCHEMA:
+            self._database.execute(statement)
+
+    def _state_of(self, path: Path) -> FileState | None:
+        row = self._database.execute(
+            "SELECT size, mtime_ns, done, crc, name, prompt FROM files WHERE path = ?",
+            (os.fsencode(path),),
+        ).fetchone()
+        return FileState(*row) if row else None
+
+    def _write(self, batch: Sequence[FileChange]) -> None:
+        with self._database:
+            self._database.execute("BEGIN IMMEDIATE")
+            for change in batch:
+                if self._state_of(change.path) == change.before:
+                    self._apply(change)
+
+    def _apply(self, change: FileChange) -> None:
+        key, after = os.fsencode(change.path), change.after
+        if change.starts_anew:
+            rows = self._database.execute("SELECT id FROM files WHERE path = ?", (key,)).fetchall()
+            for (old_id,) in rows:
+                self._forget(old_id)
+        (file_id,) = self._database.execute(
+            "INSERT INTO files (path, size, mtime_ns, done, crc, name, prompt)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET size = excluded.size,"
+            " mtime_ns = excluded.mtime_ns, done = excluded.done, crc = excluded.crc,"
+            " name = excluded.name, prompt = excluded.prompt RETURNING id",
+            (key, after.size, after.mtime_ns, after.done, after.crc, after.name, after.prompt),
+        ).fetchall()[0]
+        for part in change.parts:
+            cursor = self._database.execute(
+                "INSERT INTO parts (file, start, stop) VALUES (?, ?, ?)",
+                (file_id, part.place.start, part.place.stop),
+            )
+            self._database.execute(
+                "INSERT INTO words (rowid, word) VALUES (?, ?)", (cursor.lastrowid, part.words)
+            )
+
+    def _forget(self, file_id: int) -> None:
+        self._database.execute("DELETE FROM files WHERE id = ?", (file_id,))
+        self._database.execute("DELETE FROM parts WHERE file = ?", (file_id,))
+
+    def _drop_if_mostly_dead(self) -> None:
+        """Begin anew where most rows belong to files that were deleted or rewritten."""
+        (made,) = self._database.execute(
+            "SELECT ifnull(max(seq), 0) FROM sqlite_sequence"
+        ).fetchone()
+        (alive,) = self._database.execute("SELECT count(*) FROM parts").fetchone()
+        if made - alive > max(_MOST_DEAD_PARTS, alive):
+            self._begin_anew()
+
+
+def _both(
+    earlier: dict[int, dict[_Place, int]], by_file: dict[int, dict[_Place, int]]
+) -> dict[int, dict[_Place, int]]:
+    """The files of both, with how many needles each of their parts has."""
+    joined: dict[int, dict[_Place, int]] = {}
+    for file in earlier.keys() & by_file.keys():
+        counts = dict(earlier[file])
+        for place in by_file[file]:
+            counts[place] = counts.get(place, 0) + 1
+        joined[file] = counts
+    return joined
