@@ -257,7 +257,7 @@ async def test_the_cost_of_a_summary_is_part_of_the_totals_also_when_resumed(sta
     await runtime.aclose()
     resumed = stage.runtime([])
     await resumed.sessions.open(str(runtime.conversation.log.path))
-    assert resumed.totals == totals
+    assert resumed.conversation.totals == totals
 
 
 async def test_another_model_shows_at_once_what_the_conversation_fills_of_its_window(stage):
@@ -306,7 +306,7 @@ async def test_a_resumed_session_sees_what_the_live_one_saw(stage):
     events = await again.sessions.open(session_id)
     assert only(list(events), SessionChanged).reason == "resumed"
     assert again.conversation.request().messages == live
-    assert again.totals == runtime.conversation.totals
+    assert again.conversation.totals == runtime.conversation.totals
     await again.aclose()
 
 
@@ -322,10 +322,10 @@ async def test_resuming_takes_up_the_model_the_name_and_the_plan(stage):
 
     again = stage.runtime([])
     await again.sessions.open("the plan")
-    assert again.model.name == "scripted/other"
-    assert again.thinking == "high"
-    assert [todo.text for todo in again.todos] == ["look", "mend"]
-    assert again.log.name == "the plan"
+    assert again.conversation.model.name == "scripted/other"
+    assert again.conversation.thinking == "high"
+    assert [todo.text for todo in again.conversation.todos] == ["look", "mend"]
+    assert again.conversation.log.name == "the plan"
 
 
 async def test_a_session_leads_back_to_a_server_on_this_machine_but_to_no_other(stage):
@@ -337,7 +337,7 @@ async def test_a_session_leads_back_to_a_server_on_this_machine_but_to_no_other(
         again = stage.runtime([])
         await again.sessions.open(runtime.conversation.log.header.id)
         await again.aclose()
-        return again.model
+        return again.conversation.model
 
     local = "http://127.0.0.1:8080/v1"
     assert await model_after_resuming(local) == ModelRef("openai/qwen", local)
