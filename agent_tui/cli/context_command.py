@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import write_text
-from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
+from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.config import Settings
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef, model_name

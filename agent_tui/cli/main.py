@@ -1,18 +1,19 @@
 """Dispatch: a subcommand, one printed turn, or the screen."""
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import cast
 
-from agent_tui.cli.streams import settle_standard_streams
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.errors import AgentTuiError, UsageError
 
 
 def run(argv: Sequence[str]) -> int:
     """Run the command line `argv` (without the program's name); returns the exit code."""
-    settle_standard_streams()
+    _repair_standard_streams()
     try:
         if argv and (subcommand := SUBCOMMANDS.get(argv[0])) is not None:
             return subcommand.load().run_command(argv[1:])
@@ -31,14 +32,14 @@ def run(argv: Sequence[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:  # noqa: BLE001 - the outermost: whatever it was is told without keys
-        from agent_tui.cli.complaints import report_crash
+        from agent_tui.cli.output import report_crash
 
         report_crash(error)
         return 1
 
 
 def _complain(error: AgentTuiError) -> None:
-    from agent_tui.cli.complaints import complain
+    from agent_tui.cli.output import complain
 
     complain(str(error))
 
@@ -51,7 +52,7 @@ def _run_agent(argv: Sequence[str]) -> int:
         from agent_tui.cli.print_command import run_print
 
         return run_print(arguments)
-    from agent_tui.cli.plain_choice import wants_plain
+    from agent_tui.cli.early_settings import wants_plain
 
     if wants_plain(arguments):
         from agent_tui.cli.plain_command import run_lines
@@ -60,3 +61,21 @@ def _run_agent(argv: Sequence[str]) -> int:
     from agent_tui.cli.screen_command import run_screen
 
     return run_screen(arguments)
+
+
+def _repair_standard_streams() -> None:
+    """Put the null device where a stream is closed, and make standard output UTF-8.
+
+    A closed descriptor would be given to the next file that is opened, and what is printed
+    would land in it. What we print may hold any character, whatever the locale says.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+    stdout: object = sys.stdout
+    if isinstance(stdout, io.TextIOWrapper):
+        cast("io.TextIOWrapper", stdout).reconfigure(encoding="utf-8", errors="replace")

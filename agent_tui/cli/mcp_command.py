@@ -7,15 +7,14 @@ from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
-from agent_tui.cli.complaints import complain
 from agent_tui.cli.folder_trust import kept_trust
 from agent_tui.cli.folders import present_folder
-from agent_tui.cli.output import write_json, write_text
-from agent_tui.cli.own_settings import own_settings_file
-from agent_tui.cli.tool_servers import server_files
+from agent_tui.cli.output import complain, write_json, write_text
+from agent_tui.cli.settings import user_config_path
+from agent_tui.cli.tool_services import server_files
 from agent_tui.config import McpServerSettings, load_settings
-from agent_tui.config.catalogue import SettingSpec
-from agent_tui.config.own_file import OwnFile
+from agent_tui.config.specs import SettingSpec
+from agent_tui.config.user_file import UserConfigFile
 from agent_tui.errors import ConfigError, UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import safe_text
@@ -87,7 +86,7 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def _found() -> FoundServers:
-    settings = load_settings(own_settings_file(), os.environ).settings
+    settings = load_settings(user_config_path(), os.environ).settings
     return server_files(settings, kept_trust()).find(present_folder())
 
 
@@ -151,13 +150,13 @@ def _add(arguments: argparse.Namespace) -> None:
         raise UsageError(
             "A server has either a command, behind --, or a --url.", "See agent-tui mcp add --help."
         ) from error
-    file = OwnFile(own_settings_file())
+    file = UserConfigFile(user_config_path())
     file.set(_table(name), settings)
     write_text(safe_text(f"{name}: written to {file.path}") + "\n")
 
 
 def _remove(name: str) -> None:
-    file = OwnFile(own_settings_file())
+    file = UserConfigFile(user_config_path())
     if not file.unset(_table(name)):
         raise ConfigError(f"{file.path} names no MCP server {name!r}.", "See agent-tui mcp list.")
     write_text(safe_text(f"{name}: taken out of {file.path}") + "\n")
@@ -166,7 +165,7 @@ def _remove(name: str) -> None:
 def _decide(name: str, *, is_allowed: bool) -> None:
     for one in _found().servers:
         if one.spec.name == name and one.spec.is_projects:
-            settings = load_settings(own_settings_file(), os.environ).settings
+            settings = load_settings(user_config_path(), os.environ).settings
             server_files(settings, kept_trust()).answer(one.spec, is_allowed=is_allowed)
             said = "is started from now on" if is_allowed else "is never started"
             write_text(safe_text(f"{name} {said}: {one.spec.command_line}") + "\n")
@@ -188,6 +187,6 @@ def _pairs(given: Sequence[str], option: str) -> Mapping[str, str]:
 
 
 def _table(name: str) -> SettingSpec:
-    """The table of the server `name`, for `OwnFile`."""
+    """The table of the server `name`, for `UserConfigFile`."""
     key = ("mcp", "servers", name)
     return SettingSpec(key, "table", "", (), "", default=None, variable="")

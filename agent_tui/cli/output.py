@@ -1,11 +1,15 @@
-"""Printing what may hold any character, whatever the locale says."""
+"""What the subcommands print: any character, whatever the locale; complaints without keys."""
 
 import json
+import os
 import sys
+import traceback
 
 from pydantic import JsonValue
 
-from agent_tui.safe_text import safe_json
+from agent_tui.providers.keys import secret_values
+from agent_tui.safe_text import safe_json, strip_control_characters
+from agent_tui.secret_text import mask_secrets
 
 
 def write_text(text: str) -> None:
@@ -18,3 +22,20 @@ def write_text(text: str) -> None:
 def write_json(value: JsonValue) -> None:
     """Write `value` to standard output as indented JSON."""
     write_text(safe_json(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
+
+
+def complain(text: str) -> None:
+    """Print `text` on standard error, after the program's name."""
+    print(f"agent-tui: {_safe_to_show(text)}", file=sys.stderr)
+
+
+def report_crash(error: BaseException) -> None:
+    """Print where the program broke: a fault of ours that should be told to us."""
+    trace = "".join(traceback.format_exception(error))
+    print(_safe_to_show(trace), end="", file=sys.stderr)
+    complain("This is a fault of the program. The session is as it was last shown.")
+
+
+def _safe_to_show(text: str) -> str:
+    """`text` without keys and without what steers a terminal."""
+    return mask_secrets(strip_control_characters(text), secret_values(os.environ))

@@ -73,8 +73,8 @@ def _options(arguments: Arguments, program: Program) -> PlainOptions:
     ]
     return PlainOptions(
         runtime=runtime,
-        models=program.catalog,
-        warm=_nothing if arguments.is_demo else program.warm,
+        models=program.models.catalog,
+        warm=program.warm,
         close=program.aclose,
         history_file=paths.project_dir(runtime.conversation.cwd) / "history.jsonl",
         notices=tuple(filter(None, notices)),
@@ -83,7 +83,3 @@ def _options(arguments: Arguments, program: Program) -> PlainOptions:
         keeps_model=program.keeps_model,
         lists_sessions=program.resume == "",
     )
-
-
-async def _nothing() -> None:
-    """The tour calls no model, so no provider process is started for it."""

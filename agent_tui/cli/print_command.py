@@ -8,9 +8,9 @@ from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.built_in_model import have_a_local_model
-from agent_tui.cli.complaints import complain
 from agent_tui.cli.compose import Program, compose
 from agent_tui.cli.folder_trust import withheld_notice
+from agent_tui.cli.output import complain
 from agent_tui.cli.print_prompt import expanded_prompt
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice

@@ -1,15 +1,14 @@
 """``agent-tui``: the screen, up before the program behind it is loaded."""
 
 import asyncio
-import contextlib
 import dataclasses
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
+from agent_tui.cli.early_settings import first_paint
 from agent_tui.errors import UsageError
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.terminal import run_ui
@@ -45,11 +44,15 @@ def run_screen(arguments: Arguments) -> int:
 
 
 def _show(arguments: Arguments) -> UiOutcome:
-    theme, mouse = _first_paint_settings()
+    paint = first_paint()
     folder = None if arguments.is_demo else (arguments.cwd or Path()).absolute()
     start = ScreenStart(arguments)
     return run_ui(
-        start.load, theme=theme, mouse=mouse, folder=folder, before_loading=start.ask_for_trust
+        start.load,
+        theme=paint.theme,
+        mouse=paint.mouse,
+        folder=folder,
+        before_loading=start.ask_for_trust,
     )
 
 
@@ -86,16 +89,3 @@ class ScreenStart:
         from agent_tui.cli.screen_options import load_options
 
         return load_options(self._arguments, self._trust)
-
-
-def _first_paint_settings() -> tuple[str, bool]:
-    """Theme and mouse, read without the checks of `load_settings`, which come a moment later."""
-    values: dict[str, object] = {}
-    file = paths.user_config_dir() / "config.toml"
-    if file.is_file():
-        import tomllib
-
-        with contextlib.suppress(OSError, ValueError):
-            values = tomllib.loads(file.read_text("utf-8"))
-    theme, mouse = os.environ.get("AGENT_TUI_THEME", values.get("theme")), values.get("mouse")
-    return (theme if isinstance(theme, str) else ""), mouse is not False

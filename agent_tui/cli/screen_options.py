@@ -5,7 +5,7 @@ import os
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.built_in_model import BuiltInModel
-from agent_tui.cli.compose import Program, compose, desk_of
+from agent_tui.cli.compose import Program, compose, editor_of
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.known_models import KnownModels
@@ -46,13 +46,13 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
     runtime = program.runtime
     return UiOptions(
         runtime=runtime,
-        models=program.catalog,
+        models=program.models.catalog,
         keeps_model=program.keeps_model,
-        warm=_nothing if arguments.is_demo else program.warm,
+        warm=program.warm,
         close=program.aclose,
         servers=program.servers,
         settings=program.loaded.settings,
-        desk=desk_of(
+        settings_editor=editor_of(
             arguments,
             runtime.services.trust,
             lambda: None if arguments.is_demo else runtime.conversation.cwd,
@@ -63,7 +63,7 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
         resume=program.resume or "",
         opens_picker=program.resume == "",
         first_run=None if program.has_model or program.resume else _first_run(program),
-        local=BuiltInModel(program.library),
+        local=BuiltInModel(program.models.library),
         pull_first=arguments.is_local and not program.has_model,
         history_file=paths.project_dir(runtime.conversation.cwd) / "history.jsonl",
         newcomer_file=paths.user_data_dir() / "newcomer.json",
@@ -79,13 +79,9 @@ def _problems(trust: FolderTrust) -> tuple[str, ...]:
     return (trust.problem,) if trust.problem else ()
 
 
-async def _nothing() -> None:
-    """The tour calls no model, so no provider process is started for it."""
-
-
 def _first_run(program: Program) -> FirstRun:
     def keep_key(name: str, key: str) -> None:
         os.environ[name] = key
-        program.host.forget_worker()
+        program.models.host.forget_worker()
 
     return FirstRun(_KEY_CHOICES, keep_key)

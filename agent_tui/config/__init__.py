@@ -1,8 +1,7 @@
 """Settings: what there is, what is in force and who said so, and changing the person's own."""
 
-from agent_tui.config.catalogue import setting_variables
 from agent_tui.config.loading import LoadedSettings, Origin, SettingProblem, load_settings
-from agent_tui.config.models import (
+from agent_tui.config.schema import (
     STRATEGY_NAMES,
     CompactionSettings,
     CompactionStrategy,
@@ -18,6 +17,7 @@ from agent_tui.config.models import (
     Settings,
     strategy_named,
 )
+from agent_tui.config.specs import setting_variables
 
 __all__ = [
     "STRATEGY_NAMES",

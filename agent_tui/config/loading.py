@@ -14,11 +14,11 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from agent_tui.config.catalogue import setting_variables
-from agent_tui.config.checking import Fault, keep_valid, without
 from agent_tui.config.keys import SettingKey, key_lines, line_of, parse_key
-from agent_tui.config.models import Settings
 from agent_tui.config.project import refusals
+from agent_tui.config.schema import Settings
+from agent_tui.config.specs import setting_variables
+from agent_tui.config.validation import InvalidSetting, keep_valid, without
 from agent_tui.messages import JsonObject
 
 Layer: TypeAlias = Literal["default", "own file", "project file", "environment", "command line"]
@@ -134,7 +134,7 @@ class _Merging:
         said, lines = self._read(path)
         own = Settings.model_validate(self.values)
         for key, why in tuple(refusals(said, own)):
-            self._report(str(path), [Fault(key, why)], lines)
+            self._report(str(path), [InvalidSetting(key, why)], lines)
             said = without(said, key)
         added = Settings.model_validate(said).permissions
         rules: JsonObject = {
@@ -186,7 +186,7 @@ class _Merging:
         return good
 
     def _report(
-        self, source: str, faults: Iterable[Fault], lines: Mapping[SettingKey, int]
+        self, source: str, faults: Iterable[InvalidSetting], lines: Mapping[SettingKey, int]
     ) -> None:
         for fault in faults:
             line = line_of(lines, fault.key)

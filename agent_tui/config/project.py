@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from agent_tui.config.keys import SettingKey
-from agent_tui.config.models import PermissionMode, SandboxMode, Settings
+from agent_tui.config.schema import PermissionMode, SandboxMode, Settings
 from agent_tui.messages import JsonObject
 
 _PROJECT_SETTINGS = frozenset(

@@ -5,9 +5,9 @@ from itertools import groupby
 
 from pydantic import JsonValue
 
-from agent_tui.config.catalogue import section_description, setting_specs
 from agent_tui.config.keys import dotted
-from agent_tui.config.models import Settings
+from agent_tui.config.schema import Settings
+from agent_tui.config.specs import section_description, setting_specs
 
 _HEAD = """\
 # Settings of agent-tui. Each line holds the default: take the # away to change it.

@@ -19,7 +19,7 @@ from agent_tui.ui.theme import own_themes
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
-    from agent_tui.config.desk import SettingsDesk
+    from agent_tui.config.editor import SettingsEditor
     from agent_tui.tools.mcp.hub import McpHub
     from agent_tui.ui.app import AgentApp
     from agent_tui.ui.known_models import KnownModels
@@ -58,9 +58,9 @@ class AppHost:
         return self._app.ready.registry
 
     @property
-    def settings_desk(self) -> "SettingsDesk | None":
+    def settings_editor(self) -> "SettingsEditor | None":
         """Where settings are read and changed."""
-        return self._app.ready.options.desk
+        return self._app.ready.options.settings_editor
 
     @property
     def known_models(self) -> "KnownModels":

@@ -13,7 +13,7 @@ from agent_tui.ui.known_models import KnownModels
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
-    from agent_tui.config.desk import SettingsDesk
+    from agent_tui.config.editor import SettingsEditor
     from agent_tui.tools.mcp.hub import McpHub
 
 APPROVAL_QUIET_S = 1.0
@@ -109,7 +109,7 @@ class UiOptions:
         runtime: The conversation; the app closes it when it ends.
         models: Answers for ``/model`` and the chooser.
         settings: Theme, mouse and so on.
-        desk: Where the person sees and changes the settings; None where there is none.
+        settings_editor: Where the person sees and changes the settings; None where there is none.
         problems: Settings that were left out, told at the start.
         notices: Other lines to tell at the start.
         first_prompt: Sent at once, as if it had been typed.
@@ -141,7 +141,7 @@ class UiOptions:
     runtime: "AgentRuntime"
     models: ModelSource
     settings: Settings = field(default_factory=Settings)
-    desk: "SettingsDesk | None" = None
+    settings_editor: "SettingsEditor | None" = None
     problems: tuple[SettingProblem, ...] = ()
     notices: tuple[str, ...] = ()
     first_prompt: str = ""

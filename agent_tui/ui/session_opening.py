@@ -68,7 +68,7 @@ async def open_picked(host: CommandHost, picked: PickedSession) -> bool:
             runtime.services.store,
             picked.path,
             cwd=runtime.conversation.cwd,
-            format=picked.agent,
+            format_name=picked.agent,
         )
     except AgentTuiError as error:
         host.say(str(error), "error")

@@ -1,7 +1,8 @@
 from agent_tui.agent.context_map import LargeMessage, Part, map_context, scale_to_usage
 from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage, UserMessage
+from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tokens import ContextUsage
-from tests.support.fake_runtime import FakeRuntime
+from tests.support.runtime import Stage
 
 
 def test_the_parts_add_up_to_what_the_provider_counted():
@@ -18,12 +19,13 @@ def test_only_the_five_largest_messages_are_named():
 
 
 async def test_messages_are_counted_by_kind(tmp_path):
-    runtime = FakeRuntime(tmp_path)
-    runtime.write(
+    runtime = Stage(tmp_path).runtime([])
+    for message in (
         UserMessage(content="What is in the file? " * 20),
         AssistantMessage(content=(TextContent(text="A list. " * 20),)),
         ToolResultMessage(tool_call_id="x", tool_name="read", content=()),
-    )
+    ):
+        runtime.conversation.log.append(MessageEntry(message=message))
     shown = await map_context(runtime.conversation)
     kinds = [part.kind for part in shown.parts]
     assert kinds[:4] == ["system", "tools", "you", "replies"]

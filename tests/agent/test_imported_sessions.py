@@ -10,6 +10,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.sessions.importers import claude_lines, codex_lines
 from tests.support.context_checks import assert_sendable
+from tests.support.importers.formats import ALL_FORMATS
 from tests.support.runtime import Stage, collect, of_kind, summary_or
 from tests.support.session_values import conversation, session_bytes
 from tests.support.trajectories import trajectories, trajectory
@@ -39,7 +40,7 @@ def stage(tmp_path: Path) -> Stage:
 async def turn_after_import(stage: Stage, path: Path, until: int | None = None) -> SessionLog:
     """Import `path`, have one turn in the new session, and read that back."""
     store = SessionStore(stage.sessions, "none")
-    imported = import_session(store, path, cwd=stage.workspace, until=until)
+    imported = import_session(store, path, cwd=stage.workspace, until=until, formats=ALL_FORMATS)
     provider = ScriptedProvider([Reply(text="Going on.")])
     runtime = stage.runtime(provider, window=5_000_000)
     await runtime.sessions.open(imported.id)

@@ -19,12 +19,12 @@ from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.scripted import Reply
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Header, MessageEntry
-from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import is_undo_mark, report_of
 from agent_tui.sessions.store import SessionStore
 from tests.support.compaction_ways import SUMMARY, talk
 from tests.support.context_checks import assert_sendable
+from tests.support.importers.formats import read_recorded
 from tests.support.runtime import Stage, collect, lines_of, of_kind, only
 from tests.support.talk import Talk
 
@@ -190,7 +190,7 @@ async def test_the_earlier_session_is_found_where_it_was_moved_to(stage: Stage):
 
 async def goes_on_from(stage: Stage, file: Path) -> AgentRuntime:
     """In a session that was compacted from `file`, which another agent wrote."""
-    entries = read_foreign(file).entries
+    entries = read_recorded(file).entries
     header = Header(cwd=str(stage.workspace), parent_session=str(file))
     with SessionStore(stage.sessions).create(header) as log:
         first = CompactionEntry(summary=SUMMARY, first_kept_entry_id=entries[-1].id)

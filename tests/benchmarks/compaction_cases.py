@@ -7,7 +7,7 @@ from pathlib import Path
 from agent_tui.errors import SessionError
 from agent_tui.messages import AssistantMessage, Message, UserMessage
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.importers.formats import read_foreign
+from tests.support.importers.formats import read_recorded
 
 CALLS_AFTER = 60
 _ENDINGS = (".jsonl", ".json", ".traj")
@@ -44,7 +44,7 @@ def recorded_sessions(folders: Sequence[Path]) -> Iterator[RecordedSession]:
         for file in files:
             if file.is_file() and file.name.endswith(_ENDINGS):
                 try:
-                    session = read_foreign(file)
+                    session = read_recorded(file)
                 except SessionError as error:
                     print(f"left out: {error.message}")
                     continue

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli.arguments import build_parser
-from agent_tui.cli.completion.bash import bash_script
-from agent_tui.cli.completion.fish import fish_script
+from agent_tui.cli.completion.scripts import bash_script, fish_script, zsh_script
 from agent_tui.cli.completion.tree import Command, command_tree
-from agent_tui.cli.completion.zsh import zsh_script
 from agent_tui.cli.main import run
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from tests.support.pty_program import PtyProgram

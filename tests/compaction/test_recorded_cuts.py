@@ -15,13 +15,13 @@ from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import compacted, placed, seen, size, told
 from tests.compaction.tiers.planning import edited, planned
 from tests.support.context_checks import assert_sendable, context_bytes
+from tests.support.importers.formats import read_recorded
 from tests.support.session_values import header
 from tests.support.trajectories import some_trajectories, trajectory
 
@@ -110,7 +110,7 @@ def test_a_session_that_was_resumed_shows_the_same(
 
 def _cuts(name: str, most: int) -> Iterator[tuple[Entry, ...]]:
     """The beginnings of a session, as recorded and as if it had never been compacted."""
-    recorded = read_foreign(trajectory(name)).entries
+    recorded = read_recorded(trajectory(name)).entries
     whole = tuple(entry for entry in recorded if not isinstance(entry, CompactionEntry))
     for path in (recorded, whole) if len(whole) < len(recorded) else (whole,):
         step = 1 if len(path) <= SHORT else max(len(path) // most, 1)

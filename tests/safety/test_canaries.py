@@ -70,7 +70,7 @@ async def take_the_tour(program: Program) -> None:
     events = await collect(program.runtime.submit("begin"))
     assert events
     await program.runtime.aclose()
-    await program.provider.aclose()
+    await program.models.provider.aclose()
 
 
 @pytest.mark.usefixtures("quick_tour")

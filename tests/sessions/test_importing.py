@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -8,13 +7,13 @@ from agent_tui.messages import AssistantMessage, ToolResultMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomEntry, Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.file.disk import DiskFile
-from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.importers.import_session import IMPORTED, import_session
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
 from agent_tui.sessions.store import SessionStore
 from tests.sessions.importers import claude_lines, codex_lines
 from tests.support.context_checks import assert_normalised, shown
+from tests.support.importers.formats import ALL_FORMATS, read_recorded
 from tests.support.session_values import conversation, header, session_bytes
 from tests.support.trajectories import trajectories, trajectory
 
@@ -108,8 +107,7 @@ def test_a_name_comes_along(store: SessionStore, tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_folder_is_of_the_present_one(store: SessionStore, tmp_path: Path) -> None:
-    theirs = tmp_path / "run.json"
-    theirs.write_text(json.dumps([{"role": "user", "content": "Hi."}]))
+    theirs = claude_lines.write(tmp_path / "c.jsonl", claude_lines.said("u", None, "Hi.", cwd=""))
     imported = import_session(store, theirs, cwd=HERE)
     assert [found.cwd for found in store.list(HERE)] == [HERE]
     assert imported.path.parent.parent == store.root
@@ -127,8 +125,8 @@ def test_no_header_leads_out_of_the_folder_of_sessions(
 
 
 def test_lone_surrogates_are_repaired(store: SessionStore, tmp_path: Path) -> None:
-    theirs = tmp_path / "run.json"
-    theirs.write_text('[{"role": "user", "content": "a\\ud800b"}]')
+    said = claude_lines.said("u", None, "a\ud800b")
+    theirs = claude_lines.write(tmp_path / "c.jsonl", said)
     imported = import_session(store, theirs, cwd=HERE)
     with store.open(imported.id, HERE, read_only=True) as log:
         assert shown(build_context(log.entries)) == ["user: a\ufffdb"]
@@ -177,8 +175,8 @@ def test_a_recorded_session_is_the_same_context_after_its_import(
     store: SessionStore, name: str
 ) -> None:
     path = trajectory(name)
-    foreign = read_foreign(path)
-    imported = import_session(store, path, cwd=HERE)
+    foreign = read_recorded(path)
+    imported = import_session(store, path, cwd=HERE, formats=ALL_FORMATS)
     assert imported.entries == len(foreign.entries)
     with store.open(imported.id, HERE, read_only=True) as log:
         assert log.warnings == ()

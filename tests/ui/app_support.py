@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from textual.pilot import Pilot
+from textual.screen import Screen
 
+from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import SessionError
 from agent_tui.messages import (
@@ -19,18 +21,21 @@ from agent_tui.messages import (
     BashExecutionMessage,
     Message,
     TextContent,
+    ThinkingLevel,
     ToolCall,
     ToolResultMessage,
     Usage,
     UserMessage,
 )
 from agent_tui.permissions.rules import Rule
+from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted import Reply
-from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.activity_line import ActivityLine
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval_panel import ApprovalPanel
+from agent_tui.ui.commands import CommandRegistry
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.plan_view import PlanView
@@ -200,9 +205,22 @@ class Ui:
         return [notification.message for notification in self.app._notifications]
 
     @property
+    def registry(self) -> CommandRegistry:
+        """The commands there are."""
+        return self.app.ready.registry
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        return self.app.ready.options.clock
+
+    @property
     def is_running(self) -> bool:
         """Whether a turn, a compaction or a command runs."""
         return self.app.ready.turns.is_running
+
+    def show(self, screen: Screen[Any]) -> None:
+        """Lay `screen` over the chat, as commands do."""
+        self.app.run_worker(self.app.ready.host.ask(screen))
 
     def redraw(self) -> None:
         """Show the session as it is when it is opened."""
@@ -214,6 +232,36 @@ class Ui:
     @property
     def workspace(self) -> Path:
         return self.stage.workspace
+
+    @property
+    def model(self) -> ModelRef:
+        return self.runtime.conversation.model
+
+    @property
+    def thinking(self) -> ThinkingLevel:
+        return self.runtime.conversation.thinking
+
+    @property
+    def context_files(self) -> tuple[ContextFile, ...]:
+        """The AGENTS.md files in force."""
+        return self.runtime.conversation.context_files
+
+    @property
+    def system_prompt(self) -> str:
+        """What the next request tells the model first."""
+        return self.runtime.conversation.system_prompt
+
+    @property
+    def header(self) -> Header:
+        """The first line of the session file."""
+        return self.runtime.conversation.log.header
+
+    @property
+    def path(self) -> Path:
+        """The session file."""
+        path = self.runtime.conversation.log.path
+        assert path is not None
+        return path
 
     @property
     def usage(self) -> ContextUsage:

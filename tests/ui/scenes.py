@@ -52,7 +52,7 @@ from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.fake_runtime import MODEL, OTHER, FakeModels, FakeRuntime
 from tests.ui.fed_app import Ui
 from tests.ui.file_scenes import memory_page, menu_of_prompt_files
-from tests.ui.settings_scenes import desk_in, setting_refused, settings_page
+from tests.ui.settings_scenes import editor_in, setting_refused, settings_page
 
 Scene = Callable[[Ui], Awaitable[None]]
 
@@ -590,7 +590,7 @@ def scene_app(name: str, theme: str, home: Path) -> tuple[AgentApp, FakeRuntime]
         runtime.real,
         ServedModels() if name == "first_run_found" else FakeModels(nothing=is_first),
         settings=Settings(theme=theme),
-        desk=desk_in(home) if name.startswith("setting") else None,
+        settings_editor=editor_in(home) if name.startswith("setting") else None,
         first_run=FirstRun(KEYS, lambda _name, _key: None) if is_first else None,
         local=FakeLocal(home / "data" / "models", problem),
         pull_first=name.startswith("pull"),

@@ -5,8 +5,8 @@ from pathlib import Path
 from textual.widgets import Input
 
 from agent_tui.config import load_settings
-from agent_tui.config.desk import SettingsDesk
-from agent_tui.config.own_file import OwnFile
+from agent_tui.config.editor import SettingsEditor
+from agent_tui.config.user_file import UserConfigFile
 from agent_tui.ui.screens.picker import PickerList
 from agent_tui.ui.screens.setting_input import SettingInput
 from tests.ui.fed_app import Ui
@@ -14,16 +14,16 @@ from tests.ui.fed_app import Ui
 OWN = 'mouse = false\nbase_url = "http://127.0.0.1:8080/v1"\n[compaction]\nauto = false\n'
 
 
-def desk_in(home: Path) -> SettingsDesk:
+def editor_in(home: Path) -> SettingsEditor:
     """Settings of a person's file, with one variable that is stronger."""
     file = home / "config.toml"
     file.write_text(OWN, encoding="utf-8")
     environ = {"AGENT_TUI_THINKING": "low"}
-    return SettingsDesk(
-        OwnFile(file),
+    return SettingsEditor(
+        UserConfigFile(file),
         load=lambda: load_settings(file, environ),
         load_own=lambda: load_settings(file, {}),
-        objection=lambda _spec, _value: "",
+        refuse=lambda _spec, _value: "",
     )
 
 

@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 from textual.widgets import OptionList
 
-from agent_tui.events import ReplyFinished, ReplyStarted, TextDelta, TurnFinished
-from agent_tui.messages import AssistantMessage, TextContent, UserMessage
+from agent_tui.messages import UserMessage
+from agent_tui.providers.base import ProviderError
+from agent_tui.providers.scripted import Reply
 from agent_tui.ui.commands import built_in_commands, split_command
 from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.page import PageScreen
@@ -15,8 +16,9 @@ from agent_tui.ui.screens.theme_picker import ThemePicker
 from agent_tui.ui.session_rows import age
 from agent_tui.ui.theme import DARK, LIGHT
 from agent_tui.ui.transcript import UserBlock, WelcomeBlock
-from tests.support.fake_runtime import LOCAL, MODEL, OTHER, FakeRuntime
-from tests.ui.fed_app import running_app
+from tests.support.models import LOCAL, MODEL, OTHER
+from tests.support.runtime import Stage
+from tests.ui.app_support import answer, asking, held, running_app, said
 
 COMMANDS = {entry.name for entry in built_in_commands().commands}
 
@@ -75,50 +77,48 @@ def test_what_is_a_command_and_its_argument(text: str, split: tuple[str, str]):
 
 
 async def test_abort_stops_the_turn(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, held()) as ui:
         await ui.send("go")
         await ui.send("/abort")
-        await ui.settle()
-        assert not ui.app.ready.turns.is_running
+        assert not ui.is_running
         await ui.send("/abort")
         assert ui.notices[-1] == "Nothing is running."
 
 
 async def test_queue_adds_to_the_running_turn_and_sends_without_one(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, held()) as ui:
         await ui.send("/queue first")
-        await ui.until(lambda: ui.runtime.submitted == ["first"])
+        assert ui.sent == ["first"]
         await ui.send("/queue second")
-        assert ui.runtime.conversation.inbox.shown == ("second",)
+        assert ui.queued == ("second",)
 
 
 async def test_retry_goes_on(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    broken = Reply(text="Half", error=ProviderError("bad_request", "It was not understood."))
+    async with running_app(tmp_path, broken, Reply(text="Whole.")) as ui:
         await ui.send("/retry")
         assert ui.notices == ["There is nothing to go on with yet."]
         await ui.send("hello")
-        ui.runtime.finish(TurnFinished("error", "broken"))
-        await ui.settle()
+        assert ui.notices[-1] == "/retry goes on."
         await ui.send("/retry")
-        assert ui.app.ready.turns.is_running
+        assert ui.sent == ["hello"]
+        assert ui.answers[-1] == "Whole."
 
 
 @pytest.mark.parametrize("line", ["/new", "/clear"])
 async def test_a_new_session_begins_empty_and_the_old_one_stays(tmp_path: Path, line: str):
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, Reply(text="Hi.")) as ui:
         await ui.send("hello")
-        ui.runtime.finish()
-        await ui.settle()
-        before = ui.runtime.conversation.log.path
+        before = ui.path
         await ui.send(line)
-        await ui.settle()
-        assert [type(block) for block in ui.app.ready.chat.blocks] == [WelcomeBlock]
+        assert [type(block) for block in ui.blocks] == [WelcomeBlock]
+        assert ui.path != before
         assert before is not None
         assert before.is_file()
 
 
 async def test_a_session_is_not_left_while_a_turn_runs(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, held()) as ui:
         await ui.send("go")
         await ui.send("/new")
         assert ui.notices[-1] == "Cannot leave this session while responding. Use /abort first."
@@ -127,11 +127,11 @@ async def test_a_session_is_not_left_while_a_turn_runs(tmp_path: Path):
 async def test_model_by_name(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/model gpt")
-        assert ui.runtime.conversation.model == OTHER
+        assert ui.model == OTHER
         assert ui.status.model == OTHER.name
         await ui.send("/model nonsense")
         assert ui.notices[-1].startswith("No model is called nonsense.")
-        assert ui.runtime.conversation.model == OTHER
+        assert ui.model == OTHER
 
 
 async def test_the_model_picker_searches_and_chooses(tmp_path: Path):
@@ -142,7 +142,7 @@ async def test_the_model_picker_searches_and_chooses(tmp_path: Path):
         await ui.write("small")
         await ui.pilot.press("enter")
         await ui.settle()
-        assert ui.runtime.conversation.model == LOCAL
+        assert ui.model == LOCAL
 
 
 async def test_the_model_picker_can_be_left(tmp_path: Path):
@@ -151,32 +151,29 @@ async def test_the_model_picker_can_be_left(tmp_path: Path):
         await ui.until(lambda: isinstance(ui.app.screen, ModelPicker))
         await ui.pilot.press("down", "escape")
         await ui.settle()
-        assert ui.runtime.conversation.model == MODEL
+        assert ui.model == MODEL
 
 
-def seeded(tmp_path: Path) -> FakeRuntime:
-    """A runtime whose store holds two earlier sessions of this project and one of another."""
+async def seeded(tmp_path: Path) -> Stage:
+    """Two earlier sessions of this project and one of another."""
     for folder, text in (
-        (tmp_path, "first question"),
-        (tmp_path, "about parsers"),
-        (tmp_path / "elsewhere", "other project"),
+        ("workspace", "first question"),
+        ("workspace", "about parsers"),
+        ("elsewhere", "other project"),
     ):
-        old = FakeRuntime(tmp_path, folder)
-        old.write(
-            UserMessage(content=text), AssistantMessage(content=(TextContent(text="Answer."),))
-        )
-        old.log.close()
-    return FakeRuntime(tmp_path)
+        earlier = asking(Stage(tmp_path, folder))
+        await said(earlier, UserMessage(content=text), answer("Answer.")).aclose()
+    return Stage(tmp_path)
 
 
 async def test_resume_opens_the_session_that_was_searched_for(tmp_path: Path):
-    async with running_app(tmp_path, runtime=seeded(tmp_path)) as ui:
+    async with running_app(tmp_path, stage=await seeded(tmp_path)) as ui:
         await ui.send("/resume")
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
         await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == 3)
         await ui.write("parsers")
         await ui.pilot.press("enter")
-        await ui.until(lambda: UserBlock("about parsers") in ui.app.ready.chat.blocks)
+        await ui.until(lambda: UserBlock("about parsers") in ui.blocks)
 
 
 async def test_sessions_is_another_name_for_resume(tmp_path: Path):
@@ -203,21 +200,19 @@ async def test_name_is_shown_in_the_status_bar(tmp_path: Path):
 )
 async def test_export_writes_a_file_of_each_kind(tmp_path: Path, argument: str, suffix: str):
     async with running_app(tmp_path) as ui:
-        ui.runtime.write(UserMessage(content="the question"))
+        said(ui.runtime, UserMessage(content="the question"))
         await ui.send(f"/export {argument}")
-        await ui.until(lambda: ui.notices)
-        (written,) = tmp_path.glob(f"session-*{suffix}")
+        (written,) = ui.workspace.glob(f"session-*{suffix}")
         assert "the question" in written.read_text(encoding="utf-8")
 
 
 async def test_export_never_overwrites(tmp_path: Path):
-    (tmp_path / "out.md").write_text("mine", encoding="utf-8")
     async with running_app(tmp_path) as ui:
-        ui.runtime.write(UserMessage(content="the question"))
+        (ui.workspace / "out.md").write_text("mine", encoding="utf-8")
+        said(ui.runtime, UserMessage(content="the question"))
         await ui.send("/export out.md")
-        await ui.until(lambda: ui.notices)
         assert "exists already" in ui.notices[-1]
-    assert (tmp_path / "out.md").read_text(encoding="utf-8") == "mine"
+        assert (ui.workspace / "out.md").read_text(encoding="utf-8") == "mine"
 
 
 async def test_copy_says_which_way_it_went(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -225,14 +220,10 @@ async def test_copy_says_which_way_it_went(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("TERM", "xterm-256color")
     for name in ("TMUX", "STY", "TERM_PROGRAM"):
         monkeypatch.delenv(name, raising=False)
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, Reply(text="the answer")) as ui:
         await ui.send("/copy")
         assert ui.notices[-1] == "There is no reply to copy yet."
         await ui.send("hi")
-        answer = AssistantMessage(content=(TextContent(text="the answer"),))
-        ui.runtime.feed(ReplyStarted("m"), TextDelta("the answer"))
-        ui.runtime.finish(ReplyFinished("e", answer))
-        await ui.settle()
         await ui.send("/copy")
         assert ui.notices[-1].startswith("Sent 10 characters to the terminal (OSC 52)")
         assert ui.app.clipboard == "the answer"
@@ -241,7 +232,7 @@ async def test_copy_says_which_way_it_went(tmp_path: Path, monkeypatch: pytest.M
 async def test_thinking_sets_the_level(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/thinking high")
-        assert ui.runtime.conversation.thinking == "high"
+        assert ui.thinking == "high"
         await ui.send("/thinking enormous")
         assert ui.notices[-1] == "No level enormous: use one of off, low, medium, high."
 
@@ -262,7 +253,7 @@ async def test_permissions_removes_a_rule_made_by_an_answer(tmp_path: Path):
         assert "Those that can be removed: bash(make all)" in ui.notices[-1]
         await ui.send("/permissions remove bash(make all)")
         assert ui.notices[-1] == "Removed: bash(make all)"
-        assert all(rule.source == "settings" for rule in ui.runtime.conversation.approvals.rules)
+        assert ui.rules == ()
 
 
 @pytest.mark.parametrize("line", ["/tools", "/memory", "/keys", "/help"])
@@ -310,7 +301,7 @@ async def test_exit_leaves(tmp_path: Path, line: str):
     async with running_app(tmp_path) as ui:
         await ui.send(line)
         await ui.until(lambda: ui.app.return_value is not None)
-    assert ui.runtime.is_closed
+    assert ui.is_closed
 
 
 async def test_an_unknown_command_says_the_nearest_and_keeps_the_text(tmp_path: Path):

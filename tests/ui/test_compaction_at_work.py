@@ -13,7 +13,7 @@ from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.transcript import NoticeBlock, SummaryBlock
-from tests.support.fake_runtime import FakeModels
+from tests.support.models import ListedModels
 from tests.support.runtime import GOOD_SUMMARY, Stage
 
 LOG_LINES = "".join(f"line {n}: nothing of note happened here\n" for n in range(700))
@@ -80,7 +80,7 @@ async def at_work(folder: Path) -> AsyncGenerator[Screen, None]:
     stage = Stage(folder)
     (stage.workspace / "log.txt").write_text(LOG_LINES, encoding="utf-8")
     runtime = stage.runtime(Work(), window=32_000, compaction=SETTINGS)
-    app = AgentApp(lambda: UiOptions(runtime, FakeModels()))
+    app = AgentApp(lambda: UiOptions(runtime, ListedModels()))
     async with app.run_test(size=(80, 24)) as pilot:
         screen = Screen(app, pilot)
         await screen.until(lambda: app.parts is not None)

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.prompt_shelf import FoundPrompts, PromptShelf
-from agent_tui.events import TurnFinished
+from agent_tui.providers.scripted import Reply
 from agent_tui.ui.pages import help_page
-from tests.support.fake_runtime import FakeRuntime
-from tests.ui.fed_app import Ui, running_app
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, held, running_app
 
 
 def write(folder: Path, name: str, content: str = "Review $1.") -> Path:
@@ -24,41 +24,36 @@ def user(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    return tmp_path / ".agent-tui" / "commands"
-
-
-@pytest.fixture
-def trusting(tmp_path: Path) -> FakeRuntime:
-    runtime = FakeRuntime(tmp_path)
-    runtime.services.trust.trust_for_this_run(tmp_path)
-    return runtime
+    return tmp_path / "workspace" / ".agent-tui" / "commands"
 
 
 def offered(ui: Ui) -> dict[str, str]:
     return {item.label: item.description for item in ui.app.prompt.menu.items}
 
 
-async def test_a_prompt_file_is_offered_completed_and_sent(tmp_path, user, project, trusting):
+async def test_a_prompt_file_is_offered_completed_and_sent(tmp_path, user, project):
     hinted = "---\ndescription: Look closely\nargument-hint: <path>\n---\nReview $1."
     write(user, "review.md", hinted)
     write(project, "git/commit.md", "Commit what is staged.")
-    async with running_app(tmp_path, runtime=trusting) as ui:
+    write(tmp_path / "workspace" / "src", "app.py")
+    async with running_app(tmp_path, Reply(text="Sound."), held()) as ui:
         await ui.write("/rev")
         assert offered(ui) == {"/review": "user · Look closely"}
         await ui.pilot.press("tab")
         assert ui.text == "/review "
-        await ui.until(lambda: "config/" in offered(ui))
+        await ui.until(lambda: "src/" in offered(ui))
         await ui.write("src")
         await ui.pilot.press("enter")
-        await ui.until(lambda: trusting.submitted == ["Review src."])
-        trusting.finish(TurnFinished("done"))
+        await ui.until(lambda: ui.answers == ["Sound."])
+        assert ui.sent == ["Review src."]
         await ui.settle()
         await ui.write("/git:c")
         assert offered(ui) == {"/git:commit": "project · Commit what is staged."}
         await ui.pilot.press("enter")
-        await ui.until(lambda: trusting.submitted[1:] == ["Commit what is staged."])
+        await ui.until(lambda: ui.sent[1:] == ["Commit what is staged."])
+        await ui.settle()
         await ui.send("/review it")
-        assert trusting.queued == ("Review it.",)
+        assert ui.queued == ("Review it.",)
 
 
 async def test_files_made_while_it_runs_are_seen_when_the_menu_opens(tmp_path, user):
@@ -76,17 +71,17 @@ async def test_files_made_while_it_runs_are_seen_when_the_menu_opens(tmp_path, u
         await ui.until(lambda: not ui.app.prompt.menu.is_open)
 
 
-async def test_what_is_gone_or_no_longer_in_force_is_not_sent(tmp_path, user, project, trusting):
+async def test_what_is_gone_or_no_longer_in_force_is_not_sent(tmp_path, user, project):
     file = write(user, "review.md")
     write(project, "ship.md")
-    async with running_app(tmp_path, runtime=trusting) as ui:
+    async with running_app(tmp_path) as ui:
         file.write_bytes(b"\0")
         await ui.send("/review")
         await ui.until(lambda: "review.md" in "".join(ui.notices))
-        trusting.trust.decide(tmp_path, "not trusted")
+        ui.stage.trust.decide(ui.workspace, "not trusted")
         await ui.send("/ship")
         await ui.until(lambda: "There is no /ship any more" in ui.notices[-1])
-        assert trusting.submitted == []
+        assert ui.sent == []
 
 
 async def test_what_cannot_be_used_is_told_once_and_named_by_help(tmp_path, user, project):
@@ -95,27 +90,26 @@ async def test_what_cannot_be_used_is_told_once_and_named_by_help(tmp_path, user
     write(user, "help.md", "Mine.")
     write(user, "review.md", "[red]Look[/red] $1")
     write(project, "ship.md")
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, stage=Stage(tmp_path, is_trusted=False)) as ui:
         await ui.until(lambda: len(ui.notices) == 4)
-        assert ui.notices[0] == "config/commands/bad0.md is binary, not text."
+        assert ui.notices[0] == f"{user}/bad0.md is binary, not text."
         assert ui.notices[3].startswith("3 more prompt files cannot be used: /help says")
         await ui.write("/rev")
         await ui.until(lambda: offered(ui) == {"/review": "user · [red]Look[/red] $1"})
         assert len(ui.notices) == 4
-        registry = ui.app.ready.registry
+        registry = ui.registry
         *_, own, custom, left_out = help_page(registry.commands, registry.left_out).sections
     assert "/review [arguments]" not in dict(own.rows)
     assert custom.rows == (("/review [arguments]", "user · [red]Look[/red] $1"),)
     assert len(left_out.rows) == 6
-    assert ("config/commands/help.md", "is left out: /help is the program's own command") in (
-        left_out.rows
-    )
+    assert (f"{user}/help.md", "is left out: /help is the program's own command") in (left_out.rows)
 
 
 async def test_a_session_that_begins_with_such_a_command_sends_what_it_makes(tmp_path, user):
     write(user, "review.md")
-    async with running_app(tmp_path, first_prompt="/review src") as ui:
-        await ui.until(lambda: ui.runtime.submitted == ["Review src."])
+    async with running_app(tmp_path, Reply(text="Sound."), first_prompt="/review src") as ui:
+        await ui.until(lambda: ui.sent == ["Review src."])
+        await ui.until(lambda: ui.answers == ["Sound."])
 
 
 async def test_the_menu_opens_late_for_what_is_found_late(tmp_path, user, monkeypatch):

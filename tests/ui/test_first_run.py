@@ -11,14 +11,14 @@ from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.pull import PullScreen
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.support.fake_local import PULLED, FakeLocal
-from tests.support.fake_runtime import LOCAL, MODEL, OTHER, FakeModels
-from tests.ui.fed_app import Ui, running_app
+from tests.support.models import LOCAL, MODEL, OTHER, ListedModels
+from tests.ui.app_support import Ui, running_app
 from tests.ui.scenes import StillClock
 
-NOTHING = FakeModels(nothing=True)
+NOTHING = ListedModels(nothing=True)
 
 
-class SlowModels(FakeModels):
+class SlowModels(ListedModels):
     """Models that are found when the test says so."""
 
     def __init__(self, *answers: tuple[FoundModel, ...]) -> None:
@@ -76,7 +76,7 @@ async def test_a_key_can_be_pasted(tmp_path: Path):
         await ui.pilot.press("enter")
         await ui.settle()
         assert kept == {"OPENAI_API_KEY": "sk-1"}
-        assert ui.runtime.conversation.model == OTHER
+        assert ui.model == OTHER
 
 
 async def test_an_empty_key_is_not_taken(tmp_path: Path):
@@ -94,7 +94,7 @@ async def test_a_found_server_can_be_used(tmp_path: Path):
         await chooser(ui)
         await ui.pilot.press("down", "down", "enter")
         await ui.settle()
-        assert ui.runtime.conversation.model == LOCAL
+        assert ui.model == LOCAL
 
 
 async def test_the_welcome_names_the_chosen_model_and_keeps_what_was_said(tmp_path: Path):
@@ -102,7 +102,7 @@ async def test_the_welcome_names_the_chosen_model_and_keeps_what_was_said(tmp_pa
         await chooser(ui)
         await ui.pilot.press("3")
         await ui.settle()
-        block = ui.app.ready.chat.blocks[0]
+        block = ui.blocks[0]
         assert isinstance(block, WelcomeBlock)
         assert ("model", LOCAL.name) in block.facts
         assert "Mind the gap." in ui.notices
@@ -116,7 +116,7 @@ async def test_a_digit_chooses_what_stands_beside_it(tmp_path: Path):
         assert ui.app.screen is screen
         await ui.pilot.press("3")
         await ui.settle()
-        assert ui.runtime.conversation.model == LOCAL
+        assert ui.model == LOCAL
 
 
 async def test_digits_wait_until_they_no_longer_change(tmp_path: Path):
@@ -199,7 +199,7 @@ async def test_of_many_models_the_rest_is_in_the_picker(tmp_path: Path):
         await ui.settle()
         await ui.pilot.press("down", "down", "down", "down", "down", "enter")
         await ui.settle()
-        assert ui.runtime.conversation.model.model_id == "model-5"
+        assert ui.model.model_id == "model-5"
 
 
 async def test_another_provider_is_asked_for_its_model_and_its_key(tmp_path: Path):
@@ -221,7 +221,7 @@ async def test_another_provider_is_asked_for_its_model_and_its_key(tmp_path: Pat
         await ui.pilot.press("enter")
         await ui.settle()
         assert kept == {"OPENAI_API_KEY": "sk-2"}
-        assert ui.runtime.conversation.model == OTHER
+        assert ui.model == OTHER
 
 
 async def test_a_provider_whose_key_is_not_known_is_used_as_it_is(tmp_path: Path):
@@ -231,7 +231,7 @@ async def test_a_provider_whose_key_is_not_known_is_used_as_it_is(tmp_path: Path
         screen.query_one(Input).value = "small-coder"
         await ui.pilot.press("enter")
         await ui.settle()
-        assert ui.runtime.conversation.model == LOCAL
+        assert ui.model == LOCAL
 
 
 async def test_the_built_in_model_can_be_got(tmp_path: Path):
@@ -255,7 +255,7 @@ async def test_the_built_in_model_can_be_got(tmp_path: Path):
         local.succeed()
         await ui.until(lambda: len(ui.app.screen_stack) == 1)
         await ui.settle()
-        assert ui.runtime.conversation.model == PULLED
+        assert ui.model == PULLED
 
 
 async def test_a_pulled_model_that_cannot_run_yet_says_what_is_missing(tmp_path: Path):
@@ -292,8 +292,8 @@ async def test_a_double_enter_on_a_found_model_sends_nothing(tmp_path: Path):
         await chooser(ui)
         await ui.pilot.press("enter", "enter")
         await ui.settle()
-        assert ui.runtime.submitted == []
-        assert ui.runtime.conversation.model == OTHER
+        assert ui.sent == []
+        assert ui.model == OTHER
 
 
 async def test_the_chooser_can_be_left_and_comes_back_with_model_and_with_a_message(
@@ -313,7 +313,7 @@ async def test_the_chooser_can_be_left_and_comes_back_with_model_and_with_a_mess
         await ui.settle()
         await ui.send("fix it")
         await chooser(ui)
-        assert ui.runtime.submitted == []
+        assert ui.sent == []
         assert ui.text == "fix it"
 
 

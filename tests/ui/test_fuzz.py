@@ -18,10 +18,10 @@ from agent_tui.ui.app import AgentApp
 from agent_tui.ui.commands import built_in_commands
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.options import UiOptions
-from tests.support.fake_runtime import FakeModels, FakeRuntime
+from tests.support.models import ListedModels
 from tests.support.runtime import Stage
 from tests.support.terminal_attacks import ATTACKS
-from tests.ui.fed_app import Ui
+from tests.ui.app_support import Ui, asking
 from tests.ui.fuzzing import ErrorLog, Fuzzed, RandomModel, fuzzed_app
 from tests.ui.scenes import StillClock
 from tests.ui.test_fuzz_escape import LOG
@@ -202,11 +202,12 @@ async def test_a_provider_that_stands_still_leaves_the_screen_free(tmp_path: Pat
 
 
 async def test_every_key_is_harmless_before_the_conversation_is_there(tmp_path: Path):
-    fake, may_load = FakeRuntime(tmp_path), Event()
+    stage, may_load, models = Stage(tmp_path), Event(), ListedModels()
+    runtime = asking(stage, Reply(text="Hello."), models=models)
 
     def load() -> UiOptions:
         may_load.wait()
-        return UiOptions(fake.real, FakeModels(), clock=StillClock())
+        return UiOptions(runtime, models, clock=StillClock())
 
     app = AgentApp(load)
     async with app.run_test() as pilot:
@@ -217,8 +218,8 @@ async def test_every_key_is_harmless_before_the_conversation_is_there(tmp_path: 
             assert app.prompt.area.text == "hi"
         finally:
             may_load.set()
-        ui = Ui(app, fake, pilot)
-        await ui.until(lambda: app.parts is not None)
+        ui = Ui(app, runtime, pilot, stage)
+        await ui.started()
         await pilot.press("enter")
-        await ui.until(lambda: fake.submitted)
-        assert fake.submitted == ["hi"]
+        await ui.settle()
+        assert ui.sent == ["hi"]

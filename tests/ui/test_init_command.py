@@ -1,40 +1,33 @@
 from pathlib import Path
 
-from agent_tui.agent.context_files import load_context_files
-from agent_tui.events import AgentEvent, TurnFinished
-from tests.support.fake_runtime import FakeRuntime
-from tests.ui.fed_app import running_app
+from agent_tui.providers.scripted import Reply, call
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, asking, held, running_app
+
+WRITE = Reply(tool_calls=(call("c1", "write", path="AGENTS.md", content="Mine."),))
 
 
-class Reading(FakeRuntime):
-    """Reads the context files when it is told to."""
-
-    async def apply_trust(self) -> tuple[AgentEvent, ...]:
-        may_obey = self.trust.may_obey
-        self.context_files = load_context_files(self.user_config_dir, self.cwd, may_obey)
-        return await super().apply_trust()
+async def allow(ui: Ui) -> None:
+    """Let the file be written."""
+    ui.approval.arm()
+    await ui.pilot.press("y")
+    await ui.settle()
 
 
 async def test_init_has_the_model_write_the_file_and_puts_it_in_force(tmp_path: Path):
-    runtime = Reading(tmp_path)
-    runtime.services.trust.trust_for_this_run(tmp_path)
-    async with running_app(tmp_path, runtime=runtime) as ui:
+    script = (WRITE, held("Written."), Reply(text="It is good as it is."))
+    async with running_app(tmp_path, *script, approval_quiet_s=3_600.0) as ui:
         await ui.send("/init the release steps")
-        await ui.until(lambda: runtime.submitted)
-        assert runtime.submitted[0].startswith("Write AGENTS.md: ")
-        assert runtime.submitted[0].endswith("in particular: the release steps")
+        assert ui.sent[0].startswith("Write AGENTS.md: ")
+        assert ui.sent[0].endswith("in particular: the release steps")
+        await allow(ui)
         await ui.send("/init")
         assert ui.notices[-1].startswith("Cannot write AGENTS.md while responding")
-        (tmp_path / "AGENTS.md").write_text("Mine.")
-        runtime.finish(TurnFinished("done"))
-        await ui.until(lambda: "in force" in ui.notices[-1])
+        await ui.finish()
         assert ui.notices[-1] == "AGENTS.md is in force from the next message on."
-        assert [file.text for file in runtime.conversation.context_files] == ["Mine."]
+        assert "Mine." in ui.system_prompt
         await ui.send("/init")
-        await ui.until(lambda: len(runtime.submitted) == 2)
-        assert "so improve it" in runtime.submitted[1]
-        runtime.finish(TurnFinished("done"))
-        await ui.settle()
+        assert "so improve it" in ui.sent[1]
         assert ui.notices[-1] == "AGENTS.md is in force from the next message on."
         assert len(ui.notices) == 2, "nothing changed, so nothing is said"
 
@@ -42,17 +35,17 @@ async def test_init_has_the_model_write_the_file_and_puts_it_in_force(tmp_path: 
 async def test_init_says_when_what_was_written_is_not_obeyed_and_writes_nothing_in_plan_mode(
     tmp_path: Path,
 ):
-    runtime = Reading(tmp_path)
-    async with running_app(tmp_path, runtime=runtime) as ui:
+    stage = Stage(tmp_path, is_trusted=False)
+    runtime = asking(stage, WRITE, Reply(text="Written."))
+    options = {"stage": stage, "runtime": runtime, "approval_quiet_s": 3_600.0}
+    async with running_app(tmp_path, **options) as ui:
         await ui.send("/permissions plan")
         await ui.send("/init")
         assert ui.notices[-1].startswith("In plan mode nothing can be written")
-        assert runtime.submitted == []
+        assert ui.sent == []
         await ui.send("/permissions ask")
         await ui.send("/init")
-        await ui.until(lambda: runtime.submitted)
-        (tmp_path / "AGENTS.md").write_text("Mine.")
-        runtime.finish(TurnFinished("done"))
+        await allow(ui)
         await ui.until(lambda: "not in force" in ui.notices[-1])
         assert ui.notices[-1] == (
             "AGENTS.md is not in force: the folder is not trusted. /trust changes that."

@@ -2,15 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.context_files import ContextFile, load_context_files
+from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.memory import FileInForce
-from agent_tui.events import AgentEvent, TurnFinished
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.ui.memory_page import memory_page
 from agent_tui.ui.screens.page import PageScreen
 from agent_tui.ui.screens.trust import TrustScreen
-from tests.support.fake_runtime import FakeRuntime
-from tests.ui.fed_app import Ui, running_app
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, held, running_app
 
 CWD = Path("/proj/src")
 
@@ -45,26 +44,11 @@ def test_an_empty_page_says_how_to_begin():
     assert "/init" in page.sections[0].rows[0][1]
 
 
-class Reading(FakeRuntime):
-    """Loads context files as the real one does: at the beginning and when it is told to."""
-
-    def __init__(self, root: Path, *, trusted: bool = True) -> None:
-        super().__init__(root)
-        if trusted:
-            self.trust.trust_for_this_run(root)
-        self._load()
-
-    def _load(self) -> None:
-        may_obey = self.trust.may_obey
-        self.context_files = load_context_files(self.user_config_dir, self.cwd, may_obey)
-
-    async def apply_trust(self) -> tuple[AgentEvent, ...]:
-        self._load()
-        return await super().apply_trust()
-
-    @property
-    def told(self) -> list[str]:
-        return [file.text for file in self.context_files]
+def told(ui: Ui) -> list[str]:
+    """What is in force, as far as the model is really told of it."""
+    texts = [file.text for file in ui.context_files]
+    assert all(text.strip() in ui.system_prompt for text in texts)
+    return texts
 
 
 def edit_with(monkeypatch: pytest.MonkeyPatch, content: str | None) -> list[Path]:
@@ -82,23 +66,22 @@ def edit_with(monkeypatch: pytest.MonkeyPatch, content: str | None) -> list[Path
 
 
 async def test_a_line_is_added_to_the_project_s_file_or_the_person_s(tmp_path: Path):
-    (tmp_path / "AGENTS.md").write_text("# Rules\n\n- One.\n")
-    runtime = Reading(tmp_path)
-    async with running_app(tmp_path, runtime=runtime) as ui:
+    stage = Stage(tmp_path)
+    (stage.workspace / "AGENTS.md").write_text("# Rules\n\n- One.\n")
+    async with running_app(tmp_path, stage=stage) as ui:
         await ui.send("/memory add Two.")
         await ui.until(lambda: ui.notices)
         assert ui.notices[-1] == "Added to AGENTS.md, in force from the next message on: Two."
         await ui.send("/memory add --user  Be brief.")
         await ui.until(lambda: "Be brief." in ui.notices[-1])
-        assert ui.notices[-1].startswith("Made config/AGENTS.md, in force")
-        assert runtime.told == ["- Be brief.\n", "# Rules\n\n- One.\n- Two.\n"]
+        assert ui.notices[-1].startswith(f"Made {stage.config}/AGENTS.md, in force")
+        assert told(ui) == ["- Be brief.\n", "# Rules\n\n- One.\n- Two.\n"]
         await ui.send("/memory add --user")
         assert ui.notices[-1].startswith("What should be remembered?")
 
 
 async def test_a_first_file_of_a_folder_that_was_never_asked_about_asks(tmp_path: Path):
-    runtime = Reading(tmp_path, trusted=False)
-    async with running_app(tmp_path, runtime=runtime) as ui:
+    async with running_app(tmp_path, stage=Stage(tmp_path, is_trusted=False)) as ui:
         await ui.send("/memory add Use tabs.")
         await ui.until(lambda: isinstance(ui.app.screen, TrustScreen))
         await ui.pilot.press("escape")
@@ -107,12 +90,11 @@ async def test_a_first_file_of_a_folder_that_was_never_asked_about_asks(tmp_path
         await ui.send("/memory add More.")
         await ui.until(lambda: len(ui.notices) > 1)
         assert "is not obeyed: the folder is not trusted. Use /trust" in ui.notices[-1]
-        assert (tmp_path / "AGENTS.md").read_text() == "- Use tabs.\n"
+        assert (ui.workspace / "AGENTS.md").read_text() == "- Use tabs.\n"
 
 
 async def test_while_a_turn_runs_a_line_is_kept_and_counts_later(tmp_path: Path):
-    runtime = Reading(tmp_path)
-    async with running_app(tmp_path, runtime=runtime) as ui:
+    async with running_app(tmp_path, held()) as ui:
         await ui.send("go")
         await ui.send("/memory add Use tabs.")
         await ui.until(lambda: ui.notices)
@@ -121,39 +103,38 @@ async def test_while_a_turn_runs_a_line_is_kept_and_counts_later(tmp_path: Path)
         assert ui.notices[-1].startswith("Cannot open an editor while responding")
         await ui.send("/memory reload")
         assert ui.notices[-1].startswith("Cannot read them again while responding")
-        assert runtime.told == []
-        runtime.finish(TurnFinished("done"))
-        await ui.settle()
+        assert told(ui) == []
+        await ui.finish()
         await ui.send("/memory reload")
         assert ui.notices[-1] == "In force from the next message on: AGENTS.md."
-        assert runtime.told == ["- Use tabs.\n"]
+        assert told(ui) == ["- Use tabs.\n"]
         await ui.send("/memory reload")
         assert ui.notices[-1] == "Read again, nothing changed: AGENTS.md."
 
 
 async def test_files_are_opened_in_the_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "CLAUDE.md").write_text("One.")
-    runtime = Reading(tmp_path)
-    async with running_app(tmp_path, runtime=runtime) as ui:
+    stage = Stage(tmp_path)
+    (stage.workspace / "CLAUDE.md").write_text("One.")
+    async with running_app(tmp_path, stage=stage) as ui:
         opened = edit_with(monkeypatch, "Two.")
         await ui.send("/memory edit")
         await ui.until(lambda: ui.notices)
         assert ui.notices[-1] == "Changed CLAUDE.md, in force from the next message on."
-        await ui.send("/memory edit ../" + tmp_path.name + "/CLAUDE.md")
+        await ui.send("/memory edit ../workspace/CLAUDE.md")
         await ui.until(lambda: ui.notices[-1] == "CLAUDE.md is as it was.")
         await ui.send("/memory edit --user")
         await ui.until(lambda: len(opened) == 3)
         await ui.settle()
-        assert opened[1:] == [tmp_path / "CLAUDE.md", tmp_path / "config" / "AGENTS.md"]
-        assert runtime.told == ["Two.", "Two."]
+        assert opened[1:] == [stage.workspace / "CLAUDE.md", stage.config / "AGENTS.md"]
+        assert told(ui) == ["Two.", "Two."]
         await ui.send("/memory edit ~nobody-here/notes.txt")
         assert "neither AGENTS.md nor CLAUDE.md" in ui.notices[-1]
         edit_with(monkeypatch, None)
-        told = len(ui.notices)
+        count = len(ui.notices)
         await ui.send("/memory edit")
-        assert len(ui.notices) == told
+        assert len(ui.notices) == count
         await ui.write("/memory e")
-        assert "edit config/AGENTS.md" in [item.label for item in ui.app.prompt.menu.items]
+        assert f"edit {stage.config}/AGENTS.md" in [item.label for item in ui.app.prompt.menu.items]
 
 
 async def shown(ui: Ui) -> list[str]:
@@ -162,10 +143,10 @@ async def shown(ui: Ui) -> list[str]:
 
 
 async def test_the_page_compares_with_what_is_on_the_disk(tmp_path: Path):
-    (tmp_path / "AGENTS.md").write_text("One \x1b[2J.")
-    runtime = Reading(tmp_path)
-    async with running_app(tmp_path, runtime=runtime) as ui:
-        (tmp_path / "AGENTS.md").write_text("Two.")
+    stage = Stage(tmp_path)
+    (stage.workspace / "AGENTS.md").write_text("One \x1b[2J.")
+    async with running_app(tmp_path, stage=stage) as ui:
+        (stage.workspace / "AGENTS.md").write_text("Two.")
         await ui.send("/memory")
         rows = await shown(ui)
         assert "changed since it was read" in rows

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 from textual.screen import ModalScreen
 
-from agent_tui.events import ApprovalRequest, ApprovalRequested, ReplyStarted, ThinkingDelta
-from agent_tui.messages import AssistantMessage, TextContent, UserMessage
-from tests.support.fake_runtime import FakeRuntime
-from tests.ui.fed_app import running_app
+from agent_tui.messages import UserMessage
+from agent_tui.providers.scripted import Reply, call
+from tests.ui.app_support import Ui, answer, held, running_app, said
 
 
 async def test_ctrl_q_leaves(tmp_path: Path):
@@ -16,7 +15,7 @@ async def test_ctrl_q_leaves(tmp_path: Path):
         await ui.pilot.press("ctrl+q")
         await ui.settle()
         assert ui.app._exit
-    assert ui.runtime.is_closed
+    assert ui.is_closed
 
 
 async def test_ctrl_z_hands_the_terminal_to_the_shell_and_draws_again_afterwards(
@@ -35,13 +34,12 @@ async def test_ctrl_z_hands_the_terminal_to_the_shell_and_draws_again_afterwards
 
 
 async def test_ctrl_t_shows_and_hides_thinking(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    reply = held(thinking="A secret thought.\nAnd another.")
+    async with running_app(tmp_path, reply) as ui:
         await ui.send("go")
-        ui.runtime.feed(ReplyStarted("m"), ThinkingDelta("A secret thought.\nAnd another."))
-        await ui.settle()
 
         def shown() -> str:
-            chat = ui.app.ready.chat
+            chat = ui.chat
             return "\n".join(chat.render_line(y).text for y in range(chat.size.height))
 
         assert "And another." not in shown()
@@ -53,14 +51,16 @@ async def test_ctrl_t_shows_and_hides_thinking(tmp_path: Path):
         assert "And another." not in shown()
 
 
-async def test_the_chat_is_read_from_the_prompt(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path)
+def talk_at_length(ui: Ui) -> None:
     for number in range(40):
-        reply = AssistantMessage(content=(TextContent(text=f"answer {number}"),))
-        runtime.write(UserMessage(content=f"question {number}"), reply)
-    async with running_app(tmp_path, runtime=runtime) as ui:
-        chat = ui.app.ready.chat
-        ui.app.ready.view.redraw()
+        said(ui.runtime, UserMessage(content=f"question {number}"), answer(f"answer {number}"))
+    ui.redraw()
+
+
+async def test_the_chat_is_read_from_the_prompt(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        chat = ui.chat
+        talk_at_length(ui)
         await ui.settle()
         await ui.write("draft")
         places = [chat.scroll_offset.y]
@@ -77,13 +77,11 @@ async def test_the_chat_is_read_from_the_prompt(tmp_path: Path):
 
 
 async def test_a_long_question_is_scrolled_by_arrows_and_letters(tmp_path: Path):
-    body = "\n".join(f"line {n}" for n in range(200))
-    request = ApprovalRequest("r", "c", "bash", "make", body, "command", "why", "")
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
+    long = call("c1", "bash", command="\n".join(f"touch line{n}" for n in range(200)))
+    async with running_app(tmp_path, held("", long), approval_quiet_s=3_600.0) as ui:
         await ui.send("go")
-        ui.runtime.feed(ApprovalRequested(request))
-        await ui.settle()
-        panel = ui.app.ready.approval
+        await ui.asked()
+        panel = ui.approval
         panel.arm()
         await ui.settle()
         scrolled = panel if panel.max_scroll_y else panel.query_one("#approval-scroll")
@@ -93,7 +91,7 @@ async def test_a_long_question_is_scrolled_by_arrows_and_letters(tmp_path: Path)
             await ui.settle()
             places.append(int(scrolled.scroll_offset.y))
         assert places == [1, 2, 1, 0]
-        assert ui.runtime.answers == []
+        assert ui.approval.display
 
 
 async def test_after_a_click_in_the_chat_typing_still_goes_into_the_prompt(tmp_path: Path):
@@ -129,26 +127,26 @@ async def test_ctrl_underscore_takes_back_and_alt_moves_by_words(tmp_path: Path)
 
 
 async def test_a_question_leaves_the_keys_to_a_search_that_is_open(tmp_path: Path):
-    request = ApprovalRequest("r", "c", "bash", "make", "make", "command", "why", "")
-    async with running_app(tmp_path, approval_quiet_s=3_600.0) as ui:
+    touch = call("c1", "bash", command="touch made.txt")
+    script = (held("", touch), Reply(text="Done."))
+    async with running_app(tmp_path, *script, approval_quiet_s=3_600.0) as ui:
         await ui.send("go")
         await ui.pilot.press("ctrl+f")
-        await ui.settle()
-        ui.runtime.feed(ApprovalRequested(request))
-        await ui.settle()
-        ui.app.ready.approval.arm()
+        await ui.asked()
+        ui.approval.arm()
         await ui.pilot.press("y", "escape")
         await ui.settle()
-        assert ui.runtime.answers == []
-        assert ui.app.ready.turns.is_running
-        ui.app.ready.approval.arm()
+        assert ui.approval.display
+        assert not (ui.workspace / "made.txt").exists()
+        assert ui.is_running
+        ui.approval.arm()
         await ui.pilot.press("y")
         await ui.settle()
-        assert len(ui.runtime.answers) == 1
+        assert (ui.workspace / "made.txt").exists()
 
 
 async def test_escape_in_the_prompt_closes_a_search_before_it_stops_anything(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, held()) as ui:
         await ui.send("go")
         await ui.pilot.press("ctrl+f")
         await ui.settle()
@@ -156,24 +154,21 @@ async def test_escape_in_the_prompt_closes_a_search_before_it_stops_anything(tmp
         await ui.pilot.press("escape")
         await ui.settle()
         assert not ui.app.query("#find")
-        assert ui.app.ready.turns.is_running
+        assert ui.is_running
         await ui.pilot.press("escape")
         await ui.settle()
-        assert not ui.app.ready.turns.is_running
+        assert not ui.is_running
 
 
 async def test_what_one_sends_is_in_sight_wherever_one_was_reading(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path)
-    for number in range(40):
-        runtime.write(UserMessage(content=f"question {number}"))
-    async with running_app(tmp_path, runtime=runtime) as ui:
-        ui.app.ready.view.redraw()
+    async with running_app(tmp_path, Reply(text="Hi.")) as ui:
+        talk_at_length(ui)
         await ui.settle()
         await ui.pilot.press("ctrl+home")
         await ui.settle()
-        assert not ui.app.ready.chat.is_following
+        assert not ui.chat.is_following
         await ui.send("hello")
-        assert ui.app.ready.chat.is_following
+        assert ui.chat.is_following
 
 
 async def test_keys_that_nothing_has_belong_to_the_prompt(tmp_path: Path):
@@ -194,7 +189,7 @@ async def test_a_screen_is_never_drawn_in_the_looks_of_another_size(
             drawn.append({name for name in self.classes if name.startswith("-")})
 
     async with running_app(tmp_path, size=size) as ui:
-        ui.app.run_worker(ui.app.ready.host.ask(Watched()))
+        ui.show(Watched())
         await ui.settle()
         wide, tall = size[0] >= 90, size[1] >= 30
         assert drawn == [{"-wide" if wide else "-narrow", "-tall" if tall else "-short"}]

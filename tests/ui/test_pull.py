@@ -1,29 +1,32 @@
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.widgets import Static
 
 from agent_tui.errors import ModelFileError
 from agent_tui.providers.base import ModelRef
+from agent_tui.providers.scripted import Reply
 from agent_tui.ui.first_run import FirstRunScreen
 from agent_tui.ui.options import FirstRun
 from agent_tui.ui.screens.pull import QUIET_S, PullBar, PullScreen
 from tests.support.fake_local import PULLED, FakeLocal
-from tests.support.fake_runtime import FakeModels, FakeRuntime
-from tests.ui.fed_app import Ui, running_app
+from tests.support.models import ListedModels
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, asking, running_app
 from tests.ui.scenes import StillClock
 
 MB = 1_000_000
 
 
 @asynccontextmanager
-async def asked(root: Path, local: FakeLocal, *, size: tuple[int, int] = (80, 24), **changes):
-    """The app, asking whether the model shall be pulled."""
-    runtime = FakeRuntime(root)
-    runtime.set_model(ModelRef(""))
+async def asked(root: Path, local: FakeLocal, *replies: Reply, **changes: Any):
+    """The app without a model, asking whether one shall be pulled."""
+    stage = Stage(root)
+    runtime = asking(stage, *replies, model=ModelRef(""))
     options = {"local": local, "pull_first": True, "clock": StillClock(), **changes}
-    async with running_app(root, size=size, runtime=runtime, **options) as ui:
+    async with running_app(root, *replies, stage=stage, runtime=runtime, **options) as ui:
         await ui.until(lambda: isinstance(ui.app.screen, PullScreen))
         await ui.settle()
         wait(ui, QUIET_S)
@@ -31,9 +34,8 @@ async def asked(root: Path, local: FakeLocal, *, size: tuple[int, int] = (80, 24
 
 
 def wait(ui: Ui, seconds: float) -> None:
-    clock = ui.app.ready.options.clock
-    assert isinstance(clock, StillClock)
-    clock.now += seconds
+    assert isinstance(ui.clock, StillClock)
+    ui.clock.now += seconds
 
 
 def shown(ui: Ui, where: str = "#pull-status") -> str:
@@ -64,13 +66,13 @@ async def test_it_says_what_will_come_and_where_it_goes(tmp_path: Path):
 async def test_enter_pulls_shows_how_far_it_is_and_uses_the_model(tmp_path: Path):
     local = FakeLocal(tmp_path)
     warmed: list[str] = []
-    runtimes: list[FakeRuntime] = []
+    running: list[Ui] = []
 
     async def warm() -> None:
-        warmed.extend(runtime.conversation.model.name for runtime in runtimes)
+        warmed.extend(ui.model.name for ui in running)
 
     async with asked(tmp_path, local, warm=warm) as ui:
-        runtimes.append(ui.runtime)
+        running.append(ui)
         await begun(ui, local)
         assert shown(ui, "#page-keys") == "esc stop"
         local.tell(0, 92 * MB)
@@ -85,7 +87,7 @@ async def test_enter_pulls_shows_how_far_it_is_and_uses_the_model(tmp_path: Path
         local.succeed()
         await ui.until(lambda: len(ui.app.screen_stack) == 1)
         await ui.settle()
-        assert ui.runtime.conversation.model == PULLED
+        assert ui.model == PULLED
         assert warmed == [PULLED.name]
 
 
@@ -140,7 +142,7 @@ async def test_an_error_says_what_to_do_and_r_tries_again(tmp_path: Path):
         local.succeed()
         await ui.until(lambda: len(ui.app.screen_stack) == 1)
         await ui.settle()
-        assert ui.runtime.conversation.model == PULLED
+        assert ui.model == PULLED
 
 
 async def test_text_of_an_error_is_shown_as_it_is(tmp_path: Path):
@@ -174,7 +176,7 @@ async def test_leaving_says_how_to_go_on(tmp_path: Path):
 
 async def test_leaving_leads_to_the_chooser_where_there_is_one(tmp_path: Path):
     local, first_run = FakeLocal(tmp_path), FirstRun((), lambda _name, _key: None)
-    models = FakeModels(nothing=True)
+    models = ListedModels(nothing=True)
     async with asked(tmp_path, local, first_run=first_run, models=models) as ui:
         await ui.pilot.press("escape")
         await ui.until(lambda: isinstance(ui.app.screen, FirstRunScreen))
@@ -182,11 +184,13 @@ async def test_leaving_leads_to_the_chooser_where_there_is_one(tmp_path: Path):
 
 async def test_the_first_prompt_waits_for_the_model(tmp_path: Path):
     local = FakeLocal(tmp_path)
-    async with asked(tmp_path, local, first_prompt="explain this") as ui:
-        assert ui.runtime.submitted == []
+    reply = Reply(text="It is a parser.")
+    async with asked(tmp_path, local, reply, first_prompt="explain this") as ui:
+        assert ui.sent == []
         await begun(ui, local)
         local.succeed()
-        await ui.until(lambda: ui.runtime.submitted == ["explain this"])
+        await ui.until(lambda: ui.sent == ["explain this"])
+        await ui.until(lambda: ui.answers == ["It is a parser."])
 
 
 async def test_leaving_the_program_stops_the_pull(tmp_path: Path):

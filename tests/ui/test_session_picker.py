@@ -14,8 +14,9 @@ from textual.widgets import Input, OptionList, Static
 
 from agent_tui.agent.conversation import Conversation
 from agent_tui.events import AgentEvent
-from agent_tui.messages import AssistantMessage, TextContent, UserMessage
+from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
+from agent_tui.sessions.store import SessionStore
 from agent_tui.ui import session_opening
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.confirm import ConfirmScreen
@@ -23,12 +24,15 @@ from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.session_rows import AGENT_NAMES, age
 from agent_tui.ui.transcript import UserBlock
-from tests.support.fake_runtime import FakeRuntime
-from tests.ui.fed_app import Ui, running_app
+from tests.support.models import MODEL
+from tests.support.other_program import opened_elsewhere
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, asking, running_app
+from tests.ui.app_support import answer as reply
 
 
 def put(
-    runtime: FakeRuntime,
+    stage: Stage,
     question: str,
     *,
     day: int,
@@ -39,14 +43,14 @@ def put(
 ) -> Path:
     """A session of an earlier day."""
     header = Header(
-        cwd=str(cwd or runtime.conversation.cwd),
-        provider="anthropic",
-        model_id="claude-sonnet",
+        cwd=str(cwd or stage.workspace),
+        provider=MODEL.provider,
+        model_id=MODEL.model_id,
         parent_session=str(parent) if parent else None,
     )
-    with runtime.services.store.create(header) as log:
+    with SessionStore(stage.sessions).create(header) as log:
         log.append(MessageEntry(message=UserMessage(content=question)))
-        log.append(MessageEntry(message=AssistantMessage(content=(TextContent(text=answer),))))
+        log.append(MessageEntry(message=reply(answer)))
         if name:
             log.append(SessionInfoEntry(name=name))
         path = log.path
@@ -57,9 +61,9 @@ def put(
 
 
 @asynccontextmanager
-async def picking(runtime: FakeRuntime, root: Path, rows: int) -> AsyncGenerator[Ui, None]:
+async def picking(stage: Stage, rows: int) -> AsyncGenerator[Ui, None]:
     """The app with the picker open and all `rows` in it."""
-    async with running_app(root, runtime=runtime) as ui:
+    async with running_app(stage.folder, stage=stage) as ui:
         await ui.send("/resume")
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
         await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == rows)
@@ -84,21 +88,21 @@ def preview(ui: Ui) -> str:
 
 
 async def test_this_projects_sessions_come_first_and_chains_hang_together(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path)
-    first = put(runtime, "the long task", day=1)
-    put(runtime, "another thing", day=2)
-    put(runtime, "gone on with", day=3, parent=first)
-    put(runtime, "elsewhere", day=4, cwd=tmp_path / "other")
-    async with picking(runtime, tmp_path, 4) as ui:
+    stage = Stage(tmp_path)
+    first = put(stage, "the long task", day=1)
+    put(stage, "another thing", day=2)
+    put(stage, "gone on with", day=3, parent=first)
+    put(stage, "elsewhere", day=4, cwd=tmp_path / "other")
+    async with picking(stage, 4) as ui:
         assert titles(ui) == ["the long task", "└─ gone on with", "another thing", "elsewhere"]
         assert ui.app.screen.query_one(OptionList).highlighted == 1
 
 
 async def test_what_was_only_said_is_found_and_shown(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path)
-    put(runtime, "the parser", day=1, answer="It was the Quuxification of tokens after all.")
-    put(runtime, "the lexer", day=2)
-    async with picking(runtime, tmp_path, 2) as ui:
+    stage = Stage(tmp_path)
+    put(stage, "the parser", day=1, answer="It was the Quuxification of tokens after all.")
+    put(stage, "the lexer", day=2)
+    async with picking(stage, 2) as ui:
         ui.app.screen.query_one(Input).value = "quuxific"
         await ui.until(lambda: titles(ui)[:1] and "the parser" in titles(ui)[0])
         await ui.until(lambda: "Quuxification" in preview(ui))
@@ -107,25 +111,25 @@ async def test_what_was_only_said_is_found_and_shown(tmp_path: Path):
 
 
 async def test_a_session_is_renamed_in_place(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path)
-    path = put(runtime, "the parser", day=1)
-    async with picking(runtime, tmp_path, 1) as ui:
+    stage = Stage(tmp_path)
+    path = put(stage, "the parser", day=1)
+    async with picking(stage, 1) as ui:
         await ui.pilot.press("ctrl+r")
         await ui.until(lambda: isinstance(ui.app.screen, LineInputScreen))
         await ui.write("parser work")
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, SessionPicker))
         await ui.until(lambda: "parser work" in titles(ui)[0])
-    (found,) = runtime.services.store.list()
+    (found,) = SessionStore(stage.sessions).list()
     assert (found.path, found.name) == (path, "parser work")
 
 
 @pytest.mark.parametrize("key", ["y", "n"])
 async def test_a_session_goes_to_the_trash_after_a_yes(tmp_path: Path, key: str):
-    runtime = FakeRuntime(tmp_path)
-    put(runtime, "the lexer", day=1)
-    path = put(runtime, "the parser", day=2)
-    async with picking(runtime, tmp_path, 2) as ui:
+    stage = Stage(tmp_path)
+    put(stage, "the lexer", day=1)
+    path = put(stage, "the parser", day=2)
+    async with picking(stage, 2) as ui:
         await ui.pilot.press("ctrl+d")
         await ui.until(lambda: isinstance(ui.app.screen, ConfirmScreen))
         await ui.pilot.press(key)
@@ -138,10 +142,10 @@ async def test_a_session_goes_to_the_trash_after_a_yes(tmp_path: Path, key: str)
 
 
 async def test_a_session_that_is_open_elsewhere_is_not_moved(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path)
-    path = put(runtime, "the parser", day=2)
-    with runtime.services.store.open(str(path), tmp_path):
-        async with picking(runtime, tmp_path, 1) as ui:
+    stage = Stage(tmp_path)
+    path = put(stage, "the parser", day=2)
+    with opened_elsewhere(path):
+        async with picking(stage, 1) as ui:
             await ui.pilot.press("ctrl+d")
             await ui.until(lambda: isinstance(ui.app.screen, ConfirmScreen))
             await ui.pilot.press("y")
@@ -150,37 +154,43 @@ async def test_a_session_that_is_open_elsewhere_is_not_moved(tmp_path: Path):
     assert path.exists()
 
 
-@pytest.mark.parametrize(
-    ("key", "mode", "here"),
-    [("r", "read-only", False), ("f", "fork", False), ("escape", "", False)],
-)
-async def test_what_is_open_elsewhere_is_opened_as_the_person_says(
-    tmp_path: Path, key: str, mode: str, here: bool
-):
-    runtime = FakeRuntime(tmp_path)
-    path = put(runtime, "the parser", day=2)
-    runtime.owner_pid = 4321
-    async with picking(runtime, tmp_path, 1) as ui:
+@pytest.mark.parametrize("key", ["r", "f", "escape"])
+async def test_what_is_open_elsewhere_is_opened_as_the_person_says(tmp_path: Path, key: str):
+    stage = Stage(tmp_path)
+    path = put(stage, "the parser", day=2)
+    with opened_elsewhere(path) as pid:
+        async with picking(stage, 1) as ui:
+            begun = ui.header.id
+            await ui.pilot.press("enter")
+            await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+            assert str(pid) in str(ui.app.screen.query_one("#confirm-text", Static).render())
+            await ui.pilot.press("enter")  # answers nothing
+            assert isinstance(ui.app.screen, ChoiceScreen)
+            await ui.pilot.press(key)
+            await ui.until(lambda: not isinstance(ui.app.screen, ChoiceScreen))
+            await ui.settle()
+            if key == "escape":
+                assert ui.header.id == begun
+                return
+            await ui.until(lambda: UserBlock("the parser") in ui.blocks)
+            await ui.settle()
+            assert (ui.path == path) is (key == "r")
+            assert ui.status.badge == ("read-only" if key == "r" else "")
+            assert ui.header.parent_session == (None if key == "r" else str(path))
+
+
+@pytest.mark.parametrize("key", ["c", "f"])
+async def test_a_session_whose_folder_is_gone_goes_on_here(tmp_path: Path, key: str):
+    stage = Stage(tmp_path)
+    path = put(stage, "the parser", day=2, cwd=tmp_path / "gone")
+    async with picking(stage, 1) as ui:
         await ui.pilot.press("enter")
         await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
-        assert "4321" in str(ui.app.screen.query_one("#confirm-text", Static).render())
-        await ui.pilot.press("enter")  # answers nothing
         await ui.pilot.press(key)
-        await ui.until(lambda: not isinstance(ui.app.screen, ChoiceScreen))
+        await ui.until(lambda: UserBlock("the parser") in ui.blocks)
         await ui.settle()
-    assert runtime.opened == ([(str(path), mode, False)] if mode else [])
-
-
-@pytest.mark.parametrize(("key", "mode"), [("c", "write"), ("f", "fork")])
-async def test_a_session_whose_folder_is_gone_goes_on_here(tmp_path: Path, key: str, mode: str):
-    runtime = FakeRuntime(tmp_path)
-    path = put(runtime, "the parser", day=2, cwd=tmp_path / "gone")
-    async with picking(runtime, tmp_path, 1) as ui:
-        await ui.pilot.press("enter")
-        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
-        await ui.pilot.press(key)
-        await ui.until(lambda: UserBlock("the parser") in ui.app.ready.chat.blocks)
-    assert runtime.opened == [(str(path), mode, True)]
+        assert (ui.path == path) is (key == "c")
+        assert ui.runtime.conversation.cwd == stage.workspace
 
 
 async def test_another_agents_session_is_gone_on_with_in_a_copy(
@@ -196,7 +206,7 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(
         "isSidechain": False,
     }
     line = said | {
-        "cwd": str(tmp_path),
+        "cwd": str(tmp_path / "workspace"),
         "timestamp": "2026-03-01T10:00:00.000Z",
         "message": {"role": "user", "content": "asked of another agent"},
     }
@@ -205,19 +215,18 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(
     for variable in ("PI_CODING_AGENT_DIR", "CODEX_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / "none"))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
-    runtime = FakeRuntime(tmp_path)
-    async with picking(runtime, tmp_path, 0) as ui:
+    stage = Stage(tmp_path)
+    async with picking(stage, 0) as ui:
         await ui.pilot.press("ctrl+o")
         await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == 1)
         assert AGENT_NAMES["claude"] in str(ui.app.screen.query_one(OptionList).options[0].prompt)
         columns = str(ui.app.screen.query_one("#picker-columns", Static).render())
         assert columns.split() == ["agent", "size", "age"]
         await ui.pilot.press("enter")
-        await ui.until(lambda: UserBlock("asked of another agent") in ui.app.ready.chat.blocks)
+        await ui.until(lambda: UserBlock("asked of another agent") in ui.blocks)
         await ui.until(lambda: any("Taken over from another agent" in text for text in ui.notices))
     assert theirs.read_bytes() == before
-    assert runtime.conversation.log.path is not None
-    assert runtime.conversation.log.path.is_relative_to(tmp_path / "sessions")
+    assert ui.path.is_relative_to(tmp_path / "sessions")
 
 
 async def test_an_agent_that_is_named_is_in_the_heading(tmp_path: Path):
@@ -231,40 +240,44 @@ async def test_an_agent_that_is_named_is_in_the_heading(tmp_path: Path):
 async def test_a_session_that_takes_long_to_read_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    runtime, is_read = FakeRuntime(tmp_path), asyncio.Event()
-    path = put(runtime, "a long one", day=1)
-    really_open = runtime.real.sessions.open
+    stage, is_read = Stage(tmp_path), asyncio.Event()
+    path = put(stage, "a long one", day=1)
+    runtime = asking(stage)
+    really_open = runtime.sessions.open
 
     async def slow(*arguments: Any, **more: Any) -> tuple[AgentEvent, ...]:
         await is_read.wait()
         return await really_open(*arguments, **more)
 
-    monkeypatch.setattr(runtime.real.sessions, "open", slow)
+    monkeypatch.setattr(runtime, "open_session", slow)
     monkeypatch.setattr(session_opening, "_LONG_S", 0)
-    async with running_app(tmp_path, runtime=runtime) as ui:
-        await ui.send(f"/resume {path}")
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.submit(f"/resume {path}")
         await ui.until(lambda: any("Reading the session" in text for text in ui.notices))
         is_read.set()
-        await ui.until(lambda: UserBlock("a long one") in ui.app.ready.chat.blocks)
+        await ui.until(lambda: UserBlock("a long one") in ui.blocks)
         assert not any("Reading the session" in text for text in ui.notices)
 
 
 async def test_a_session_is_shown_before_its_context_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    runtime, may_count = FakeRuntime(tmp_path), asyncio.Event()
-    path = put(runtime, "a long one", day=1)
-    really_count = runtime.real.conversation.refresh_usage
-    async with running_app(tmp_path, runtime=runtime) as ui:
+    stage, may_count = Stage(tmp_path), asyncio.Event()
+    path = put(stage, "a long one", day=1)
+    really_count = Conversation.refresh_usage
+    async with running_app(tmp_path, stage=stage) as ui:
 
-        async def slow() -> tuple[AgentEvent, ...]:
+        async def slow(conversation: Conversation) -> tuple[AgentEvent, ...]:
             await may_count.wait()
-            return await really_count()
+            return await really_count(conversation)
 
-        monkeypatch.setattr(Conversation, "refresh_usage", lambda _self: slow())
-        await ui.send(f"/resume {path}")
-        await ui.until(lambda: UserBlock("a long one") in ui.app.ready.chat.blocks)
+        monkeypatch.setattr(Conversation, "refresh_usage", slow)
+        await ui.submit(f"/resume {path}")
+        await ui.until(lambda: UserBlock("a long one") in ui.blocks)
+        assert ui.usage.used == 0
         may_count.set()
+        await ui.settle()
+        assert ui.usage.used > 0
 
 
 async def test_only_known_agents_can_be_named(tmp_path: Path):
@@ -275,10 +288,10 @@ async def test_only_known_agents_can_be_named(tmp_path: Path):
 
 
 async def test_a_bad_session_hides_no_other(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path)
-    good = put(runtime, "the parser", day=2)
+    stage = Stage(tmp_path)
+    good = put(stage, "the parser", day=2)
     (good.parent / "broken.jsonl").write_bytes(b"\x00\xff{]" * 100)
-    async with picking(runtime, tmp_path, 1) as ui:
+    async with picking(stage, 1) as ui:
         assert "the parser" in titles(ui)[0]
 
 

@@ -4,9 +4,9 @@ import pytest
 from textual.widgets import Input, Static
 
 from agent_tui.config import LoadedSettings, load_settings
-from agent_tui.config.catalogue import SettingSpec, setting_specs
-from agent_tui.config.desk import SettingsDesk
-from agent_tui.config.own_file import OwnFile, setting_named
+from agent_tui.config.editor import SettingsEditor
+from agent_tui.config.specs import SettingSpec, setting_specs
+from agent_tui.config.user_file import UserConfigFile, setting_named
 from agent_tui.ui.app_host import AppHost
 from agent_tui.ui.commands.settings import acts_at_once
 from agent_tui.ui.screens.model_picker import ModelPicker
@@ -18,12 +18,12 @@ from agent_tui.ui.screens.theme_picker import ThemePicker
 from tests.ui.app_support import Ui, running_app
 
 
-def desk_of(file: Path, **environ: str) -> SettingsDesk:
-    return SettingsDesk(
-        OwnFile(file),
+def editor_of(file: Path, **environ: str) -> SettingsEditor:
+    return SettingsEditor(
+        UserConfigFile(file),
         load=lambda: load_settings(file, environ),
         load_own=lambda: load_settings(file, {}),
-        objection=lambda spec, value: "no such theme" if value == "nowhere" else "",
+        refuse=lambda spec, value: "no such theme" if value == "nowhere" else "",
     )
 
 
@@ -52,7 +52,9 @@ async def search(ui: Ui, text: str) -> None:
 
 async def test_every_setting_is_listed_by_section_with_its_value_and_origin(tmp_path, file):
     file.write_text('theme = "nord"\n[compaction]\nauto = false\n')
-    async with running_app(tmp_path, desk=desk_of(file, AGENT_TUI_THINKING="low")) as ui:
+    async with running_app(
+        tmp_path, settings_editor=editor_of(file, AGENT_TUI_THINKING="low")
+    ) as ui:
         await ui.send("/settings")
         await ui.until(lambda: "model default –" in lines(ui))
         shown = lines(ui)
@@ -72,7 +74,7 @@ async def test_every_setting_is_listed_by_section_with_its_value_and_origin(tmp_
 
 
 async def test_a_switch_a_choice_and_a_number_are_changed_and_kept(tmp_path, file):
-    async with running_app(tmp_path, desk=desk_of(file)) as ui:
+    async with running_app(tmp_path, settings_editor=editor_of(file)) as ui:
         await ui.send("/settings compaction.auto")
         await ui.until(lambda: lines(ui) == ["compaction.auto default true"])
         await ui.pilot.press("enter")
@@ -108,7 +110,7 @@ async def test_a_switch_a_choice_and_a_number_are_changed_and_kept(tmp_path, fil
 
 
 async def test_themes_and_models_are_picked_as_elsewhere_and_used_at_once(tmp_path, file):
-    async with running_app(tmp_path, desk=desk_of(file)) as ui:
+    async with running_app(tmp_path, settings_editor=editor_of(file)) as ui:
         await ui.send("/settings theme")
         await ui.until(lambda: lines(ui) == ["theme default –"])
         await ui.pilot.press("enter")
@@ -127,7 +129,7 @@ async def test_themes_and_models_are_picked_as_elsewhere_and_used_at_once(tmp_pa
 
 async def test_a_value_is_reset_and_what_overrules_the_file_is_said(tmp_path, file):
     file.write_text("mouse = false\n")
-    async with running_app(tmp_path, desk=desk_of(file, AGENT_TUI_MOUSE="true")) as ui:
+    async with running_app(tmp_path, settings_editor=editor_of(file, AGENT_TUI_MOUSE="true")) as ui:
         await ui.send("/settings mouse")
         await ui.until(lambda: lines(ui) == ["mouse environment true"])
         await ui.until(lambda: "Your file says false" in said(ui))
@@ -143,7 +145,7 @@ async def test_a_value_is_reset_and_what_overrules_the_file_is_said(tmp_path, fi
 
 
 async def test_a_text_that_the_program_refuses_stays_in_the_field(tmp_path, file):
-    async with running_app(tmp_path, desk=desk_of(file)) as ui:
+    async with running_app(tmp_path, settings_editor=editor_of(file)) as ui:
         await ui.send("/settings session_dir")
         await ui.until(lambda: lines(ui) == ["session_dir default –"])
         await ui.pilot.press("enter")
@@ -165,7 +167,7 @@ async def test_the_file_is_edited_from_there_and_what_changed_is_in_force(
         return True
 
     monkeypatch.setattr(AppHost, "edit_file", edit)
-    async with running_app(tmp_path, desk=desk_of(file)) as ui:
+    async with running_app(tmp_path, settings_editor=editor_of(file)) as ui:
         await ui.send("/settings")
         await ui.until(lambda: "model default –" in lines(ui))
         await ui.pilot.press("ctrl+g")
@@ -176,17 +178,17 @@ async def test_the_file_is_edited_from_there_and_what_changed_is_in_force(
 
 
 def test_what_a_change_would_do_is_said_of_every_setting(file: Path):
-    desk = desk_of(file)
-    loaded = desk.load()
+    editor = editor_of(file)
+    loaded = editor.load()
     for spec in setting_specs(loaded.settings):
-        text = about(spec, desk, loaded, acts_at_once=acts_at_once(spec.key))
+        text = about(spec, editor, loaded, acts_at_once=acts_at_once(spec.key))
         assert spec.description in text
         assert "at once" in text or "from the next start" in text or "ctrl+g" in text
 
 
 def test_keys_in_addresses_are_not_shown(file: Path):
     file.write_text('base_url = "http://me:hunter2@host/v1"\n')
-    rows = rows_by_section(desk_of(file).load())
+    rows = rows_by_section(editor_of(file).load())
     (value,) = [row.columns[-1] for row in rows if row.title.strip() == "base_url"]
     assert "hunter2" not in value
 
@@ -196,11 +198,11 @@ def test_rules_of_a_project_are_told_beside_ones_own(file: Path, tmp_path: Path)
     file.write_text('theme = "a"\n[permissions]\ndeny = ["read(x)"]\n')
     project.write_text('theme = "b"\n[permissions]\ndeny = ["read(y)"]\n')
     loaded: LoadedSettings = load_settings(file, {}, {}, [project])
-    desk = desk_of(file)
+    editor = editor_of(file)
 
     def stronger(name: str) -> str:
         spec: SettingSpec = setting_named(name)
-        return desk.stronger_than_own(loaded, spec)
+        return editor.stronger_than_own(loaded, spec)
 
     assert stronger("permissions.deny") == ""
     assert f"{project}:1" in stronger("theme")

@@ -14,15 +14,19 @@ from agent_tui.messages import UserMessage
 from agent_tui.ui.guest import title_sequence
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal import farewell
-from tests.support.fake_runtime import FakeModels, FakeRuntime
+from tests.support.models import ListedModels
+from tests.support.runtime import Stage
+from tests.ui.app_support import asking, said
 
 PROGRAM = """
 import sys
 from pathlib import Path
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal import run_ui
-from tests.support.fake_runtime import FakeModels, FakeRuntime
-options = UiOptions(FakeRuntime(Path(sys.argv[1])).real, FakeModels())
+from tests.support.models import ListedModels
+from tests.support.runtime import Stage
+from tests.ui.app_support import asking
+options = UiOptions(asking(Stage(Path(sys.argv[1]))), ListedModels())
 sys.exit(run_ui(lambda: options).exit_code)
 """
 
@@ -33,10 +37,10 @@ def test_a_title_cannot_end_its_own_sequence():
 
 
 def test_the_way_back_is_told_when_something_was_said(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path)
-    options = UiOptions(runtime.real, FakeModels())
+    runtime = asking(Stage(tmp_path))
+    options = UiOptions(runtime, ListedModels())
     assert farewell(options) == ""
-    runtime.write(UserMessage(content="hi"))
+    said(runtime, UserMessage(content="hi"))
     runtime.sessions.rename("work")
     short_id = runtime.conversation.log.header.id[:8]
     assert farewell(options) == (
@@ -45,9 +49,9 @@ def test_the_way_back_is_told_when_something_was_said(tmp_path: Path):
 
 
 def test_the_way_back_to_a_session_outside_the_folder_of_sessions_is_its_file(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path)
-    options = UiOptions(runtime.real, FakeModels())
-    runtime.write(UserMessage(content="hi"))
+    runtime = asking(Stage(tmp_path))
+    options = UiOptions(runtime, ListedModels())
+    said(runtime, UserMessage(content="hi"))
     path = runtime.conversation.log.path
     assert path is not None
     runtime.services.store.root = tmp_path / "my sessions"
@@ -55,9 +59,8 @@ def test_the_way_back_to_a_session_outside_the_folder_of_sessions_is_its_file(tm
 
 
 def test_the_way_back_names_the_folder_of_sessions_that_was_given(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path)
-    runtime.write(UserMessage(content="hi"))
-    options = UiOptions(runtime.real, FakeModels(), session_dir="my sessions")
+    runtime = said(asking(Stage(tmp_path)), UserMessage(content="hi"))
+    options = UiOptions(runtime, ListedModels(), session_dir="my sessions")
     short_id = runtime.conversation.log.header.id[:8]
     assert farewell(options).endswith(f"agent-tui --session-dir 'my sessions' -r {short_id}\n")
 

@@ -1,48 +1,53 @@
 """Going back in the tree: every key of the screen, Esc Esc, and what happens to the draft."""
 
-from collections.abc import Callable
+from base64 import b64encode
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agent_tui.events import BranchSummaryProgress, Notice, SessionChanged, WentBack
-from agent_tui.messages import AssistantMessage, TextContent, UserMessage
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.messages import ImageContent, TextContent, UserMessage
+from agent_tui.providers.scripted import Reply
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.forking import labels_of
 from agent_tui.sessions.lineage.message_tree import MessageTree
-from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.chat_app import GO_BACK_WITHIN_S
+from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.tree import TreeScreen, preview
 from agent_tui.ui.screens.tree_list import TreeList, row_content
-from agent_tui.ui.transcript import UserBlock
-from tests.support.fake_runtime import FakeRuntime
-from tests.ui.fed_app import Ui, running_app
+from agent_tui.ui.transcript import SummaryBlock, UserBlock
+from tests.support.compaction_ways import SUMMARY
+from tests.support.images import png
+from tests.support.other_program import opened_elsewhere
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, answer, asking, held, running_app, said
 from tests.ui.scenes import StillClock
 
 Open = Callable[..., AbstractAsyncContextManager[Ui]]
 
 
-def spoken(root: Path, *texts: str) -> FakeRuntime:
-    """A conversation in which `texts` were said and answered."""
-    runtime = FakeRuntime(root)
+def spoken(stage: Stage, texts: Iterable[str], *replies: Reply) -> AgentRuntime:
+    """A conversation in which `texts` were said and answered; `replies` are still to come."""
+    runtime = asking(stage, *replies)
     for text in texts:
-        answer = AssistantMessage(content=(TextContent(text=f"An answer to {text}."),))
-        runtime.write(UserMessage(content=text), answer)
+        said(runtime, UserMessage(content=text), answer(f"An answer to {text}."))
     return runtime
 
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Open:
-    """The app over a conversation with three messages."""
-    return partial(
-        running_app,
-        tmp_path,
-        runtime=spoken(tmp_path, "one", "two", "three"),
-        clock=StillClock(),
-        history_file=tmp_path / "history.jsonl",
-    )
+    """The app over a conversation with three messages; it is given what the model answers."""
+    stage = Stage(tmp_path)
+
+    def with_replies(*replies: Reply, **options: Any) -> AbstractAsyncContextManager[Ui]:
+        runtime = spoken(stage, ("one", "two", "three"), *replies)
+        given = {"clock": StillClock(), "history_file": tmp_path / "history.jsonl", **options}
+        return running_app(tmp_path, *replies, stage=stage, runtime=runtime, **given)
+
+    return with_replies
 
 
 async def open_tree(ui: Ui) -> TreeScreen:
@@ -71,7 +76,7 @@ def hint(screen: TreeScreen) -> str:
     return str(screen.query_one("#picker-keys").render())
 
 
-def ids(runtime: FakeRuntime) -> dict[str, str]:
+def ids(runtime: AgentRuntime) -> dict[str, str]:
     """The entries of what the person said."""
     return {
         entry.message.text: entry.id
@@ -87,9 +92,9 @@ async def test_enter_goes_back_and_the_message_is_in_the_prompt_again(opened: Op
         assert current(screen) == "three", "it begins where the conversation is"
         await ui.pilot.press("up", "enter")
         await ui.until(lambda: ui.text == "two")
-        assert ui.runtime.branchings == [("go back", ids(ui.runtime)["two"])]
-        said = [b.text for b in ui.app.ready.chat.blocks if isinstance(b, UserBlock)]
-        assert said == ["one"], "the chat shows the conversation up to there"
+        assert ui.sent == ["one"]
+        shown = [block.text for block in ui.blocks if isinstance(block, UserBlock)]
+        assert shown == ["one"], "the chat shows the conversation up to there"
 
 
 async def test_what_stood_in_the_prompt_goes_into_the_history(opened: Open):
@@ -112,7 +117,7 @@ async def test_esc_leaves_the_tree_and_the_draft_as_they_were(opened: Open):
         await ui.settle()
         assert not isinstance(ui.app.screen, TreeScreen)
         assert ui.text == "half a thought"
-        assert ui.runtime.branchings == []
+        assert ui.sent == ["one", "two", "three"]
 
 
 async def test_one_esc_or_two_slow_ones_or_one_before_typing_show_no_tree(opened: Open):
@@ -131,17 +136,17 @@ async def test_one_esc_or_two_slow_ones_or_one_before_typing_show_no_tree(opened
 
 
 async def test_esc_that_closes_the_menu_or_stops_a_turn_is_not_the_first_of_two(opened: Open):
-    async with opened() as ui:
+    async with opened(held()) as ui:
         await ui.write("/co")
         await ui.until(lambda: ui.app.prompt.menu.is_open)
         await ui.pilot.press("escape", "escape")
         await ui.settle()
         assert not isinstance(ui.app.screen, TreeScreen)
         await ui.send("go")
-        await ui.until(lambda: ui.runtime.is_busy)
+        assert ui.is_running
         await ui.pilot.press("escape")
-        await ui.until(lambda: not ui.runtime.is_busy)
         await ui.settle()
+        assert not ui.is_running
         await ui.pilot.press("escape")
         await ui.settle()
         assert not isinstance(ui.app.screen, TreeScreen)
@@ -157,57 +162,63 @@ async def test_in_an_empty_conversation_there_is_nothing_to_go_back_to(tmp_path:
 
 
 async def test_the_tree_waits_for_the_end_of_a_turn(opened: Open):
-    async with opened() as ui:
+    async with opened(held()) as ui:
         await ui.send("go")
-        await ui.until(lambda: ui.runtime.is_busy)
-        for command, said in (("/tree", "Cannot go back"), ("/fork", "Cannot fork")):
+        for command, refusal in (("/tree", "Cannot go back"), ("/fork", "Cannot fork")):
             await ui.send(command)
-            assert ui.notices[-1].startswith(said)
+            assert ui.notices[-1].startswith(refusal)
         assert not isinstance(ui.app.screen, TreeScreen)
-        ui.runtime.finish()
 
 
 async def test_f_forks_from_a_message(opened: Open):
     async with opened() as ui:
+        before = ui.path
         await open_tree(ui)
         await ui.pilot.press("up", "f")
         await ui.until(lambda: ui.text == "two")
-        assert ui.runtime.branchings == [("fork", ids(ui.runtime)["two"])]
+        assert ui.sent == ["one"]
+        assert ui.path != before
 
 
 async def test_the_fork_command_forks_from_here(opened: Open):
     async with opened() as ui:
+        before = ui.path
         await ui.send("/fork")
-        assert ui.runtime.branchings == [("fork", "")]
+        assert ui.sent == ["one", "two", "three"]
+        assert ui.path != before
 
 
 async def test_s_goes_back_with_a_summary_that_can_be_watched_and_stopped(opened: Open):
-    async with opened() as ui:
+    async with opened(held(SUMMARY)) as ui:
         await open_tree(ui)
-        await ui.pilot.press("s")
-        await ui.until(lambda: ui.runtime.is_busy)
-        three = ids(ui.runtime)["three"]
-        assert ui.runtime.branchings == [("summarise", three)]
-        ui.runtime.feed(BranchSummaryProgress("summarising", 120))
+        await ui.pilot.press("up", "s")
+        await ui.until(lambda: ui.is_running)
         await ui.settle()
-        state = ui.app.ready.activity.state
+        state = ui.activity.state
         assert state is not None
-        assert (state.label, state.output_chars) == ("Leaving the branch: summarising", 120)
-        ui.runtime.on_abort = (Notice("warning", "Cancelled."),)
+        assert state.label == "Leaving the branch: summarising"
+        assert state.output_chars == len(SUMMARY)
         await ui.pilot.press("escape")
-        await ui.until(lambda: not ui.runtime.is_busy)
         await ui.settle()
-        assert ui.notices == ["Cancelled."]
+        assert not ui.is_running
+        assert "ancelled" in ui.notices[-1]
         assert ui.text == ""
+        assert ui.sent == ["one", "two", "three"]
 
 
 async def test_the_message_comes_into_the_prompt_when_the_summary_is_done(opened: Open):
-    async with opened() as ui:
+    async with opened(held(SUMMARY)) as ui:
+        image = ImageContent(data=b64encode(png(8, 6)).decode(), mime_type="image/png")
+        content = (TextContent(text="four"), image, image)
+        said(ui.runtime, UserMessage(content=content), answer("An answer to four."))
         await open_tree(ui)
         await ui.pilot.press("s")
-        await ui.until(lambda: ui.runtime.is_busy)
-        ui.runtime.finish(WentBack(None, "three", image_count=2))
-        await ui.until(lambda: ui.text == "three")
+        await ui.until(lambda: ui.is_running)
+        await ui.settle()
+        await ui.finish()
+        assert ui.text == "four"
+        assert ui.sent == ["one", "two", "three"]
+        assert [block.summary for block in ui.blocks if isinstance(block, SummaryBlock)]
         assert ui.notices == ["The message had images (2), which are not in the prompt."]
 
 
@@ -299,8 +310,9 @@ async def test_enter_in_the_search_goes_back_to_what_was_found(opened: Open):
 
 
 async def test_arrows_pages_home_and_end_move(tmp_path: Path):
-    runtime = spoken(tmp_path, *(f"message {number}" for number in range(40)))
-    async with running_app(tmp_path, runtime=runtime) as ui:
+    stage = Stage(tmp_path)
+    runtime = spoken(stage, (f"message {number}" for number in range(40)))
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
         screen = await open_tree(ui)
         rows = screen.query_one(TreeList)
         assert rows.scroll_offset.y + rows.size.height >= 40, "the current row is in sight"
@@ -336,7 +348,7 @@ async def test_the_preview_shows_the_message_and_its_answer(opened: Open):
 
 
 def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(tmp_path: Path):
-    runtime = spoken(tmp_path, "\x1b]0;title\x07 bad")
+    runtime = spoken(Stage(tmp_path), ["\x1b]0;title\x07 bad"])
     runtime.branches.label(ids(runtime)["\x1b]0;title\x07 bad"], "l\x1b[31m")
     tree = MessageTree(runtime.conversation.log.entries, runtime.conversation.log.leaf_id)
     (row,) = tree.rows()
@@ -346,13 +358,22 @@ def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(tmp_pat
 
 
 async def test_a_read_only_session_says_so_and_keeps_what_is_sent(tmp_path: Path):
-    runtime = spoken(tmp_path, "one")
-    log = runtime.conversation.log
-    assert log.path is not None
-    async with running_app(tmp_path, runtime=runtime) as ui:
-        ui.runtime.conversation.log = SessionLog.open(log.path, read_only=True)
-        changed = SessionChanged(log.header.id, log.path, "", "resumed")
-        ui.app.ready.host.show_events((changed,))
+    stage = Stage(tmp_path)
+    earlier = spoken(stage, ["one"])
+    path = earlier.conversation.log.path
+    await earlier.aclose()
+    assert path is not None
+    with opened_elsewhere(path):
+        await see_read_only(stage, path)
+
+
+async def see_read_only(stage: Stage, path: Path) -> None:
+    async with running_app(stage.folder, stage=stage) as ui:
+        await ui.submit(f"/resume {path}")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await ui.pilot.press("r")
+        await ui.until(lambda: UserBlock("one") in ui.blocks)
+        await ui.settle()
         assert ui.status.badge == "read-only"
         for text in ("hello", "!ls"):
             await ui.send(text)
@@ -361,5 +382,4 @@ async def test_a_read_only_session_says_so_and_keeps_what_is_sent(tmp_path: Path
             ui.app.prompt.clear()
         await ui.send("/name other")
         assert "is open read-only" in ui.notices[-1]
-        assert ui.runtime.submitted == []
-        log.close()
+        assert ui.sent == ["one"]

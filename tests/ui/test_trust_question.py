@@ -5,8 +5,8 @@ import pytest
 from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.ui.screens.trust import TrustScreen, trust_facts
 from agent_tui.ui.transcript import WelcomeBlock
-from tests.support.fake_runtime import FakeRuntime
-from tests.ui.fed_app import running_app
+from tests.support.runtime import Stage
+from tests.ui.app_support import held, running_app
 
 FOLDER = Path("/home/person/proj")
 MANY = tuple(FOLDER / ("d" * 70) / f"part{number}" / "AGENTS.md" for number in range(9))
@@ -55,24 +55,24 @@ async def test_the_answers_are_in_sight_however_much_there_is_to_say(tmp_path: P
 
 
 async def test_a_turn_that_runs_keeps_trust_as_it_is(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with running_app(tmp_path, held()) as ui:
         await ui.send("go")
         await ui.send("/trust")
         assert "while responding" in ui.notices[-1]
-        ui.runtime.finish()
 
 
 async def test_a_folder_that_is_too_broad_is_said_to_be(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path, cwd=Path("/"))
-    async with running_app(tmp_path, runtime=runtime) as ui:
+    stage = Stage(tmp_path, "/", is_trusted=False)
+    async with running_app(tmp_path, stage=stage) as ui:
         await ui.send("/trust")
         await ui.until(lambda: ui.notices)
         assert "too broad" in ui.notices[-1]
 
 
 async def test_what_is_not_in_force_is_said_in_an_empty_chat(tmp_path: Path):
-    (tmp_path / "AGENTS.md").write_text("Use tabs.")
-    async with running_app(tmp_path) as ui:
-        welcome = ui.app.ready.chat.blocks[0]
+    stage = Stage(tmp_path, is_trusted=False)
+    (stage.workspace / "AGENTS.md").write_text("Use tabs.")
+    async with running_app(tmp_path, stage=stage) as ui:
+        welcome = ui.blocks[0]
         assert isinstance(welcome, WelcomeBlock)
         assert ("not in force", "AGENTS.md (/memory says why)") in welcome.facts

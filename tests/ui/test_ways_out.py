@@ -29,8 +29,10 @@ from agent_tui.ui.transcript.blocks import AssistantBlock, Block, ToolBlock, Use
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.plain import plain_text
-from tests.support.fake_runtime import FakeModels, FakeRuntime
+from tests.support.models import ListedModels
+from tests.support.runtime import Stage
 from tests.support.terminal_attacks import ATTACKS, hostile_text, what_is_left
+from tests.ui.app_support import asking
 
 PALETTE = make_palette(BUILTIN_THEMES["textual-dark"].to_color_system().generate(), ansi=False)
 PARSER = markdown_parser()
@@ -112,8 +114,8 @@ def test_the_title_the_plan_the_queue_and_the_clipboard(text: str):
 
 
 async def test_a_notification_shows_attacks_as_marks_and_markup_as_text(tmp_path: Path):
-    runtime = FakeRuntime(tmp_path)
-    app = AgentApp(lambda: UiOptions(runtime.real, FakeModels()))
+    runtime = asking(Stage(tmp_path))
+    app = AgentApp(lambda: UiOptions(runtime, ListedModels()))
     async with app.run_test(notifications=True) as pilot:
         app.notify("".join(ATTACKS.values()) + "[red]x[/red]", title="\x1b]0;t\x07")
         while not (toasts := app.screen.query(Toast)):

@@ -12,16 +12,15 @@ from typing import cast
 
 from agent_tui import paths
 from agent_tui.agent.opening import last_model_name
+from agent_tui.cli.compact.decision_log import decision_log
 from agent_tui.cli.compact.models import BY_CODE, SummaryModels, summary_models
 from agent_tui.cli.compact.output import PhaseLines, print_report
 from agent_tui.cli.compact.session_file import open_input
 from agent_tui.cli.compact.strategy import FileStrategy
 from agent_tui.cli.compact.tiers import CompactionReport, FileCompaction
-from agent_tui.cli.complaints import complain
-from agent_tui.cli.context_log import context_log
 from agent_tui.cli.folders import present_folder
-from agent_tui.cli.output import write_json
-from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
+from agent_tui.cli.output import complain, write_json
+from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.compaction.policy import output_reserve_tokens, usable_window
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.base import Strategy
@@ -36,7 +35,7 @@ from agent_tui.config import (
 from agent_tui.errors import CompactionError
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.catalog import UNKNOWN_WINDOW
-from agent_tui.sessions.importers.formats import FORMATS, ForeignFormat
+from agent_tui.sessions.importers.formats import FORMAT_NAMES
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
@@ -73,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Carry out what was parsed; returns the exit code. Raises as `run_command`."""
     settings = read_settings(cast("str | None", arguments.session_dir))
     store = SessionStore(session_root(settings), settings.durability)
-    written_by = cast("ForeignFormat | None", arguments.written_by)
+    written_by = cast("str | None", arguments.written_by)
     log = open_input(cast(str, arguments.session), written_by, store, present_folder())
     for warning in log.warnings:
         complain(f"warning: {warning}")
@@ -118,7 +117,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", dest="is_json", help="print JSON")
     add(
         "--from",
-        choices=FORMATS,
+        choices=FORMAT_NAMES,
         dest="written_by",
         help="the program that wrote FILE; else told by what it holds",
     )
@@ -151,7 +150,7 @@ def _fraction(text: str) -> float:
 def _strategies(
     who: SummaryModels, counter: TokenCounter, settings: CompactionSettings
 ) -> Mapping[CompactionStrategy, Strategy]:
-    log = context_log(os.environ, paths.log_file())
+    log = decision_log(os.environ, paths.log_file())
     return build_strategies(who.provider, counter, who.catalog, settings, on_decisions=log)
 
 

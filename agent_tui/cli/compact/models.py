@@ -1,13 +1,15 @@
-"""Who writes the summary for ``agent-tui compact``: a model of the program's, or code."""
+"""Who writes the summary for ``agent-tui compact``: a model, or code."""
 
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from agent_tui.cli.arguments import parse_arguments
-from agent_tui.cli.compose import NO_MODEL, compose
-from agent_tui.config import Settings
+from agent_tui.cli.folder_trust import kept_trust
+from agent_tui.cli.folders import present_folder
+from agent_tui.cli.model_access import NO_MODEL, first_model, open_models
+from agent_tui.cli.settings import trusted_config_files, user_config_path
+from agent_tui.config import Settings, load_settings
 from agent_tui.providers.base import ModelRef, Provider
 from agent_tui.providers.catalog import ModelCatalog
 
@@ -35,7 +37,7 @@ class SummaryModels:
 async def summary_models(
     wanted: str | None, settings: Settings, session_dir: str | None
 ) -> AsyncGenerator[SummaryModels]:
-    """The program's models, for as long as they are needed.
+    """Who can summarise, for as long as it is needed.
 
     Args:
         wanted: A model, `BY_CODE`, or None for what the settings say.
@@ -48,19 +50,20 @@ async def summary_models(
     if wanted == BY_CODE:
         yield SummaryModels(None, ModelCatalog(settings, os.environ), NO_MODEL)
         return
-    options = {"--model": wanted, "--session-dir": session_dir}
-    given = [f"{option}={value}" for option, value in options.items() if value]
-    program = compose(parse_arguments(given), is_interactive=False)
-    problems = [f"setting left out: {problem}" for problem in program.loaded.problems]
-    notices = (*problems, *program.notices)
+    flags = {"model": wanted, "session_dir": session_dir}
+    project_files = trusted_config_files(present_folder(), kept_trust())
+    loaded = load_settings(user_config_path(), os.environ, flags, project_files)
+    models = open_models(loaded.settings, os.environ)
+    default, problem = first_model(models.catalog, is_named=wanted is not None)
+    notices = [f"setting left out: {one}" for one in loaded.problems]
+    notices += [problem] if problem else []
     try:
-        default = program.runtime.conversation.model
-        if program.has_model:
-            await program.catalog.learn(default)
-        if program.has_model or settings.compaction.model:
-            yield SummaryModels(program.provider, program.catalog, default, notices)
+        if default != NO_MODEL:
+            await models.catalog.learn(default)
+        if default != NO_MODEL or settings.compaction.model:
+            yield SummaryModels(models.provider, models.catalog, default, tuple(notices))
         else:
-            yield SummaryModels(None, program.catalog, default, (*notices, _NO_MODEL_NOTICE))
+            notices.append(_NO_MODEL_NOTICE)
+            yield SummaryModels(None, models.catalog, default, tuple(notices))
     finally:
-        await program.runtime.aclose()
-        await program.provider.aclose()
+        await models.provider.aclose()

@@ -6,7 +6,6 @@ from pathlib import Path
 from agent_tui.errors import SessionError
 from agent_tui.sessions.format.parse import ParsedSession
 from agent_tui.sessions.importers.formats import (
-    ForeignFormat,
     ForeignSession,
     detect_format,
     read_foreign,
@@ -15,9 +14,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
 
-def open_input(
-    ref: str, written_by: ForeignFormat | None, store: SessionStore, cwd: Path
-) -> SessionLog:
+def open_input(ref: str, written_by: str | None, store: SessionStore, cwd: Path) -> SessionLog:
     """The session `ref` means, read-only: it may be open elsewhere, and is not written to.
 
     Args:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from agent_tui.cli.arguments import build_parser as build_program_parser
+from agent_tui.cli.completion.scripts import SCRIPTS
 from agent_tui.cli.completion.tree import command_tree
 from agent_tui.cli.completion.words import WORD_KINDS, WordKind, words_of
 from agent_tui.cli.output import write_text
@@ -20,7 +21,6 @@ Put one of these into the file your shell reads at its start:
 
 A script in a file (agent-tui completion bash > FILE, and FILE read instead) starts quicker; make
 it anew after an update. Models and sessions are looked up when you ask, on this machine only."""
-_SHELLS = ("bash", "zsh", "fish")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -32,7 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("shell", choices=_SHELLS, help="your shell")
+    parser.add_argument("shell", choices=tuple(SCRIPTS), help="your shell")
     return parser
 
 
@@ -45,14 +45,7 @@ def run_command(argv: Sequence[str]) -> int:
         build_program_parser(),
         [(name, subcommand.load().build_parser()) for name, subcommand in SUBCOMMANDS.items()],
     )
-    match shell:
-        case "bash":
-            from agent_tui.cli.completion.bash import bash_script as script
-        case "zsh":
-            from agent_tui.cli.completion.zsh import zsh_script as script
-        case _:
-            from agent_tui.cli.completion.fish import fish_script as script
-    write_text(script(tree))
+    write_text(SCRIPTS[shell](tree))
     return 0
 
 

@@ -34,7 +34,7 @@ def words_of(kind: WordKind, before: Sequence[str]) -> Iterator[tuple[str, str]]
 
 def _models() -> Iterator[tuple[str, str]]:
     """Models of this machine and of the settings, then the table's of providers with a key."""
-    from agent_tui.cli.session_root import read_settings
+    from agent_tui.cli.settings import read_settings
     from agent_tui.providers.families import FAMILIES
     from agent_tui.providers.keys import KEY_VARIABLES
     from agent_tui.providers.table import bundled_table
@@ -63,7 +63,7 @@ def _local_models() -> Iterator[tuple[str, str]]:
 
 def _sessions() -> Iterator[tuple[str, str]]:
     from agent_tui.cli.folders import present_folder
-    from agent_tui.cli.session_root import read_settings, session_root
+    from agent_tui.cli.settings import read_settings, session_root
     from agent_tui.sessions.listing.summary import one_line
     from agent_tui.sessions.store import SessionStore
 
@@ -73,8 +73,8 @@ def _sessions() -> Iterator[tuple[str, str]]:
 
 
 def _settings() -> Iterator[tuple[str, str]]:
-    from agent_tui.cli.session_root import read_settings
-    from agent_tui.config.catalogue import setting_specs
+    from agent_tui.cli.settings import read_settings
+    from agent_tui.config.specs import setting_specs
 
     for spec in setting_specs(read_settings(None)):
         yield spec.name, spec.description
@@ -82,7 +82,7 @@ def _settings() -> Iterator[tuple[str, str]]:
 
 def _values(before: Sequence[str]) -> Iterator[tuple[str, str]]:
     """What the setting that was named last may be."""
-    from agent_tui.config.own_file import setting_named
+    from agent_tui.config.user_file import setting_named
     from agent_tui.errors import ConfigError
 
     try:

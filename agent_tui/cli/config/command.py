@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from agent_tui.cli.complaints import complain
 from agent_tui.cli.config.show import (
     SHOW_JSON,
     setting_text,
@@ -20,13 +19,13 @@ from agent_tui.cli.config.show import (
 )
 from agent_tui.cli.folder_trust import kept_trust
 from agent_tui.cli.models.pull import ask
-from agent_tui.cli.output import write_json, write_text
-from agent_tui.cli.own_settings import settings_desk
-from agent_tui.config.catalogue import SettingSpec
-from agent_tui.config.desk import SettingsDesk
+from agent_tui.cli.output import complain, write_json, write_text
+from agent_tui.cli.settings import settings_editor
+from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.keys import SettingKey, parse_key
-from agent_tui.config.own_file import setting_named
+from agent_tui.config.specs import SettingSpec
 from agent_tui.config.template import commented_settings, toml_text
+from agent_tui.config.user_file import setting_named
 from agent_tui.errors import ConfigError, UsageError
 from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.trust import FolderTrust
@@ -86,28 +85,28 @@ def run_command(argv: Sequence[str]) -> int:
     arguments = build_parser().parse_args(list(argv))
     trust, folder = kept_trust(), _present_folder()
     files = config_files(folder) if folder else ()
-    desk = settings_desk(os.environ, lambda: tuple(filter(trust.may_obey, files)))
+    editor = settings_editor(os.environ, lambda: tuple(filter(trust.may_obey, files)))
     match arguments.verb:
         case "path":
-            return _path(desk, files, trust)
+            return _path(editor, files, trust)
         case "show":
             for file in files:
                 if not trust.may_obey(file):
                     _tell(f"{file} is not read: this folder is not trusted.")
-            return _show(desk, cast(str, arguments.key), folder, is_json=arguments.is_json)
+            return _show(editor, cast(str, arguments.key), folder, is_json=arguments.is_json)
         case "edit":
-            return _edit(desk)
+            return _edit(editor)
         case "set":
-            return _set(desk, _spec(arguments), cast("list[str]", arguments.value))
+            return _set(editor, _spec(arguments), cast("list[str]", arguments.value))
         case _:
-            return _unset(desk, _spec(arguments))
+            return _unset(editor, _spec(arguments))
 
 
-def _path(desk: SettingsDesk, project: Sequence[Path], trust: FolderTrust) -> int:
+def _path(editor: SettingsEditor, project: Sequence[Path], trust: FolderTrust) -> int:
     sys.stdout.flush()
-    sys.stdout.buffer.write(os.fsencode(desk.file.path) + b"\n")
+    sys.stdout.buffer.write(os.fsencode(editor.file.path) + b"\n")
     sys.stdout.buffer.flush()
-    if not desk.file.path.exists():
+    if not editor.file.path.exists():
         _tell("  not there yet; agent-tui config edit makes it")
     for file in project:
         state = "trusted" if trust.may_obey(file) else "not trusted, so not read"
@@ -115,8 +114,8 @@ def _path(desk: SettingsDesk, project: Sequence[Path], trust: FolderTrust) -> in
     return 0
 
 
-def _show(desk: SettingsDesk, name: str, folder: Path | None, *, is_json: bool) -> int:
-    loaded = desk.load()
+def _show(editor: SettingsEditor, name: str, folder: Path | None, *, is_json: bool) -> int:
+    loaded = editor.load()
     specs = settings_under(loaded, _key(name) if name else ())
     if not specs:
         specs = (_named(name),)
@@ -129,8 +128,8 @@ def _show(desk: SettingsDesk, name: str, folder: Path | None, *, is_json: bool) 
     return 1 if loaded.problems else 0
 
 
-def _edit(desk: SettingsDesk) -> int:
-    file = desk.file
+def _edit(editor: SettingsEditor) -> int:
+    file = editor.file
     command = _editor()
     if file.create(commented_settings()):
         _tell(f"{file.path} was made; it changes nothing yet.")
@@ -143,7 +142,7 @@ def _edit(desk: SettingsDesk) -> int:
             ) from error
         if done.returncode != 0:
             raise ConfigError(f"{command[0]} ended with exit code {done.returncode}.")
-        problems = [str(problem) for problem in desk.load_own().problems]
+        problems = [str(problem) for problem in editor.load_own().problems]
         if not problems:
             _tell(f"{file.path}: all of it can be used.")
             return 0
@@ -153,24 +152,26 @@ def _edit(desk: SettingsDesk) -> int:
             return 1
 
 
-def _set(desk: SettingsDesk, spec: SettingSpec, words: Sequence[str]) -> int:
-    value = desk.set(spec, words)
-    _tell(f"{desk.file.path}: {spec.name} = {toml_text(value)}")
-    _tell_who_is_stronger(desk, spec)
+def _set(editor: SettingsEditor, spec: SettingSpec, words: Sequence[str]) -> int:
+    value = editor.set(spec, words)
+    _tell(f"{editor.file.path}: {spec.name} = {toml_text(value)}")
+    _tell_who_is_stronger(editor, spec)
     return 0
 
 
-def _unset(desk: SettingsDesk, spec: SettingSpec) -> int:
-    if desk.unset(spec):
-        _tell(f"{desk.file.path}: {spec.name} was taken out; {toml_text(spec.default)} by default.")
+def _unset(editor: SettingsEditor, spec: SettingSpec) -> int:
+    if editor.unset(spec):
+        _tell(
+            f"{editor.file.path}: {spec.name} was taken out; {toml_text(spec.default)} by default."
+        )
     else:
-        _tell(f"{desk.file.path} says nothing of {spec.name}.")
-    _tell_who_is_stronger(desk, spec)
+        _tell(f"{editor.file.path} says nothing of {spec.name}.")
+    _tell_who_is_stronger(editor, spec)
     return 0
 
 
-def _tell_who_is_stronger(desk: SettingsDesk, spec: SettingSpec) -> None:
-    if why := desk.stronger_than_own(desk.load(), spec):
+def _tell_who_is_stronger(editor: SettingsEditor, spec: SettingSpec) -> None:
+    if why := editor.stronger_than_own(editor.load(), spec):
         _tell(f"It changes nothing here and now, as {why}.")
 
 

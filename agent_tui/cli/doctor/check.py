@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from agent_tui import paths
-from agent_tui.cli.session_root import session_root
+from agent_tui.cli.settings import session_root
 from agent_tui.config import LoadedSettings, load_settings
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.local_models.library import ModelLibrary

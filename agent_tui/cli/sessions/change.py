@@ -6,7 +6,6 @@ from pathlib import Path
 from agent_tui.cli.output import write_json
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.sessions.importers.formats import ForeignFormat
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.listing.summary import one_line
 from agent_tui.sessions.log import SessionLog
@@ -28,7 +27,7 @@ def import_file(
     file: Path,
     cwd: Path,
     *,
-    written_by: ForeignFormat | None,
+    written_by: str | None,
     until: int | None,
     is_json: bool,
 ) -> None:
@@ -42,7 +41,7 @@ def import_file(
         raise UsageError(
             f"{file}: there is no such home folder.", "Write the whole path."
         ) from error
-    imported = import_session(store, path, cwd=cwd, format=written_by, until=until)
+    imported = import_session(store, path, cwd=cwd, format_name=written_by, until=until)
     if is_json:
         write_json(
             {

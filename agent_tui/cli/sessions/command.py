@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui.cli.folders import present_folder
-from agent_tui.cli.session_root import add_session_dir, read_settings, session_root
 from agent_tui.cli.sessions.change import (
     DELETE_JSON,
     IMPORT_JSON,
@@ -22,8 +21,9 @@ from agent_tui.cli.sessions.listing import (
     print_sessions,
 )
 from agent_tui.cli.sessions.show import SHOW_JSON, print_session
+from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, ForeignAgent
-from agent_tui.sessions.importers.formats import FORMATS, ForeignFormat
+from agent_tui.sessions.importers.formats import FORMAT_NAMES
 from agent_tui.sessions.store import SessionStore
 
 _DESCRIPTION = """\
@@ -114,7 +114,7 @@ def _add_changing(add: Callable[..., argparse.ArgumentParser]) -> None:
     importing.add_argument("file", type=Path, metavar="FILE", help="what the other agent wrote")
     importing.add_argument(
         "--from",
-        choices=FORMATS,
+        choices=FORMAT_NAMES,
         dest="written_by",
         help="the program that wrote FILE; else told by what it holds",
     )
@@ -172,7 +172,7 @@ def _import(arguments: argparse.Namespace, store: SessionStore) -> int:
         store,
         arguments.file,
         present_folder(),
-        written_by=cast("ForeignFormat | None", arguments.written_by),
+        written_by=cast("str | None", arguments.written_by),
         until=arguments.until,
         is_json=arguments.is_json,
     )

@@ -33,7 +33,7 @@ from agent_tui.sessions.importers.fields import (
     as_timestamp,
     text_at,
 )
-from agent_tui.sessions.importers.naming import made_up_id
+from agent_tui.sessions.importers.json_files import id_from_content
 
 _PROVIDER = "openai"
 _SUMMARY_OPENING = "Another language model started to solve this problem"
@@ -97,7 +97,7 @@ class _Reader:
         """What was read."""
         if self._title:
             self.builder.name(self._title)
-        return self.builder.finish(self._session_id or made_up_id(path))
+        return self.builder.finish(self._session_id or id_from_content(path))
 
     def _take_head(self, head: JsonObject) -> None:
         """A forked session repeats the head of the one it comes from after its own."""

@@ -15,10 +15,10 @@ from agent_tui.sessions.importers.fields import (
     as_list,
     as_object,
     as_text,
+    image_of,
     text_at,
 )
 from agent_tui.sessions.importers.json_files import json_lines, read_json
-from agent_tui.sessions.importers.openai_style import image_of
 
 ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 """Kinds of line that hold what they say under ``payload``."""

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from agent_tui.messages import JsonObject
+from agent_tui.messages import ImageContent, JsonObject, TextContent, UserContent
 
 
 def as_object(value: JsonValue) -> JsonObject:
@@ -35,6 +35,14 @@ def as_exit_code(value: JsonValue) -> int | None:
 def text_at(data: JsonObject, *keys: str) -> str:
     """The first text that is not empty under one of `keys`."""
     return next((text for key in keys if (text := as_text(data.get(key)))), "")
+
+
+def image_of(url: str) -> UserContent:
+    """The image that a ``data:`` address holds; the address as text where it is another."""
+    head, comma, data = url.partition(",")
+    if comma and head.startswith("data:image/") and head.endswith(";base64"):
+        return ImageContent(data=data, mime_type=head[len("data:") : -len(";base64")])
+    return TextContent(text=f"[image: {url[:200]}]")
 
 
 def as_timestamp(value: JsonValue) -> str:

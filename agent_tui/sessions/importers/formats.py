@@ -1,59 +1,104 @@
-"""Reading a session of any agent we know: the format is told by what the file holds."""
+"""The formats of sessions that can be imported: which one a file is in, and reading it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
+from agent_tui.sessions.file.disk import describe_fault
+from agent_tui.sessions.format.parse import parse_session
 from agent_tui.sessions.importers.builder import ForeignSession, Warnings
 from agent_tui.sessions.importers.claude_code import read_claude_code
 from agent_tui.sessions.importers.codex import read_codex
 from agent_tui.sessions.importers.codex_items import codex_item
-from agent_tui.sessions.importers.fields import as_list, as_object, text_at
+from agent_tui.sessions.importers.fields import as_object, text_at
 from agent_tui.sessions.importers.json_files import json_document, json_lines
-from agent_tui.sessions.importers.mini_swe_agent import read_mini_swe_agent
-from agent_tui.sessions.importers.openhands import read_openhands
-from agent_tui.sessions.importers.pi import read_pi
-from agent_tui.sessions.importers.swe_agent import read_swe_agent
 
-__all__ = ["FORMATS", "ForeignFormat", "ForeignSession", "detect_format", "read_foreign"]
-
-ForeignFormat: TypeAlias = Literal[
-    "pi", "claude", "codex", "openhands", "mini-swe-agent", "swe-agent"
-]
-
-_READERS: Final[Mapping[ForeignFormat, Callable[[Path], ForeignSession]]] = MappingProxyType(
-    {
-        "pi": read_pi,
-        "claude": read_claude_code,
-        "codex": read_codex,
-        "openhands": read_openhands,
-        "mini-swe-agent": read_mini_swe_agent,
-        "swe-agent": read_swe_agent,
-    }
-)
-FORMATS: Final[tuple[ForeignFormat, ...]] = tuple(_READERS)
-"""Every format that can be read; ``pi`` is the one this program writes, too."""
-
-_LOOKED_AT_LINES = 200
+_SEARCHED_LINES = 200
 """A session of Claude Code may begin with snapshots and notices of hooks."""
 
-_OF_PI = frozenset({"session", "message", "model_change", "compaction"})
-_OF_CLAUDE = frozenset({"user", "assistant", "progress", "file-history-snapshot", "system"})
+_PI_TYPES = frozenset({"session", "message", "model_change", "compaction"})
+_CLAUDE_TYPES = frozenset({"user", "assistant", "progress", "file-history-snapshot", "system"})
 
 
-def read_foreign(path: Path, format: ForeignFormat | None = None) -> ForeignSession:
+def _never(_value: JsonValue) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFormat:
+    """One format of sessions.
+
+    Attributes:
+        name: What a person calls it by, after ``--from``.
+        read: Reads a whole file; raises `SessionError` where it is none of this format.
+        is_record: Whether a line with this number and value is found in this format alone.
+        is_document: The same for a file that is one JSON value.
+    """
+
+    name: str
+    read: Callable[[Path], ForeignSession]
+    is_record: Callable[[int, JsonObject], bool]
+    is_document: Callable[[JsonValue], bool] = _never
+
+
+def read_pi(path: Path) -> ForeignSession:
+    """All entries of `path`, those of every branch; the last one is where it goes on.
+
+    Raises:
+        SessionError: The file cannot be read, or holds no entry.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise describe_fault(path, "read", error) from error
+    parsed = parse_session(data, fallback_id=path.stem.rpartition("_")[2])
+    if not parsed.entries:
+        raise SessionError(f"{path}: no line of it is an entry of a session.")
+    return ForeignSession(parsed.header, parsed.entries, parsed.warnings)
+
+
+def _is_pi(_number: int, record: JsonObject) -> bool:
+    kind = text_at(record, "type")
+    return kind in _PI_TYPES and (kind != "message" or "message" in record)
+
+
+def _is_claude_code(_number: int, record: JsonObject) -> bool:
+    return text_at(record, "type") in _CLAUDE_TYPES and ("uuid" in record or "snapshot" in record)
+
+
+def _is_codex(number: int, record: JsonObject) -> bool:
+    return "record_type" in record or codex_item(number, record) is not None
+
+
+PI: Final = ImportFormat("pi", read_pi, _is_pi)
+"""Sessions of pi, versions 1 to 3, and our own: the format this program writes."""
+
+FORMATS: Final[tuple[ImportFormat, ...]] = (
+    PI,
+    ImportFormat("claude", read_claude_code, _is_claude_code),
+    ImportFormat("codex", read_codex, _is_codex),
+)
+"""Every format that the program imports."""
+
+FORMAT_NAMES: Final = tuple(known.name for known in FORMATS)
+
+
+def read_foreign(
+    path: Path, format_name: str | None = None, formats: Sequence[ImportFormat] = FORMATS
+) -> ForeignSession:
     """The session in `path`. Nothing is written to it or beside it.
 
     Branches that were left come along; the last entry is on the present one.
 
     Args:
         path: The file.
-        format: What wrote it; None finds out.
+        format_name: The format it is in; None finds out.
+        formats: Those to choose from.
 
     Raises:
         SessionError: It cannot be read, is of no known format, or holds no message.
@@ -61,68 +106,50 @@ def read_foreign(path: Path, format: ForeignFormat | None = None) -> ForeignSess
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise SessionError(f"{path} {what}.", "Name the file of a session.")
-    return _READERS[format or detect_format(path)](path)
+    name = format_name or detect_format(path, formats)
+    found = next((known for known in formats if known.name == name), None)
+    if found is None:
+        raise SessionError(f"There is no format {name}.", _hint(formats))
+    return found.read(path)
 
 
-def detect_format(path: Path) -> ForeignFormat:
-    """The format of `path`, told by its content.
+def detect_format(path: Path, formats: Sequence[ImportFormat] = FORMATS) -> str:
+    """The name of the format of `path`, told by its content.
 
     Raises:
         SessionError: The file cannot be read, or is of no known format.
     """
-    found = _format_of_lines(path) or _format_of_document(path)
+    found = _format_of_records(path, formats) or _format_of_document(path, formats)
     if found is None and not path.stat().st_size:
         raise SessionError(f"{path} is empty.", "Name the file of a session.")
     if found is None:
         raise SessionError(
-            f"{path} is not a session of a known format.",
-            f"Known are {', '.join(FORMATS)}; name one with --from if the file is damaged.",
+            f"{path} is not a session that can be imported.",
+            f"{_hint(formats)} Name one with --from if the file is damaged.",
         )
-    return found
+    return found.name
 
 
-def _format_of_lines(path: Path) -> ForeignFormat | None:
-    """Of the first line that tells it."""
+def _hint(formats: Sequence[ImportFormat]) -> str:
+    return f"Sessions of these can be: {', '.join(known.name for known in formats)}."
+
+
+def _format_of_records(path: Path, formats: Sequence[ImportFormat]) -> ImportFormat | None:
+    """The format of the first line that tells it."""
     for number, value in json_lines(path, Warnings()):
-        line = as_object(value)
-        kind = text_at(line, "type")
-        if codex_item(number, line) is not None or "record_type" in line:
-            return "codex"
-        if kind in _OF_PI:
-            return "pi"
-        if kind in _OF_CLAUDE and ("uuid" in line or "snapshot" in line):
-            return "claude"
-        if not kind and _has_event(as_list(line.get("history"))):
-            return "openhands"
-        if number >= _LOOKED_AT_LINES:
+        record = as_object(value)
+        for known in formats:
+            if known.is_record(number, record):
+                return known
+        if number >= _SEARCHED_LINES:
             return None
     return None
 
 
-def _format_of_document(path: Path) -> ForeignFormat | None:
+def _format_of_document(path: Path, formats: Sequence[ImportFormat]) -> ImportFormat | None:
+    """The format of a file that is one JSON value."""
     try:
         document = json_document(path)
     except SessionError:
         return None
-    items = as_list(document)
-    run = as_object(document)
-    if as_list(run.get("messages")) or _has_role(items):
-        return "mini-swe-agent"
-    if _has_role(as_list(run.get("history"))):
-        return "swe-agent"
-    if _has_event(items) or _has_event(as_list(run.get("history"))):
-        return "openhands"
-    return None
-
-
-def _has_role(items: list[JsonValue]) -> bool:
-    return any("role" in as_object(item) for item in items)
-
-
-def _has_event(items: list[JsonValue]) -> bool:
-    firsts = (as_list(item)[0] if as_list(item) else item for item in items)
-    return any(_is_event(as_object(item)) for item in firsts)
-
-
-def _is_event(item: JsonObject) -> bool:
-    return "action" in item or "observation" in item
+    return next((known for known in formats if known.is_document(document)), None)

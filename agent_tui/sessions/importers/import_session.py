@@ -26,7 +26,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.file.disk import DiskFile, describe_fault, write_new_file
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
-from agent_tui.sessions.importers.formats import ForeignFormat, detect_format, read_foreign
+from agent_tui.sessions.importers.formats import FORMATS, ImportFormat, detect_format, read_foreign
 from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
 from agent_tui.sessions.store import SessionStore
 
@@ -56,8 +56,9 @@ def import_session(
     path: Path,
     *,
     cwd: Path,
-    format: ForeignFormat | None = None,
+    format_name: str | None = None,
     until: int | None = None,
+    formats: Sequence[ImportFormat] = FORMATS,
 ) -> Imported:
     """Make a new session in `store` that begins with what `path` holds. `path` is only read.
 
@@ -68,15 +69,16 @@ def import_session(
         store: Where the new session goes.
         path: The other agent's file.
         cwd: The folder of a session whose file names none.
-        format: What wrote the file; None finds out.
+        format_name: The format of the file; None finds out.
         until: How many entries are taken, from the first on; None takes all.
+        formats: Those to choose from.
 
     Raises:
         SessionError: The file cannot be read, is of no known format or holds no message, or the
             new one cannot be written; there is none then.
     """
-    written_by = format or detect_format(path)
-    foreign = read_foreign(path, written_by)
+    written_by = format_name or detect_format(path, formats)
+    foreign = read_foreign(path, written_by, formats)
     taken = foreign.entries if until is None else foreign.entries[:until]
     if not taken:
         raise SessionError(f"{path} holds no entry to begin with.")

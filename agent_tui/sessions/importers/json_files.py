@@ -1,6 +1,8 @@
 """Reading foreign files with a bound on what one piece may cost: JSON lines, or one document."""
 
+import hashlib
 import json
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -55,6 +57,20 @@ def json_document(path: Path) -> JsonValue:
         return read_json(data)
     except ValueError as error:
         raise SessionError(f"{path}: {error}.", "Is the file whole?") from error
+
+
+def id_from_content(path: Path) -> str:
+    """A session id, as a UUID, that follows from the bytes of `path` alone.
+
+    Raises:
+        SessionError: The file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256")
+    except OSError as error:
+        raise describe_fault(path, "read", error) from error
+    return str(uuid.UUID(bytes=digest.digest()[:16], version=4))
 
 
 def read_json(data: bytes) -> JsonValue:

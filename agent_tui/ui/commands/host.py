@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from agent_tui.agent.runtime import AgentRuntime
-    from agent_tui.config.desk import SettingsDesk
+    from agent_tui.config.editor import SettingsEditor
     from agent_tui.tools.mcp.hub import McpHub
     from agent_tui.ui.commands.registry import CommandRegistry
 
@@ -52,7 +52,7 @@ class CommandHost(Protocol):
         ...
 
     @property
-    def settings_desk(self) -> "SettingsDesk | None":
+    def settings_editor(self) -> "SettingsEditor | None":
         """Where settings are read and changed; None where there are none."""
         ...
 

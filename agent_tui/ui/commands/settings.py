@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from agent_tui.config import LoadedSettings, Settings
-from agent_tui.config.catalogue import setting_specs
 from agent_tui.config.keys import SettingKey
+from agent_tui.config.specs import setting_specs
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.commands.host import CommandHost
 from agent_tui.ui.commands.registry import Choice, command
@@ -26,11 +26,11 @@ async def settings(host: CommandHost, argument: str) -> None:
     """See and change settings."""
     from agent_tui.ui.screens.settings import SettingsScreen
 
-    desk = host.settings_desk
-    if desk is None:
+    editor = host.settings_editor
+    if editor is None:
         host.say("There are no settings to change here.", "warning")
         return
-    await host.ask(SettingsScreen(desk, host, wanted=argument))
+    await host.ask(SettingsScreen(editor, host, wanted=argument))
 
 
 def acts_at_once(key: SettingKey) -> bool:

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
-from agent_tui.config.catalogue import SettingSpec
+from agent_tui.config.specs import SettingSpec
 from agent_tui.ui.sanitise import safe_text
 
 

@@ -5,10 +5,9 @@ from itertools import groupby
 from pathlib import Path
 
 from agent_tui.config import LoadedSettings, Origin, Settings
-from agent_tui.config.catalogue import SettingSpec, setting_specs, value_at
-from agent_tui.config.desk import SettingsDesk
+from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.keys import dotted
-from agent_tui.config.masking import masked
+from agent_tui.config.specs import SettingSpec, masked, setting_specs, value_at
 from agent_tui.config.template import toml_text
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow
@@ -70,7 +69,7 @@ def short_origin(origin: Origin) -> str:
 
 def about(
     spec: SettingSpec,
-    desk: SettingsDesk,
+    editor: SettingsEditor,
     loaded: LoadedSettings,
     *,
     acts_at_once: bool,
@@ -80,14 +79,14 @@ def about(
 
     Args:
         spec: The setting.
-        desk: Where the person's own file is.
+        editor: Where the person's own file is.
         loaded: What is in force by the settings.
         acts_at_once: Whether a change needs no new start.
         in_use: What is in use just now, which may be another value; empty where it is the same.
     """
     lines = [f"{spec.description}."]
-    if why := desk.stronger_than_own(loaded, spec):
-        own = desk.load_own()
+    if why := editor.stronger_than_own(loaded, spec):
+        own = editor.load_own()
         is_said = own.origin(spec.key).layer != "default"
         said = shown_value(own.settings, spec) if is_said else "nothing of it"
         lines.append(f"Your file says {said}. Changing it has no effect now: {why}.")

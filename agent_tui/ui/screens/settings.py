@@ -10,8 +10,8 @@ from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
 from agent_tui.config import LoadedSettings
-from agent_tui.config.catalogue import SettingSpec, value_at
-from agent_tui.config.desk import SettingsDesk
+from agent_tui.config.editor import SettingsEditor
+from agent_tui.config.specs import SettingSpec, value_at
 from agent_tui.config.template import commented_settings, toml_text
 from agent_tui.errors import AgentTuiError
 from agent_tui.secret_text import has_password_in_address
@@ -27,7 +27,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
     """Returns nothing; every change is kept and, where it can be, in force at once.
 
     Args:
-        desk: Where the settings are read and changed.
+        editor: Where the settings are read and changed.
         host: The program that they are about.
         wanted: What stands in the search field at first.
     """
@@ -41,9 +41,9 @@ class SettingsScreen(PickerScreen[SettingSpec]):
     column_titles = ("from", "value")
     title_width = 26
 
-    def __init__(self, desk: SettingsDesk, host: CommandHost, *, wanted: str = "") -> None:
+    def __init__(self, editor: SettingsEditor, host: CommandHost, *, wanted: str = "") -> None:
         super().__init__()
-        self._desk = desk
+        self._editor = editor
         self._host = host
         self._first_wanted = wanted
         self._by_name: list[PickerRow[SettingSpec]] = []
@@ -62,7 +62,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
 
     async def load_rows(self) -> Sequence[PickerRow[SettingSpec]]:
         """Every setting, by section."""
-        self._loaded = loaded = await asyncio.to_thread(self._desk.load)
+        self._loaded = loaded = await asyncio.to_thread(self._editor.load)
         self._by_name = rows_by_name(loaded)
         rows = rows_by_section(loaded)
         if loaded.problems:
@@ -87,7 +87,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         spec = row.value
         lines = about(
             spec,
-            self._desk,
+            self._editor,
             self._loaded,
             acts_at_once=acts_at_once(spec.key),
             in_use=in_use(self._host, spec.key),
@@ -121,7 +121,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         if words is None:
             return
         try:
-            value = await asyncio.to_thread(self._desk.set, spec, words)
+            value = await asyncio.to_thread(self._editor.set, spec, words)
         except AgentTuiError as error:
             self.say(str(error))
             return
@@ -129,7 +129,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
 
     async def _reset(self, spec: SettingSpec) -> None:
         try:
-            was_there = await asyncio.to_thread(self._desk.unset, spec)
+            was_there = await asyncio.to_thread(self._editor.unset, spec)
         except AgentTuiError as error:
             self.say(str(error))
             return
@@ -140,14 +140,14 @@ class SettingsScreen(PickerScreen[SettingSpec]):
 
     async def _edit(self) -> None:
         try:
-            self._desk.file.create(commented_settings())
+            self._editor.file.create(commented_settings())
         except AgentTuiError as error:
             self.say(str(error))
             return
         before = self._now.settings
-        if not self._host.edit_file(self._desk.file.path):
+        if not self._host.edit_file(self._editor.file.path):
             return
-        loaded = await asyncio.to_thread(self._desk.load)
+        loaded = await asyncio.to_thread(self._editor.load)
         specs = [row.value for row in rows_by_name(loaded)]
         changed = [s for s in specs if value_at(before, s.key) != value_at(loaded.settings, s.key)]
         wrong = "; ".join(str(problem) for problem in loaded.problems)
@@ -156,8 +156,8 @@ class SettingsScreen(PickerScreen[SettingSpec]):
     async def _ask(self, spec: SettingSpec) -> Sequence[str] | None:
         """What the person wants it to be; None if they left it."""
         settings = self._now.settings
-        if self._desk.stronger_than_own(self._now, spec):
-            settings = self._desk.load_own().settings
+        if self._editor.stronger_than_own(self._now, spec):
+            settings = self._editor.load_own().settings
         present = value_at(settings, spec.key)
         if spec.kind == "switch":
             return ["false" if present else "true"]
@@ -176,8 +176,8 @@ class SettingsScreen(PickerScreen[SettingSpec]):
             SettingInput(
                 spec,
                 "" if has_password_in_address(text) else text,
-                problem_of=lambda text: _problem(spec, text, self._desk.file.checked),
-                last_look=lambda text: _problem(spec, text, self._desk.checked),
+                problem_of=lambda text: _problem(spec, text, self._editor.file.checked),
+                last_look=lambda text: _problem(spec, text, self._editor.checked),
             )
         )
         return None if written is None else _words(spec, written)
@@ -202,10 +202,10 @@ class SettingsScreen(PickerScreen[SettingSpec]):
 
     async def _follow(self, news: str, specs: Sequence[SettingSpec]) -> None:
         """Show the settings as they are now, and let what changed take effect."""
-        self._loaded = loaded = await asyncio.to_thread(self._desk.load)
+        self._loaded = loaded = await asyncio.to_thread(self._editor.load)
         later: list[str] = []
         for spec in specs:
-            if self._desk.stronger_than_own(loaded, spec):
+            if self._editor.stronger_than_own(loaded, spec):
                 continue
             if not acts_at_once(spec.key):
                 later.append(spec.name)
@@ -258,7 +258,7 @@ class ValuePicker(PickerScreen[str]):
 
 
 def _words(spec: SettingSpec, text: str) -> Sequence[str]:
-    """What was written as `SettingsDesk` takes it; nothing written is an empty list or text."""
+    """What was written as `SettingsEditor` takes it; nothing written is an empty list or text."""
     return [] if spec.kind == "list" and not text.strip() else [text.strip()]
 
 

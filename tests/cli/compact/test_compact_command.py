@@ -10,21 +10,33 @@ from agent_tui.cli.compact.command import run_command
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, UsageError
 from agent_tui.providers.keys import secret_variables
 from agent_tui.sessions.entries import CompactionEntry, Header
+from agent_tui.sessions.importers.formats import FORMAT_NAMES, detect_format
+from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.cli.compact.scene import GOAL, KEYS, SUMMARY, TOO_SHORT, as_json, snapshot, tokens_of
+from tests.sessions.importers import claude_lines
+from tests.support.importers.formats import ALL_FORMATS
 from tests.support.openai_server import OpenAiServer, Reply
 from tests.support.talk import Talk
 from tests.support.trajectories import some_trajectories, trajectory
+
+
+def readable_by_the_program(file: Path, folder: Path) -> Path:
+    """`file`, or where only the tests can read it, what importing it gives."""
+    if detect_format(file, ALL_FORMATS) in FORMAT_NAMES:
+        return file
+    store = SessionStore(folder, "none")
+    return import_session(store, file, cwd=folder, formats=ALL_FORMATS).path
 
 
 @pytest.mark.parametrize(
     "name", [param for param in some_trajectories() if param.values[0] != TOO_SHORT]
 )
 def test_every_recorded_session_gets_a_smaller_child_and_stays_as_it_was(
-    capsys: pytest.CaptureFixture[str], name: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
 ) -> None:
-    file = trajectory(name)
+    file = readable_by_the_program(trajectory(name), tmp_path / "imported")
     before = snapshot(file.parent)
     given = as_json(capsys, str(file), "--model", "none")
     assert snapshot(file.parent) == before
@@ -149,14 +161,20 @@ def test_a_smaller_window_frees_more_before_the_summary(
 def test_the_format_can_be_named_where_it_cannot_be_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    talk = [{"role": "user", "content": "Go on. " * 200}]
-    talk += [{"role": role, "content": "x y z " * 400} for role in ("assistant", "user") * 4]
-    file = tmp_path / "run"
-    file.write_text(json.dumps({"messages": talk}))
-    given = as_json(capsys, str(file), "--model", "none", "--from", "mini-swe-agent")
+    said = claude_lines.said("u0", None, "Go on. " * 200)
+    talk: list[dict[str, object]] = [said]
+    for number in range(4):
+        parent, text = str(talk[-1]["uuid"]), claude_lines.text("x y z " * 400)
+        talk.append(claude_lines.replied(f"a{number}", parent, text))
+        talk.append(claude_lines.said(f"u{number + 1}", f"a{number}", "x y z " * 400))
+    modes = [{"type": "mode"}] * 200
+    file = claude_lines.write(tmp_path / "run", *modes, *talk)
+    with pytest.raises(SessionError, match=r"not a session that can be imported.*claude, codex"):
+        run_command([str(file), "--model", "none"])
+    given = as_json(capsys, str(file), "--model", "none", "--from", "claude")
     assert given["tokens_after"] < given["tokens_before"]
-    with pytest.raises(SessionError, match="holds no message of a Claude Code session"):
-        run_command([str(file), "--model", "none", "--from", "claude"])
+    with pytest.raises(SessionError, match="Codex"):
+        run_command([str(file), "--model", "none", "--from", "codex"])
 
 
 def test_a_damaged_session_is_compacted_and_the_damage_told(
@@ -174,8 +192,8 @@ def test_a_damaged_session_is_compacted_and_the_damage_told(
     ("content", "problem"),
     [
         (b"", "is empty"),
-        (b"\x00\xff" * 500, "is not a session of a known format"),
-        (b"Dear diary,\n", "is not a session of a known format"),
+        (b"\x00\xff" * 500, "is not a session that can be imported"),
+        (b"Dear diary,\n", "is not a session that can be imported"),
         (b'{"type":"session","version":3,"id":"x"}\n', "Nothing to compact"),
     ],
 )

@@ -9,12 +9,12 @@ from agent_tui.config import CompactionSettings
 from agent_tui.providers.wire import anthropic_payload, openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry
-from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.tokens import TokenCounter
 from tests.compaction.strategies.agent_scene import Scene, appended
 from tests.compaction.strategies.diligent_agent import diligent_reply
 from tests.compaction.tiers.planning import messages
 from tests.support.context_checks import assert_normalised
+from tests.support.importers.formats import read_recorded
 from tests.support.trajectories import trajectory
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
@@ -31,7 +31,7 @@ from tests.support.wire_rules import anthropic_problems, openai_problems
 async def test_a_real_session_comes_down_and_can_be_sent(
     name: str, least_segments: int, counter: TokenCounter
 ) -> None:
-    entries = read_foreign(trajectory(name)).entries
+    entries = read_recorded(trajectory(name)).entries
     path = tuple(entry for entry in entries if not isinstance(entry, CompactionEntry))
     before = counter.count_messages(messages(path))
     scene = Scene(counter, diligent_reply, path, target_tokens=500 + before // 7)

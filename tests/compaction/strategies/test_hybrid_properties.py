@@ -11,7 +11,6 @@ from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.providers.base import Provider
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import EditReport, newest_change, report_entry, undo_mark
 from agent_tui.tokens import TokenCounter
@@ -22,6 +21,7 @@ from tests.compaction.writer import Writer
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.drawn_history import RULES
 from tests.support.histories import SOME_OR_ALL, changed_histories, for_every, histories
+from tests.support.importers.formats import read_recorded
 from tests.support.session_values import header
 from tests.support.trajectories import some_trajectories, trajectory
 
@@ -134,7 +134,7 @@ def test_rules_stay_word_for_word_and_the_newest_messages_byte_for_byte(
 def test_recorded_sessions_stay_sendable_at_their_cuts(
     name: str, cuts: int, counter: TokenCounter
 ) -> None:
-    recorded = read_foreign(trajectory(name)).entries
+    recorded = read_recorded(trajectory(name)).entries
     whole = tuple(entry for entry in recorded if not isinstance(entry, CompactionEntry))
     for end in range(len(whole), 0, -max(len(whole) // cuts, 1)):
         case = Case(whole[:end], 3_000, has_model=False)

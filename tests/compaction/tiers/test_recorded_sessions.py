@@ -6,10 +6,10 @@ from agent_tui.config import CompactionSettings
 from agent_tui.providers.wire import anthropic_payload, openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Entry
-from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.tokens import TokenCounter
 from tests.compaction.tiers.planning import edited, messages, planned
 from tests.support.context_checks import assert_normalised
+from tests.support.importers.formats import read_recorded
 from tests.support.trajectories import trajectory
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
@@ -25,7 +25,7 @@ EVERY_FORMAT = (
 
 def recorded(name: str) -> tuple[Entry, ...]:
     """All entries of a recorded session, as if it had never been compacted."""
-    entries = read_foreign(trajectory(name)).entries
+    entries = read_recorded(trajectory(name)).entries
     return tuple(entry for entry in entries if not isinstance(entry, CompactionEntry))
 
 

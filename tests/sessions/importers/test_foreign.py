@@ -11,13 +11,8 @@ from agent_tui.errors import SessionError
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, MessageEntry
 from agent_tui.sessions.importers import json_files as foreign_input
-from agent_tui.sessions.importers.formats import (
-    FORMATS,
-    ForeignFormat,
-    ForeignSession,
-    detect_format,
-    read_foreign,
-)
+from agent_tui.sessions.importers.builder import ForeignSession
+from agent_tui.sessions.importers.formats import detect_format, read_foreign
 from agent_tui.sessions.log import SessionLog
 from tests.sessions.importers import claude_lines
 from tests.sessions.importers.entry_checks import (
@@ -29,9 +24,10 @@ from tests.sessions.importers.entry_checks import (
 )
 from tests.sessions.importers.odd_json import odd_objects
 from tests.sessions.importers.raw_counts import COUNTED, Counts
+from tests.support.importers.formats import ALL_FORMATS, read_recorded
 from tests.support.trajectories import trajectories, trajectory
 
-FOLDER_OF: dict[str, ForeignFormat] = {
+FOLDER_OF: dict[str, str] = {
     "claude-code": "claude",
     "pi": "pi",
     "mini-swe-agent": "mini-swe-agent",
@@ -39,6 +35,7 @@ FOLDER_OF: dict[str, ForeignFormat] = {
     "openhands": "openhands",
 }
 RECORDED = trajectories()
+ALL_NAMES = [known.name for known in ALL_FORMATS]
 
 
 def counted(session: ForeignSession) -> Counts:
@@ -59,16 +56,16 @@ def counted(session: ForeignSession) -> Counts:
 def test_a_recorded_session_has_what_its_file_holds(name: str) -> None:
     path = trajectory(name)
     written_by = FOLDER_OF[name.partition("/")[0]]
-    assert detect_format(path) == written_by
-    session = read_foreign(path)
+    assert detect_format(path, ALL_FORMATS) == written_by
+    session = read_recorded(path)
     assert counted(session) == COUNTED[written_by](path)
     assert_sound(session)
-    assert read_foreign(path, written_by) == session
+    assert read_recorded(path, written_by) == session
 
 
 def test_a_session_of_ours_is_read_as_the_log_reads_it_with_every_branch() -> None:
     example = Path(__file__).parents[3] / "sessions.example" / "4-branch.jsonl"
-    session = read_foreign(example)
+    session = read_recorded(example)
     with SessionLog.open(example, read_only=True) as log:
         assert session.entries == log.entries
         assert session.header == log.header
@@ -95,43 +92,54 @@ def test_a_session_of_ours_is_read_as_the_log_reads_it_with_every_branch() -> No
 def test_the_content_tells_the_format(tmp_path: Path, content: str, written_by: str) -> None:
     file = tmp_path / "session"
     file.write_text(content)
-    assert detect_format(file) == written_by
+    assert detect_format(file, ALL_FORMATS) == written_by
     file.write_text(json.dumps(json.loads(content), indent=2) if content[0] in "[" else content)
-    assert detect_format(file) == written_by
+    assert detect_format(file, ALL_FORMATS) == written_by
 
 
 @pytest.mark.parametrize(
-    "content", ["plain text\n", "{}", '{"type": "response_item"}\n', "[]", "1"]
+    "content",
+    [
+        "plain text\n",
+        "{}",
+        '{"type": "response_item"}\n',
+        "[]",
+        "1",
+        '{"messages": [{"role": "user", "content": "Hi."}]}',
+        '[{"action": "message", "args": {"content": "Hi."}}]',
+    ],
 )
 def test_other_files_are_refused_with_the_formats_there_are(tmp_path: Path, content: str) -> None:
     file = tmp_path / "notes.jsonl"
     file.write_text(content)
-    with pytest.raises(SessionError, match=r"notes\.jsonl is not a session.*pi, claude, codex"):
+    with pytest.raises(SessionError, match=r"notes\.jsonl is not a session.*pi, claude, codex\."):
         read_foreign(file)
+    with pytest.raises(SessionError, match=r"no format openhands.*pi, claude, codex\."):
+        read_foreign(file, "openhands")
 
 
 def test_empty_files_folders_and_missing_files_are_named(tmp_path: Path) -> None:
     file = tmp_path / "empty.jsonl"
     file.touch()
     with pytest.raises(SessionError, match=r"empty\.jsonl is empty"):
-        read_foreign(file)
+        read_recorded(file)
     with pytest.raises(SessionError, match="is a folder"):
-        read_foreign(tmp_path)
+        read_recorded(tmp_path)
     with pytest.raises(SessionError, match="does not exist"):
-        read_foreign(tmp_path / "gone")
+        read_recorded(tmp_path / "gone")
 
 
-@pytest.mark.parametrize("written_by", FORMATS)
+@pytest.mark.parametrize("written_by", ALL_NAMES)
 def test_bytes_that_are_no_session_are_an_error_in_every_format(
-    tmp_path: Path, written_by: ForeignFormat
+    tmp_path: Path, written_by: str
 ) -> None:
     file = tmp_path / "noise"
     file.write_bytes(random.Random(7).randbytes(20_000))
     with pytest.raises(SessionError, match="noise"):
-        read_foreign(file, written_by)
+        read_recorded(file, written_by)
     file.write_text("[" * 100_000)
     with pytest.raises(SessionError, match="noise"):
-        read_foreign(file, written_by)
+        read_recorded(file, written_by)
 
 
 def test_a_line_that_is_too_long_is_passed_over(
@@ -144,50 +152,48 @@ def test_a_line_that_is_too_long_is_passed_over(
         claude_lines.said("u2", "u1", "x" * 5_000),
         claude_lines.replied("a1", "u2", claude_lines.text("Hello.")),
     )
-    session = read_foreign(file, "claude")
+    session = read_recorded(file, "claude")
     assert [reply.text for reply in replies(session)] == ["Hello."]
     assert session.warnings[0] == "line 2: longer than 1,000 bytes; left out"
     file.write_text(json.dumps([{"role": "user", "content": "x" * 5_000}]))
     with pytest.raises(SessionError, match="larger than 1,000 bytes"):
-        read_foreign(file, "mini-swe-agent")
+        read_recorded(file, "mini-swe-agent")
 
 
 def test_warnings_do_not_fill_the_memory(tmp_path: Path) -> None:
     lines = ["{broken"] * 5_000
     file = claude_lines.write(tmp_path / "c.jsonl", claude_lines.said("u1", None, "Hi."), *lines)
-    warnings = read_foreign(file, "claude").warnings
+    warnings = read_recorded(file, "claude").warnings
     assert len(warnings) == 201
     assert warnings[-1] == "4,800 more problems"
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("written_by", FORMATS)
+@pytest.mark.parametrize("written_by", ALL_NAMES)
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_any_json_gives_a_sound_session_or_one_error(
-    tmp_path_factory: pytest.TempPathFactory, written_by: ForeignFormat, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, written_by: str, data: st.DataObject
 ) -> None:
     pieces = data.draw(st.lists(odd_objects, min_size=1, max_size=8))
     file = tmp_path_factory.getbasetemp() / f"{written_by}.any"
     match written_by:
-        case "pi":
-            text = "".join(f"{json.dumps(piece)}\n" for piece in pieces)
-        case "claude" | "codex":
+        case "pi" | "claude" | "codex":
             text = "".join(f"{json.dumps(piece)}\n" for piece in pieces)
         case "mini-swe-agent":
             text = json.dumps({"messages": pieces, "info": pieces[0]})
         case "swe-agent":
             text = json.dumps({**pieces[0], "history": pieces})
-        case "openhands":
+        case _:
             text = json.dumps(pieces)
     file.write_text(text)
     with contextlib.suppress(SessionError):
-        detect_format(file)
+        detect_format(file, ALL_FORMATS)
     try:
-        session = read_foreign(file, written_by)
+        session = read_recorded(file, written_by)
     except SessionError:
         return
-    assert read_foreign(file, written_by) == session
+    assert read_recorded(file, written_by) == session
     assert_branches_sound(session)
     if written_by not in ("pi", "claude", "codex"):
         assert_sound(session)
@@ -205,7 +211,7 @@ def test_a_damaged_conversation_is_read_as_far_as_it_goes(
     cut = data.draw(st.integers(0, 400))
     file.write_bytes(file.read_bytes()[: -cut or None])
     try:
-        session = read_foreign(file, "claude")
+        session = read_recorded(file, "claude")
     except SessionError:
         return
     assert_branches_sound(session)

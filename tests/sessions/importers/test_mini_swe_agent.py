@@ -7,7 +7,6 @@ import pytest
 from agent_tui.errors import SessionError
 from agent_tui.sessions.entries import CustomEntry
 from agent_tui.sessions.importers.builder import ForeignSession
-from agent_tui.sessions.importers.mini_swe_agent import read_mini_swe_agent
 from tests.sessions.importers.entry_checks import (
     assert_sound,
     calls,
@@ -17,6 +16,7 @@ from tests.sessions.importers.entry_checks import (
     results,
     said,
 )
+from tests.support.importers.mini_swe_agent import read_mini_swe_agent
 
 SYSTEM = {"role": "system", "content": "You are a helpful assistant."}
 TASK = {"role": "user", "content": "Fix the bug. Never touch the tests."}

@@ -7,7 +7,6 @@ import pytest
 from agent_tui.errors import SessionError
 from agent_tui.messages import FileTouches, ImageContent, TextContent, UserMessage
 from agent_tui.sessions.importers.builder import ForeignSession
-from agent_tui.sessions.importers.openhands import read_openhands
 from tests.sessions.importers.entry_checks import (
     assert_sound,
     calls,
@@ -17,6 +16,7 @@ from tests.sessions.importers.entry_checks import (
     results,
     said,
 )
+from tests.support.importers.openhands import read_openhands
 
 TASK = {"id": 0, "source": "user", "action": "message", "args": {"content": "Make a game."}}
 

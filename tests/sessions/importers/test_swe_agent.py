@@ -7,7 +7,6 @@ import pytest
 from agent_tui.errors import SessionError
 from agent_tui.messages import FileTouches
 from agent_tui.sessions.importers.builder import ForeignSession
-from agent_tui.sessions.importers.swe_agent import read_swe_agent
 from tests.sessions.importers.entry_checks import (
     assert_sound,
     calls,
@@ -16,6 +15,7 @@ from tests.sessions.importers.entry_checks import (
     results,
     said,
 )
+from tests.support.importers.swe_agent import read_swe_agent
 from tests.support.trajectories import trajectory
 
 TASK = {"role": "user", "message_type": "observation", "content": "Solve this."}

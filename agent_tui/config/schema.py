@@ -31,16 +31,16 @@ def strategy_named(text: str) -> CompactionStrategy | None:
 
 
 _HYBRID_THRESHOLDS: Mapping[str, float] = MappingProxyType({"warn_at": 0.60, "trigger_at": 0.70})
-"""It needs more room to work in than the tiers: what it leaves it leaves message by message."""
+"""``hybrid`` needs more room than the tiers, as it leaves every message in its place."""
 
 
-class Section(BaseModel):
+class SettingsSection(BaseModel):
     """A table of settings; a name it does not know is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class CompactionSettings(Section):
+class CompactionSettings(SettingsSection):
     """``[compaction]``. Fractions are of the window less the output reserve.
 
     `min_gain` is a fraction of the whole window: a compaction that frees less is not worth the
@@ -113,7 +113,7 @@ class CompactionSettings(Section):
         return self.keep_recent_tokens or min(window // 5, 20_000)
 
 
-class PermissionSettings(Section):
+class PermissionSettings(SettingsSection):
     """``[permissions]``: rules such as ``bash(git status)`` or ``write(docs/**)``.
 
     `pass_environment` names variables (``GITHUB_TOKEN``, ``AWS_*``) that commands are given
@@ -131,7 +131,7 @@ class PermissionSettings(Section):
     )
 
 
-class ModelSettings(Section):
+class ModelSettings(SettingsSection):
     """``[models."name"]``: what to believe of one model instead of the built-in table."""
 
     window: int | None = Field(
@@ -151,7 +151,7 @@ class ModelSettings(Section):
     )
 
 
-class LocalSettings(Section):
+class LocalSettings(SettingsSection):
     """``[local]``: the built-in server of models on this machine. 0 leaves a value to it.
 
     `model` is what ``--local`` uses, `context` the window in tokens, `gpu_layers` how many layers
@@ -172,7 +172,7 @@ class LocalSettings(Section):
     )
 
 
-class McpServerSettings(Section):
+class McpServerSettings(SettingsSection):
     """``[mcp.servers.NAME]``: a program that is started, or a `url` that is spoken with.
 
     `env` is added to the program's environment, which holds no keys. `headers_env` names for each
@@ -198,7 +198,7 @@ class McpServerSettings(Section):
         return self
 
 
-class McpSettings(Section):
+class McpSettings(SettingsSection):
     """``[mcp]``: the servers by name, and how long a turn waits for those that start."""
 
     wait_s: float = Field(
@@ -209,7 +209,7 @@ class McpSettings(Section):
     )
 
 
-class Settings(Section):
+class Settings(SettingsSection):
     """All settings. Times in seconds, sizes in tokens.
 
     `sandbox`: ``auto`` uses one for the model's commands where it works, ``on`` runs none

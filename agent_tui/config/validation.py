@@ -5,23 +5,23 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from agent_tui.config.catalogue import section_of
 from agent_tui.config.keys import SettingKey
-from agent_tui.config.models import Settings
+from agent_tui.config.schema import Settings
+from agent_tui.config.specs import section_of
 from agent_tui.messages import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class InvalidSetting:
     """A setting that cannot be used, and what is allowed instead."""
 
     key: SettingKey
     why: str
 
 
-def keep_valid(values: JsonObject) -> tuple[JsonObject, tuple[Fault, ...]]:
+def keep_valid(values: JsonObject) -> tuple[JsonObject, tuple[InvalidSetting, ...]]:
     """`values` without what does not validate, and what that was."""
-    faults: list[Fault] = []
+    invalid: list[InvalidSetting] = []
     remaining = values
     while True:
         try:
@@ -29,10 +29,10 @@ def keep_valid(values: JsonObject) -> tuple[JsonObject, tuple[Fault, ...]]:
         except ValidationError as error:
             for detail in error.errors():
                 key = tuple(str(part) for part in detail["loc"])
-                faults.append(Fault(key, _explain(detail["type"], detail["msg"], key)))
+                invalid.append(InvalidSetting(key, _explain(detail["type"], detail["msg"], key)))
                 remaining = without(remaining, key)
             continue
-        return remaining, tuple(faults)
+        return remaining, tuple(invalid)
 
 
 def without(values: JsonObject, key: SettingKey) -> JsonObject:

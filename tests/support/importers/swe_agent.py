@@ -12,11 +12,10 @@ from agent_tui.messages import (
     ToolCall,
 )
 from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
-from agent_tui.sessions.importers.editor_files import editor_details, is_refused_edit
 from agent_tui.sessions.importers.fields import as_list, as_object, as_text, text_at
-from agent_tui.sessions.importers.json_files import json_document, read_json
-from agent_tui.sessions.importers.naming import made_up_id
-from agent_tui.sessions.importers.openai_style import calls_of, content_text, model_of, said_parts
+from agent_tui.sessions.importers.json_files import id_from_content, json_document, read_json
+from tests.support.importers.editor_files import editor_details, is_refused_edit
+from tests.support.importers.openai_style import calls_of, content_text, model_of, said_parts
 
 
 def read_swe_agent(path: Path) -> ForeignSession:
@@ -37,7 +36,7 @@ def read_swe_agent(path: Path) -> ForeignSession:
         reader.take(number, as_object(message))
     if not reader.builder.last_id:
         raise SessionError(f"{path}: has no history of a SWE-agent run.")
-    return reader.builder.finish(made_up_id(path))
+    return reader.builder.finish(id_from_content(path))
 
 
 class _Reader:

@@ -8,11 +8,11 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agent_tui.config.catalogue import SettingSpec, spec_of, value_at
-from agent_tui.config.checking import keep_valid, unknown_setting
 from agent_tui.config.keys import SettingKey, dotted, parse_key
 from agent_tui.config.loading import merge, nested
-from agent_tui.config.models import Settings
+from agent_tui.config.schema import Settings
+from agent_tui.config.specs import SettingSpec, spec_of, value_at
+from agent_tui.config.validation import keep_valid, unknown_setting
 from agent_tui.errors import ConfigError
 from agent_tui.messages import JsonObject
 from agent_tui.paths import replace_private_file
@@ -38,7 +38,7 @@ def setting_named(text: str) -> SettingSpec:
     return spec
 
 
-class OwnFile:
+class UserConfigFile:
     """One person's ``config.toml``.
 
     Args:

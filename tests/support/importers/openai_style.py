@@ -6,14 +6,20 @@ from typing import cast
 from pydantic import JsonValue
 
 from agent_tui.messages import (
-    ImageContent,
     JsonObject,
     TextContent,
     ToolCall,
     Usage,
     UserContent,
 )
-from agent_tui.sessions.importers.fields import as_count, as_list, as_object, as_text, text_at
+from agent_tui.sessions.importers.fields import (
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    image_of,
+    text_at,
+)
 from agent_tui.text import repair_json
 
 
@@ -28,14 +34,6 @@ def said_parts(content: JsonValue) -> list[UserContent]:
         elif text := text_at(part, "text"):
             parts.append(TextContent(text=text))
     return parts
-
-
-def image_of(url: str) -> UserContent:
-    """The image that a ``data:`` address holds; the address as text where it is another."""
-    head, comma, data = url.partition(",")
-    if comma and head.startswith("data:image/") and head.endswith(";base64"):
-        return ImageContent(data=data, mime_type=head[len("data:") : -len(";base64")])
-    return TextContent(text=f"[image: {url[:200]}]")
 
 
 def content_text(content: JsonValue) -> str:

@@ -7,9 +7,8 @@ from agent_tui.errors import SessionError
 from agent_tui.messages import AssistantContent, JsonObject, TextContent, ToolCall, ToolDetails
 from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
 from agent_tui.sessions.importers.fields import as_list, as_object, as_text, as_timestamp, text_at
-from agent_tui.sessions.importers.json_files import json_document
-from agent_tui.sessions.importers.naming import made_up_id
-from agent_tui.sessions.importers.openai_style import (
+from agent_tui.sessions.importers.json_files import id_from_content, json_document
+from tests.support.importers.openai_style import (
     calls_of,
     content_text,
     model_of,
@@ -42,7 +41,7 @@ def read_mini_swe_agent(path: Path) -> ForeignSession:
         reader.take(number, as_object(message))
     if not reader.builder.last_id:
         raise SessionError(f"{path}: holds no message of a mini-swe-agent run.")
-    return reader.builder.finish(made_up_id(path))
+    return reader.builder.finish(id_from_content(path))
 
 
 class _Reader:

@@ -1,7 +1,7 @@
 import pytest
 
 from agent_tui.cli.arguments import parse_arguments
-from agent_tui.cli.plain_choice import wants_plain
+from agent_tui.cli.early_settings import wants_plain
 
 
 @pytest.mark.parametrize(

@@ -8,21 +8,20 @@ from pydantic import JsonValue
 from agent_tui.errors import SessionError
 from agent_tui.messages import AssistantContent, JsonObject, TextContent, ToolCall
 from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder, Warnings
-from agent_tui.sessions.importers.editor_files import editor_details, is_refused_edit
 from agent_tui.sessions.importers.fields import (
     as_exit_code,
     as_list,
     as_object,
     as_text,
     as_timestamp,
+    image_of,
     text_at,
 )
-from agent_tui.sessions.importers.json_files import json_document, json_lines
-from agent_tui.sessions.importers.naming import made_up_id
-from agent_tui.sessions.importers.openai_style import (
+from agent_tui.sessions.importers.json_files import id_from_content, json_document, json_lines
+from tests.support.importers.editor_files import editor_details, is_refused_edit
+from tests.support.importers.openai_style import (
     calls_of,
     content_text,
-    image_of,
     model_of,
     usage_of,
 )
@@ -74,7 +73,7 @@ def read_openhands(path: Path) -> ForeignSession:
     if not reader.builder.last_id:
         raise SessionError(f"{path}: holds no message of an OpenHands history.")
     reader.builder.in_folder(_FOLDER)
-    return reader.builder.finish(made_up_id(path))
+    return reader.builder.finish(id_from_content(path))
 
 
 def _histories(path: Path, warnings: Warnings) -> Iterator[list[JsonValue]]:

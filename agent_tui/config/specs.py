@@ -1,6 +1,6 @@
-"""The settings as a list: what each is, what it may be, and how it is set from outside."""
+"""The specification of each setting: what it is, what it may be, and which variable sets it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import UnionType
 from typing import Literal, TypeAlias, cast, get_args, get_origin
@@ -10,7 +10,8 @@ from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 
 from agent_tui.config.keys import SettingKey, dotted
-from agent_tui.config.models import Settings
+from agent_tui.config.schema import Settings
+from agent_tui.secret_text import REMOVED, is_secret_name, mask_secrets
 
 SettingKind: TypeAlias = Literal["switch", "choice", "number", "text", "list", "table"]
 
@@ -123,6 +124,23 @@ def value_at(settings: Settings, key: SettingKey) -> JsonValue:
         elif isinstance(value, dict):
             value = cast("dict[str, object]", value).get(part)
     return _plain(value)
+
+
+def masked(value: JsonValue, known: Iterable[str] = ()) -> JsonValue:
+    """`value` without `known` secrets, what looks like one, and what is named like one."""
+    secrets = tuple(known)
+    match value:
+        case str():
+            return mask_secrets(value, secrets)
+        case list():
+            return [masked(one, secrets) for one in value]
+        case dict():
+            return {
+                name: REMOVED if one and is_secret_name(name) else masked(one, secrets)
+                for name, one in value.items()
+            }
+        case _:
+            return value
 
 
 def _specs(

@@ -4,35 +4,35 @@ from pathlib import Path
 import pytest
 
 from agent_tui.config import load_settings
-from agent_tui.config.own_file import OwnFile, setting_named
 from agent_tui.config.template import commented_settings
+from agent_tui.config.user_file import UserConfigFile, setting_named
 from agent_tui.errors import ConfigError
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> OwnFile:
-    return OwnFile(tmp_path / "below" / "config.toml")
+def file(tmp_path: Path) -> UserConfigFile:
+    return UserConfigFile(tmp_path / "below" / "config.toml")
 
 
-def write(file: OwnFile, name: str, *words: str) -> None:
+def write(file: UserConfigFile, name: str, *words: str) -> None:
     spec = setting_named(name)
     file.set(spec, file.checked(spec, words))
 
 
-def given(file: OwnFile, text: str) -> OwnFile:
+def given(file: UserConfigFile, text: str) -> UserConfigFile:
     file.path.parent.mkdir(exist_ok=True)
     file.path.write_text(text)
     return file
 
 
-def test_the_first_value_makes_the_file_for_its_owner_alone(file: OwnFile):
+def test_the_first_value_makes_the_file_for_its_owner_alone(file: UserConfigFile):
     write(file, "compaction.auto", "false")
     assert file.path.read_text() == "[compaction]\nauto = false\n"
     assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
     assert [one.name for one in file.path.parent.iterdir()] == ["config.toml"]
 
 
-def test_comments_order_and_all_other_values_stay(file: OwnFile):
+def test_comments_order_and_all_other_values_stay(file: UserConfigFile):
     text = '# mine\nmodel = "a"   # for now\n\n[local]\nthreads = 2\n\n[compaction]\nauto = true\n'
     given(file, text)
     write(file, "compaction.auto", "off")
@@ -42,7 +42,7 @@ def test_comments_order_and_all_other_values_stay(file: OwnFile):
     assert file.path.read_text() == expected.replace("now\n", 'now\ntheme = "nord"\n', 1)
 
 
-def test_a_line_that_was_commented_out_is_taken_for_its_value(file: OwnFile):
+def test_a_line_that_was_commented_out_is_taken_for_its_value(file: UserConfigFile):
     given(file, commented_settings())
     write(file, "local.model", "x")
     write(file, "compaction.warn_at", "0.5")
@@ -52,12 +52,12 @@ def test_a_line_that_was_commented_out_is_taken_for_its_value(file: OwnFile):
     assert load_settings(file.path, {}).settings.local.model == "x"
 
 
-def test_names_of_models_are_quoted(file: OwnFile):
+def test_names_of_models_are_quoted(file: UserConfigFile):
     write(file, 'models."openai/qwen-3.5".window', "32768")
     assert file.path.read_text() == '[models."openai/qwen-3.5"]\nwindow = 32768\n'
 
 
-def test_a_list_is_given_by_words_or_written_out(file: OwnFile):
+def test_a_list_is_given_by_words_or_written_out(file: UserConfigFile):
     write(file, "permissions.allow", "bash(pytest *)", 'write("a,b")')
     assert load_settings(file.path, {}).settings.permissions.allow == (
         "bash(pytest *)",
@@ -78,7 +78,7 @@ def test_a_list_is_given_by_words_or_written_out(file: OwnFile):
         ("api_key_env", ["sk-proj-abcdefgh0123456789"], "keys are not kept"),
     ],
 )
-def test_nothing_is_written_that_would_be_refused(file: OwnFile, name, words, said):
+def test_nothing_is_written_that_would_be_refused(file: UserConfigFile, name, words, said):
     with pytest.raises(ConfigError, match=said):
         write(file, name, *words)
     assert not file.path.exists()
@@ -91,7 +91,7 @@ def test_a_name_that_is_none_is_answered_with_what_was_meant():
         setting_named("a b")
 
 
-def test_a_broken_file_is_left_as_it_is(file: OwnFile):
+def test_a_broken_file_is_left_as_it_is(file: UserConfigFile):
     given(file, "model = \n")
     for change in (lambda: write(file, "theme", "x"), lambda: file.unset(setting_named("model"))):
         with pytest.raises(ConfigError, match="not valid TOML"):
@@ -99,14 +99,14 @@ def test_a_broken_file_is_left_as_it_is(file: OwnFile):
     assert file.path.read_text() == "model = \n"
 
 
-def test_a_value_where_a_section_should_be_is_named(file: OwnFile):
+def test_a_value_where_a_section_should_be_is_named(file: UserConfigFile):
     given(file, "compaction = 3\n")
     with pytest.raises(ConfigError, match="compaction is not a section there"):
         write(file, "compaction.auto", "true")
     assert file.path.read_text() == "compaction = 3\n"
 
 
-def test_a_link_stays_a_link(file: OwnFile, tmp_path: Path):
+def test_a_link_stays_a_link(file: UserConfigFile, tmp_path: Path):
     kept = tmp_path / "dotfiles.toml"
     kept.write_text('theme = "a"\n')
     file.path.parent.mkdir()
@@ -116,7 +116,7 @@ def test_a_link_stays_a_link(file: OwnFile, tmp_path: Path):
     assert kept.read_text() == 'theme = "b"\n'
 
 
-def test_a_value_is_taken_out_again(file: OwnFile):
+def test_a_value_is_taken_out_again(file: UserConfigFile):
     given(file, 'model = "a"\n[compaction]\nauto = false\nwarn_at = 0.5\n')
     assert file.unset(setting_named("compaction.auto"))
     assert not file.unset(setting_named("compaction.auto"))
@@ -124,7 +124,7 @@ def test_a_value_is_taken_out_again(file: OwnFile):
     assert file.path.read_text() == 'model = "a"\n[compaction]\nwarn_at = 0.5\n'
 
 
-def test_what_the_rest_needs_is_not_taken_out(file: OwnFile):
+def test_what_the_rest_needs_is_not_taken_out(file: UserConfigFile):
     text = '[mcp.servers.x]\ncommand = "x"\n'
     given(file, text)
     with pytest.raises(ConfigError, match="either command or url"):
@@ -133,7 +133,7 @@ def test_what_the_rest_needs_is_not_taken_out(file: OwnFile):
     assert file.path.read_text() == f"{text}enabled = false\n"
 
 
-def test_inline_tables_and_dotted_keys_are_changed_where_they_stand(file: OwnFile):
+def test_inline_tables_and_dotted_keys_are_changed_where_they_stand(file: UserConfigFile):
     given(file, "compaction = { auto = true }\nlocal.threads = 2\n")
     write(file, "compaction.warn_at", "0.5")
     write(file, "local.threads", "3")
@@ -142,7 +142,7 @@ def test_inline_tables_and_dotted_keys_are_changed_where_they_stand(file: OwnFil
     assert settings.compaction.auto
 
 
-def test_a_folder_in_place_of_the_file_is_said(file: OwnFile):
+def test_a_folder_in_place_of_the_file_is_said(file: UserConfigFile):
     file.path.mkdir(parents=True)
     with pytest.raises(ConfigError, match="cannot be read"):
         write(file, "theme", "x")

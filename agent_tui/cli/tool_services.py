@@ -1,4 +1,4 @@
-"""The MCP servers of a run, as the settings, the project and the person's answers say."""
+"""What the tools of a run stand on: the sandbox of commands, and the MCP servers."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from agent_tui import paths
 from agent_tui.agent.server_consent import ConsentFile
 from agent_tui.agent.server_files import ServerFiles
+from agent_tui.cli.settings import session_root, user_config_path
 from agent_tui.config import Settings
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
@@ -13,6 +14,27 @@ from agent_tui.tools.environment import model_environ
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.server import Surroundings
 from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.sandbox import Sandbox
+
+
+def command_sandbox(settings: Settings, environ: Mapping[str, str]) -> Sandbox:
+    """The sandbox of the model's commands; it has tried nothing yet.
+
+    Args:
+        settings: Whether it is wanted, and where the sessions are.
+        environ: Where bubblewrap is looked for.
+
+    Raises:
+        UsageError: the folder of the sessions cannot be.
+    """
+    own = (paths.user_config_dir(), paths.user_data_dir(), paths.log_file().parent)
+    return Sandbox(
+        settings.sandbox,
+        home=Path.home(),
+        own_folders=(*own, session_root(settings)),
+        scratch_parent=paths.user_cache_dir() / "sandbox",
+        environ=environ,
+    )
 
 
 def tool_servers(
@@ -55,7 +77,7 @@ def server_files(settings: Settings, trust: FolderTrust) -> ServerFiles:
     """Where servers are named."""
     return ServerFiles(
         settings.mcp.servers,
-        paths.user_config_dir() / "config.toml",
+        user_config_path(),
         trust,
         ConsentFile(paths.user_data_dir() / "mcp-servers.json"),
     )

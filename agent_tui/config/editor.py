@@ -1,34 +1,34 @@
-"""The settings as a person works on them: what is in force, and changes that are kept."""
+"""Reading the settings in force, and changing the person's own."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from agent_tui.config.catalogue import SettingSpec
 from agent_tui.config.loading import LoadedSettings
-from agent_tui.config.own_file import OwnFile
+from agent_tui.config.specs import SettingSpec
+from agent_tui.config.user_file import UserConfigFile
 from agent_tui.errors import ConfigError
 
-Objection = Callable[[SettingSpec, JsonValue], str]
-"""Why a value that is right as such would be refused all the same; empty where it is not."""
+RefuseValue = Callable[[SettingSpec, JsonValue], str]
+"""Says why a value of the right type is refused all the same; empty where it is not."""
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsDesk:
-    """Where settings are read and changed; each reading is fresh.
+class SettingsEditor:
+    """Reads settings and changes the person's own; each reading is fresh.
 
     Attributes:
         file: The person's own.
         load: All that is in force here.
         load_own: What the person's own file says alone, above the defaults.
-        objection: What only the rest of the program can know of a value.
+        refuse: Why a value is refused that only the rest of the program can judge.
     """
 
-    file: OwnFile
+    file: UserConfigFile
     load: Callable[[], LoadedSettings]
     load_own: Callable[[], LoadedSettings]
-    objection: Objection
+    refuse: RefuseValue
 
     def checked(self, spec: SettingSpec, words: Sequence[str]) -> JsonValue:
         """What the person wrote for `spec`, as it would be kept.
@@ -37,7 +37,7 @@ class SettingsDesk:
             ConfigError: It would be refused; says what is allowed.
         """
         value = self.file.checked(spec, words)
-        if why := self.objection(spec, value):
+        if why := self.refuse(spec, value):
             raise ConfigError(f"{spec.name}: {why}")
         return value
 

@@ -1,0 +1,49 @@
+"""The few settings that are needed before the program behind the screen is loaded.
+
+They are read without the checks of `load_settings`, which come a moment later.
+"""
+
+import contextlib
+import os
+from dataclasses import dataclass
+
+from agent_tui import paths
+from agent_tui.cli.arguments import Arguments
+
+_YES = ("1", "true", "yes", "on", "t", "y")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPaint:
+    """What the first paint of the screen depends on. `theme` is empty for the usual one."""
+
+    theme: str
+    mouse: bool
+
+
+def wants_plain(arguments: Arguments) -> bool:
+    """Whether ``--plain``, ``AGENT_TUI_PLAIN`` or ``plain = true`` in the settings says so."""
+    if arguments.is_plain:
+        return True
+    variable = os.environ.get("AGENT_TUI_PLAIN")
+    if variable is not None:
+        return variable.strip().lower() in _YES
+    return _unchecked_settings().get("plain") is True
+
+
+def first_paint() -> FirstPaint:
+    """Theme and mouse, as the environment and the person's settings have them."""
+    values = _unchecked_settings()
+    theme = os.environ.get("AGENT_TUI_THEME", values.get("theme"))
+    return FirstPaint(theme if isinstance(theme, str) else "", values.get("mouse") is not False)
+
+
+def _unchecked_settings() -> dict[str, object]:
+    file = paths.user_config_dir() / "config.toml"
+    if not file.is_file():
+        return {}
+    import tomllib  # only where there is a file: start-up is counted in milliseconds
+
+    with contextlib.suppress(OSError, ValueError):
+        return tomllib.loads(file.read_text("utf-8"))
+    return {}

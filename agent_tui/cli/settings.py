@@ -1,0 +1,123 @@
+"""The settings in force, read and changed, as the command line and its subcommands need them."""
+
+import argparse
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from agent_tui import paths
+from agent_tui.cli.folders import present_folder
+from agent_tui.config import Settings, load_settings
+from agent_tui.config.editor import SettingsEditor
+from agent_tui.config.specs import SettingSpec
+from agent_tui.config.user_file import UserConfigFile
+from agent_tui.errors import ConfigError, UsageError
+from agent_tui.local_models.library import ModelLibrary
+from agent_tui.permissions.project_files import config_files
+from agent_tui.permissions.rules import parse_rule
+from agent_tui.permissions.trust import FolderTrust
+
+_RULES = frozenset({"allow", "ask", "deny"})
+
+
+def user_config_path() -> Path:
+    """The person's ``config.toml``; may be missing."""
+    return paths.user_config_dir() / "config.toml"
+
+
+def add_session_dir(parser: argparse.ArgumentParser) -> None:
+    """Add ``--session-dir`` to `parser`."""
+    parser.add_argument("--session-dir", metavar="DIR", help="folder of the session files")
+
+
+def read_settings(session_dir: str | None, project_files: Sequence[Path] = ()) -> Settings:
+    """The settings of files and environment, with `session_dir` from the command line."""
+    flags = {"session_dir": session_dir}
+    return load_settings(user_config_path(), os.environ, flags, project_files).settings
+
+
+def session_root(settings: Settings) -> Path:
+    """The folder of all sessions under `settings`, as a whole path: sessions name one another.
+
+    Raises:
+        UsageError: the folder named there begins with ``~`` of a person the system does not know,
+            or with the present folder, and that was removed.
+    """
+    if settings.session_dir:
+        try:
+            folder = Path(settings.session_dir).expanduser()
+            return folder if folder.is_absolute() else present_folder() / folder
+        except RuntimeError as error:
+            raise UsageError(
+                f"{settings.session_dir}: there is no such home folder.", "Write the whole path."
+            ) from error
+    return paths.default_session_dir()
+
+
+def trusted_config_files(folder: Path | None, trust: FolderTrust) -> tuple[Path, ...]:
+    """The settings files of the project in `folder` that are obeyed, the most general first."""
+    return tuple(filter(trust.may_obey, config_files(folder))) if folder else ()
+
+
+def settings_editor(
+    environ: Mapping[str, str],
+    project_files: Callable[[], Sequence[Path]],
+    flags: Mapping[str, JsonValue] | None = None,
+) -> SettingsEditor:
+    """Reads the settings in force, and changes the person's own.
+
+    Args:
+        environ: The environment.
+        project_files: The settings of the project that are obeyed now, the most general first.
+        flags: What the command line says, by the name of the setting.
+    """
+    file = user_config_path()
+
+    def refuse(spec: SettingSpec, value: JsonValue) -> str:
+        if not value:
+            return ""
+        if spec.section == ("permissions",) and spec.key[-1] in _RULES:
+            return _why_no_rule(value)
+        if spec.key == ("theme",):
+            return _why_no_theme(str(value))
+        if spec.key == ("model",):
+            return _why_no_model(str(value), environ)
+        return ""
+
+    return SettingsEditor(
+        UserConfigFile(file),
+        load=lambda: load_settings(file, environ, flags, project_files()),
+        load_own=lambda: load_settings(file, {}),
+        refuse=refuse,
+    )
+
+
+def _why_no_rule(value: JsonValue) -> str:
+    try:
+        for text in value if isinstance(value, list) else ():
+            parse_rule(str(text), "deny")
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def _why_no_theme(name: str) -> str:
+    from agent_tui.ui.theme import theme_names  # Textual: only where a theme is set
+
+    names = theme_names()
+    return "" if name in names else f"there is no theme {name!r}. There are {', '.join(names)}."
+
+
+def _why_no_model(name: str, environ: Mapping[str, str]) -> str:
+    """What the program would say of the model at its next start."""
+    from agent_tui.providers.catalog import ModelCatalog  # heavy, and seldom needed
+
+    settings = load_settings(user_config_path(), environ).settings
+    wanted = settings.model_copy(update={"model": name})
+    try:
+        ModelCatalog(wanted, environ, library=ModelLibrary(paths.models_dir())).default_model()
+    except ConfigError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,73 @@
+"""New subcommand: a module with ``build_parser`` and ``run_command``, and a row in the table."""
+
+import subprocess
+
+import pytest
+
+from tests.recipes.program_copy import ProgramCopy
+
+MODULE = '''\
+"""``agent-tui greet``: a greeting."""
+
+import argparse
+from collections.abc import Sequence
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui greet``."""
+    parser = argparse.ArgumentParser(prog="agent-tui greet", description="Greet somebody.")
+    parser.add_argument("name", choices=("Ada", "Grace"), help="whom")
+    parser.add_argument("--loudly", action="store_true", help="in capitals")
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui greet`` with the arguments after that word; returns the exit code."""
+    arguments = build_parser().parse_args(list(argv))
+    greeting = f"Hello {arguments.name}"
+    print(greeting.upper() if arguments.loudly else greeting)
+    return 0
+'''
+ROW = '    Subcommand("greet", "NAME", "a greeting for somebody", "greet_command"),\n'
+COMPLETED = """
+compopt() { :; }
+COMP_WORDS=(agent-tui %s) COMP_CWORD=%d
+_agent_tui
+echo "${COMPREPLY[*]}"
+"""
+
+
+@pytest.fixture
+def copy(tmp_path) -> ProgramCopy:
+    made = ProgramCopy(tmp_path, "New subcommand")
+    made.add_file("agent_tui/cli/greet_command.py", MODULE)
+    made.insert_before("agent_tui/cli/subcommands.py", '    Subcommand("doctor"', ROW)
+    return made
+
+
+@pytest.mark.thorough
+def test_it_runs_and_the_help_names_it(copy):
+    done = copy.run("greet", "Ada", "--loudly")
+    assert (done.returncode, done.stdout) == (0, "HELLO ADA\n")
+    assert copy.run("greet").returncode == 2
+    help_lines = [" ".join(line.split()) for line in copy.run("--help").stdout.splitlines()]
+    assert "greet NAME a greeting for somebody" in help_lines
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [(["gre"], "greet"), (["greet", "--l"], "--loudly"), (["greet", ""], "Ada Grace")],
+)
+def test_a_shell_completes_it(copy, words, offered):
+    script = copy.run("completion", "bash").stdout
+    typed = " ".join(word or "''" for word in words)
+    done = subprocess.run(
+        ["bash", "-c", script + COMPLETED % (typed, len(words))],
+        capture_output=True,
+        text=True,
+        env=copy.environ,
+        cwd=copy.work,
+        check=True,
+    )
+    assert done.stdout.strip() == offered

@@ -1,0 +1,30 @@
+import pytest
+
+from tests.recipes.program_copy import ProgramCopy, named_paths, recipe
+
+
+def test_a_recipe_is_found_by_its_title_and_ends_where_the_next_begins():
+    text = recipe("New setting")
+    assert "config/schema.py" in text
+    assert text.count("**New") == 1
+    with pytest.raises(LookupError, match="New moon"):
+        recipe("New moon")
+
+
+def test_paths_are_told_from_slash_commands_and_variables():
+    text = "a field in `config/schema.py`; `AGENT_TUI_X`, `/settings`, `config show`, `README.md`"
+    assert named_paths(text) == ("agent_tui/config/schema.py",)
+    assert named_paths("a row in `tests/faults/table.py`") == ("tests/faults/table.py",)
+
+
+def test_a_file_that_the_recipe_does_not_name_cannot_be_changed(tmp_path):
+    copy = ProgramCopy(tmp_path, "New setting")
+    with pytest.raises(AssertionError, match=r"not agent_tui/cli/main\.py"):
+        copy.insert_before("agent_tui/cli/main.py", "def run(", "")
+
+
+@pytest.mark.thorough
+def test_the_copy_is_what_runs(tmp_path):
+    copy = ProgramCopy(tmp_path, "New setting")
+    copy.insert_before("agent_tui/config/schema.py", "class Settings(", "raise SystemExit(7)\n\n\n")
+    assert copy.run("config", "show").returncode == 7
