@@ -22,16 +22,16 @@ from agent_tui.config.editor import SettingsEditor
 from agent_tui.errors import UsageError
 from agent_tui.permissions.engine import Approvals
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.providers.demo import DEMO_MODEL, prepare_demo_folder
 from agent_tui.providers.keys import key_values
+from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
-from agent_tui.tools.environment import model_environ, person_environ
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.toolbox import WiderToolbox
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.environment import model_environ, person_environ
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.processes.sandbox import Sandbox
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox import Sandbox
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from agent_tui.cli.settings import session_root, user_config_path
 from agent_tui.config import Settings
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
-from agent_tui.tools.environment import model_environ
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.server import Surroundings
-from agent_tui.tools.processes import ProcessKeeper
-from agent_tui.tools.sandbox import Sandbox
+from agent_tui.tools.processes.environment import model_environ
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.processes.sandbox import Sandbox
 
 
 def command_sandbox(settings: Settings, environ: Mapping[str, str]) -> Sandbox:

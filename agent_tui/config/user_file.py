@@ -64,15 +64,15 @@ class UserConfigFile:
         if spec.kind == "list":
             is_written_out = len(words) == 1 and words[0].lstrip().startswith("[")
             written = _toml_list(spec, words[0]) if is_written_out else [*words]
-        said, _ = keep_valid(self._parsed(self._text()))
-        said = merge(said, nested(spec.key, written))
-        _, faults = keep_valid(said)
+        values, _ = keep_valid(self._parsed(self._text()))
+        values = merge(values, nested(spec.key, written))
+        _, faults = keep_valid(values)
         for fault in faults:
             if fault.key[: len(spec.key)] == spec.key:
                 raise ConfigError(f"{spec.name} takes {spec.allowed}.")
             if spec.key[: len(fault.key)] == fault.key:
                 raise ConfigError(f"{dotted(fault.key)}: {fault.why}.")
-        value = value_at(Settings.model_validate(said), spec.key)
+        value = value_at(Settings.model_validate(values), spec.key)
         if spec.kind == "text" and has_key(str(value)):
             raise ConfigError(
                 f"{spec.name}: this looks like a key, and keys are not kept in config.toml.",

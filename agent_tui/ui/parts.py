@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_tui.agent.prompt_shelf import PromptShelf
 from agent_tui.agent.said import image_refusal
-from agent_tui.tools.walk import project_files
+from agent_tui.tools.files.walk import project_files
 from agent_tui.ui.activity_line import ActivityLine
 from agent_tui.ui.app_host import AppHost
 from agent_tui.ui.approval_panel import ApprovalPanel

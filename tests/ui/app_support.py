@@ -29,7 +29,7 @@ from agent_tui.messages import (
 )
 from agent_tui.permissions.rules import Rule
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.scripted import Reply
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.activity_line import ActivityLine

@@ -6,7 +6,7 @@ from textual.widgets import OptionList
 
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.scripted import Reply
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.commands import built_in_commands, split_command
 from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.page import PageScreen

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.prompt_shelf import FoundPrompts, PromptShelf
-from agent_tui.providers.scripted import Reply
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.pages import help_page
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, held, running_app

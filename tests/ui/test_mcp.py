@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from agent_tui.tools.mcp.hub import FoundServer, ServerView
 from agent_tui.tools.mcp.spec import ServerSpec
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.ui.mcp_page import mcp_page
 from agent_tui.ui.screens.mcp_server import McpServerScreen, server_facts
 from agent_tui.ui.screens.page import PageScreen

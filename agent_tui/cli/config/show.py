@@ -40,9 +40,9 @@ def settings_text(loaded: LoadedSettings, specs: Sequence[SettingSpec], folder: 
         if section:
             lines += ["", f"[{dotted(section)}]"] if lines else [f"[{dotted(section)}]"]
         for spec in group:
-            said = f"{dotted(spec.key[-1:])} = {_shown_value(loaded.settings, spec)}"
+            assignment = f"{dotted(spec.key[-1:])} = {_shown_value(loaded.settings, spec)}"
             origins = _shown_origins(loaded, spec, folder)
-            lines.append(f"{said.ljust(_WIDEST_VALUE)}  # {origins}")
+            lines.append(f"{assignment.ljust(_WIDEST_VALUE)}  # {origins}")
     lines += _problem_lines(loaded, folder)
     return safe_text(mask_secrets("\n".join(lines), secrets)) + "\n"
 
@@ -68,7 +68,7 @@ def settings_json(loaded: LoadedSettings, specs: Sequence[SettingSpec]) -> JsonO
     secrets = secret_values(os.environ)
 
     def row(spec: SettingSpec) -> JsonObject:
-        origins = loaded.said_by(spec.key)
+        origins = loaded.origins_of(spec.key)
         return {
             "key": spec.name,
             "value": masked(value_at(loaded.settings, spec.key), secrets),
@@ -99,7 +99,7 @@ def _shown_value(settings: Settings, spec: SettingSpec) -> str:
 
 def _shown_origins(loaded: LoadedSettings, spec: SettingSpec, folder: Path | None) -> str:
     """Who is obeyed, and who is overruled, or of lists added to."""
-    *others, last = (_shown(origin, folder) for origin in loaded.said_by(spec.key))
+    *others, last = (_shown(origin, folder) for origin in loaded.origins_of(spec.key))
     if not others:
         return last
     if spec.kind == "list":

@@ -35,10 +35,10 @@ def rows_by_name(loaded: LoadedSettings) -> list[PickerRow[SettingSpec]]:
 
 
 def _row(loaded: LoadedSettings, spec: SettingSpec, title: str) -> PickerRow[SettingSpec]:
-    said_by = loaded.said_by(spec.key)
-    origin = short_origin(said_by[-1])
-    if len(said_by) > 1 and spec.kind == "list":
-        origin = f"{len(said_by)} files"
+    origins = loaded.origins_of(spec.key)
+    origin = short_origin(origins[-1])
+    if len(origins) > 1 and spec.kind == "list":
+        origin = f"{len(origins)} files"
     value = shown_value(loaded.settings, spec)
     if len(value) > VALUE_CHARS:
         value = f"{value[: VALUE_CHARS - 1]}…"

@@ -129,7 +129,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
 
     async def _reset(self, spec: SettingSpec) -> None:
         try:
-            was_there = await asyncio.to_thread(self._editor.unset, spec)
+            was_there = await asyncio.to_thread(self._editor.file.unset, spec)
         except AgentTuiError as error:
             self.say(str(error))
             return
