@@ -10,7 +10,7 @@ from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.cli.arguments import Arguments
-from agent_tui.cli.compact.decision_log import decision_log
+from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.folder_trust import folder_trust, launch_folder
 from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.cli.settings import session_root, settings_editor, trusted_config_files
@@ -151,7 +151,7 @@ def compose(
             counter,
             models.catalog,
             settings.compaction,
-            on_decisions=decision_log(os.environ, paths.log_file()),
+            on_decisions=context_debug_log(os.environ, paths.log_file()),
         ),
         settings=settings,
         make_approvals=make_approvals,

@@ -52,7 +52,7 @@ class SettingsEditor:
         return value
 
     def stronger_than_own(self, loaded: LoadedSettings, spec: SettingSpec) -> str:
-        """Who overrules the person's file about `spec`, in words; empty where nobody does."""
+        """What overrules the person's own value of `spec`, in words; empty where nothing does."""
         origin = loaded.origin(spec.key)
         match origin.layer:
             case "default" | "own file":

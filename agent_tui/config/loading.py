@@ -30,7 +30,7 @@ class Origin:
 
     Attributes:
         layer: The later in `Layer`, the stronger.
-        source: The file, the variable or the option; empty for a deone.
+        source: The file, the variable or the option; empty for a default.
         line: In the file, from 1; 0 where there is none.
     """
 
@@ -96,7 +96,7 @@ def load_settings(
     flags: Mapping[str, JsonValue] | None = None,
     project_files: Sequence[Path] = (),
 ) -> LoadedSettings:
-    """Merge deinvalid, files, ``AGENT_TUI_*`` variables and `flags` (strongest last).
+    """Merge defaults, files, ``AGENT_TUI_*`` variables and `flags` (strongest last).
 
     Args:
         user_file: ``config.toml``; may be missing.
@@ -197,7 +197,7 @@ class _SettingsLayers:
 
 
 def leaves(values: JsonObject, prefix: SettingKey = ()) -> Iterator[SettingKey]:
-    """The keys of all values that are no tables."""
+    """The keys of all values that are not tables."""
     for name, value in values.items():
         if isinstance(value, dict):
             yield from leaves(value, (*prefix, name))

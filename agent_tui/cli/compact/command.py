@@ -13,7 +13,7 @@ from typing import cast
 
 from agent_tui import paths
 from agent_tui.agent.opening import last_model_name
-from agent_tui.cli.compact.decision_log import decision_log
+from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.compact.models import BY_CODE, SummaryModels, summary_models
 from agent_tui.cli.compact.session_file import open_input
 from agent_tui.cli.compact.strategy import FileStrategy
@@ -146,7 +146,7 @@ def _fraction(text: str) -> float:
 def _strategies(
     who: SummaryModels, counter: TokenCounter, settings: CompactionSettings
 ) -> Mapping[CompactionStrategy, Strategy]:
-    log = decision_log(os.environ, paths.log_file())
+    log = context_debug_log(os.environ, paths.log_file())
     return build_strategies(who.provider, counter, who.catalog, settings, on_decisions=log)
 
 

@@ -173,7 +173,7 @@ class Environment:
 
 
 def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
-    """The surroundings of this process; makes nothing and asks no one.
+    """The environment of this process; makes nothing and asks no one.
 
     Args:
         server_ports: Where servers are looked for on this machine.

@@ -12,7 +12,7 @@ _LINES_AT_ONCE = 500
 """An entry of the log is bounded; a long session has more lines than go into one."""
 
 
-def decision_log(
+def context_debug_log(
     environ: Mapping[str, str], log_path: Path
 ) -> Callable[[Sequence[str]], None] | None:
     """What writes decisions to `log_path`; None unless the variable is 1.
