@@ -15,6 +15,7 @@ from textual.screen import Screen
 
 from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.errors import SessionError
 from agent_tui.messages import (
     AssistantMessage,
@@ -35,7 +36,6 @@ from agent_tui.tokens import ContextUsage
 from agent_tui.ui.activity_line import ActivityLine
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval_panel import ApprovalPanel
-from agent_tui.ui.commands import CommandRegistry
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.plan_view import PlanView
@@ -220,7 +220,7 @@ class Ui:
 
     def show(self, screen: Screen[Any]) -> None:
         """Lay `screen` over the chat, as commands do."""
-        self.app.run_worker(self.app.ready.host.ask(screen))
+        self.app.run_worker(self.app.ready.front.show_screen(screen))
 
     def redraw(self) -> None:
         """Show the session as it is when it is opened."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import (
     AgentEvent,
@@ -20,7 +21,6 @@ from agent_tui.events import (
 )
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.tokens import ContextUsage
-from agent_tui.ui.commands import built_in_commands
 from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.preview import PreviewScreen
 from agent_tui.ui.transcript import SummaryBlock, UserBlock
