@@ -40,7 +40,7 @@ from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.plan_view import PlanView
 from agent_tui.ui.queue_view import QueueView
-from agent_tui.ui.status_bar import StatusFields
+from agent_tui.ui.status.status_bar import StatusFields
 from agent_tui.ui.transcript import NoticeBlock, Transcript
 from agent_tui.ui.transcript.blocks import Block
 from tests.support.models import MODEL, ListedModels
@@ -119,12 +119,12 @@ class Ui:
             if is_so():
                 return
             await self.pilot.pause(0.01)
-        shown = self.chat.to_text() if self.app.parts is not None else "not there"
+        shown = self.chat.to_text() if self.app.loaded is not None else "not there"
         raise AssertionError(f"{otherwise}; the chat is:\n{shown}")
 
     async def started(self) -> None:
         """Until the conversation is on the screen."""
-        await self.until(lambda: self.app.parts is not None, "it does not start")
+        await self.until(lambda: self.app.loaded is not None, "it does not start")
         await self.settle()
 
     @property
@@ -169,7 +169,7 @@ class Ui:
 
     @property
     def chat(self) -> Transcript:
-        return self.app.ready.chat
+        return self.app.view.widgets.transcript
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -181,19 +181,19 @@ class Ui:
 
     @property
     def activity(self) -> ActivityLine:
-        return self.app.ready.activity
+        return self.app.view.widgets.activity
 
     @property
     def approval(self) -> ApprovalPanel:
-        return self.app.ready.approval
+        return self.app.view.widgets.approval
 
     @property
     def plan(self) -> PlanView:
-        return self.app.ready.plan
+        return self.app.view.widgets.plan
 
     @property
     def queue(self) -> QueueView:
-        return self.app.ready.queue
+        return self.app.view.widgets.queue
 
     @property
     def status(self) -> StatusFields:
@@ -207,25 +207,25 @@ class Ui:
     @property
     def registry(self) -> CommandRegistry:
         """The commands there are."""
-        return self.app.ready.registry
+        return self.app.controller.registry
 
     @property
     def clock(self) -> Callable[[], float]:
-        return self.app.ready.options.clock
+        return self.app.controller.options.clock
 
     @property
     def is_running(self) -> bool:
         """Whether a turn, a compaction or a command runs."""
-        return self.app.ready.turns.is_running
+        return self.app.controller.turns.is_running
 
     def show(self, screen: Screen[Any]) -> None:
         """Lay `screen` over the chat, as commands do."""
-        self.app.run_worker(self.app.ready.front.show_screen(screen))
+        self.app.run_worker(self.app.window.ask(screen))
 
     def redraw(self) -> None:
         """Show the session as it is when it is opened."""
-        self.app.ready.view.redraw()
-        self.app.refresh_status()
+        self.app.view.redraw()
+        self.app.view.refresh_status()
 
     # What became of it
 

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
-from agent_tui.ui.status_bar import StatusFields
+from agent_tui.ui.status.status_bar import StatusFields
 from agent_tui.ui.transcript import NoticeBlock
 from tests.support.fake_runtime import FakeModels, FakeRuntime
 
@@ -57,7 +57,9 @@ class Ui:
     @property
     def notices(self) -> list[str]:
         return [
-            block.text for block in self.app.ready.chat.blocks if isinstance(block, NoticeBlock)
+            block.text
+            for block in self.app.view.widgets.transcript.blocks
+            if isinstance(block, NoticeBlock)
         ]
 
     @property
@@ -84,7 +86,7 @@ async def running_app(
     app = AgentApp(lambda: options)
     async with app.run_test(size=size) as pilot:
         ui = Ui(app, fake, pilot)
-        await ui.until(lambda: app.parts is not None)
+        await ui.until(lambda: app.loaded is not None)
         await ui.until(lambda: not [w for w in app.workers if w.group == "start"] or changes)
         await ui.settle()
         yield ui

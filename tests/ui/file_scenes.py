@@ -46,6 +46,6 @@ async def menu_of_prompt_files(ui: Ui) -> None:
     )
     _write(own / "refactor.md", "Make it simpler without changing what it does.")
     _write(theirs / "release" / "notes.md", "# Write the release notes\n\nFrom the log.")
-    await ui.app.ready.prompt_files.refresh()
+    await ui.app.controller.refresh_commands()
     await ui.write("/re")
     await ui.settle()

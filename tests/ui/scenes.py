@@ -162,7 +162,7 @@ async def chat(ui: Ui) -> None:
     ui.runtime.sessions.rename("version flag")
     ui.runtime.finish(ReplyFinished("e", AssistantMessage()), TurnFinished("done"))
     await ui.settle()
-    ui.app.refresh_status()
+    ui.app.view.refresh_status()
     await ui.settle()
 
 
@@ -206,10 +206,10 @@ async def retry(ui: Ui) -> None:
 
 async def tick(ui: Ui, seconds: float) -> None:
     """Let the app's clock go on."""
-    clock = ui.app.ready.options.clock
+    clock = ui.app.controller.options.clock
     assert isinstance(clock, StillClock)
     clock.now += seconds
-    ui.app.ready.activity.refresh()
+    ui.app.view.widgets.activity.refresh()
     await ui.settle()
 
 
@@ -246,7 +246,7 @@ async def approval_armed(ui: Ui) -> None:
     await work_begun(ui)
     ui.runtime.feed(ApprovalRequested(APPROVAL))
     await ui.settle()
-    ui.app.ready.approval.arm()
+    ui.app.view.widgets.approval.arm()
     await ui.settle()
 
 
@@ -317,7 +317,7 @@ async def tree(ui: Ui) -> None:
     say("Add a test for it", "Added `test_version`, which runs the program itself.")
     log.append(CompactionEntry(summary=SUMMARY, first_kept_entry_id=first, tokens_before=150_000))
     say("And one for `--help`, with the whole text", "Added `test_help`.")
-    ui.app.ready.view.redraw()
+    ui.app.view.redraw()
     await ui.pilot.press("escape", "escape")
     await ui.until(lambda: ui.app.screen.query("TreeList"))
     await ui.settle()
@@ -396,7 +396,7 @@ async def context_map(ui: Ui) -> None:
 async def preview(ui: Ui) -> None:
     """What a compaction would do."""
     ui.runtime.conversation.usage = ContextUsage(144_000, 200_000, is_estimate=False)
-    ui.app.refresh_status()
+    ui.app.view.refresh_status()
     await ui.send("/compact --preview")
     await ui.until(lambda: ui.app.screen.query("#tier-table"))
     await ui.settle()
@@ -437,7 +437,7 @@ async def compactions(ui: Ui) -> None:
 async def compactions_unfolded(ui: Ui) -> None:
     """The same with what each of them did."""
     await compactions(ui)
-    ui.app.ready.chat.toggle_details()
+    ui.app.view.widgets.transcript.toggle_details()
     await ui.settle()
 
 
@@ -476,7 +476,7 @@ async def pull(ui: Ui) -> None:
 async def pull_running(ui: Ui) -> None:
     """The built-in model comes."""
     await pull(ui)
-    local = ui.app.ready.options.local
+    local = ui.app.controller.options.local
     assert isinstance(local, FakeLocal)
     await tick(ui, QUIET_S)
     await ui.pilot.press("enter")
@@ -492,7 +492,7 @@ async def pull_running(ui: Ui) -> None:
 async def pull_failed(ui: Ui) -> None:
     """The pull ended badly."""
     await pull_running(ui)
-    local = ui.app.ready.options.local
+    local = ui.app.controller.options.local
     assert isinstance(local, FakeLocal)
     local.fail()
     await ui.until(lambda: "r or enter" in str(ui.app.screen.query_one("#page-keys").render()))
@@ -594,7 +594,7 @@ def scene_app(name: str, theme: str, home: Path) -> tuple[AgentApp, FakeRuntime]
         first_run=FirstRun(KEYS, lambda _name, _key: None) if is_first else None,
         local=FakeLocal(home / "data" / "models", problem),
         pull_first=name.startswith("pull"),
-        newcomer_file=home / "newcomer.json" if name == "new_user" else None,
+        onboarding_file=home / "newcomer.json" if name == "new_user" else None,
         approval_quiet_s=3_600.0,
         clock=StillClock(),
     )

@@ -33,7 +33,9 @@ BY_EDITS = CompactionFinished(
 
 
 def summaries(ui: Ui) -> list[SummaryBlock]:
-    return [block for block in ui.app.ready.chat.blocks if isinstance(block, SummaryBlock)]
+    return [
+        block for block in ui.app.view.widgets.transcript.blocks if isinstance(block, SummaryBlock)
+    ]
 
 
 def page_text(ui: Ui) -> str:
@@ -54,8 +56,8 @@ async def test_compact_summarises_and_keeps_the_chat(tmp_path: Path):
         ui.runtime.feed(CompactionStarted("manual", "the api", 150_000))
         ui.runtime.feed(CompactionProgress("summarising 1/2", 400))
         await ui.settle()
-        assert ui.app.ready.activity.state is not None
-        assert ui.app.ready.activity.state.label == "Compacting: summarising 1/2"
+        assert ui.app.view.widgets.activity.state is not None
+        assert ui.app.view.widgets.activity.state.label == "Compacting: summarising 1/2"
         ui.runtime.finish(ui.runtime.compacted("## Goal"))
         await ui.settle()
         assert summaries(ui) == [SummaryBlock("## Goal", 150_000, 9_000)]
@@ -122,7 +124,7 @@ async def test_escape_cancels_a_compaction_and_gives_back_what_was_typed(tmp_pat
         await ui.pilot.press("escape")
         await ui.settle()
         assert ui.notices == [cancelled.message]
-        assert not ui.app.ready.turns.is_running
+        assert not ui.app.controller.turns.is_running
         assert ui.text == "and then this"
 
 
@@ -132,7 +134,7 @@ async def test_what_is_typed_during_a_compaction_is_sent_after_it(tmp_path: Path
         await ui.send("go on with the parser")
         ui.runtime.finish(ui.runtime.compacted("## Goal"))
         await ui.until(lambda: ui.runtime.submitted == ["go on with the parser"])
-        assert isinstance(ui.app.ready.chat.blocks[-1], UserBlock)
+        assert isinstance(ui.app.view.widgets.transcript.blocks[-1], UserBlock)
 
 
 async def test_an_automatic_compaction_is_one_line_in_the_turn_that_goes_on(tmp_path: Path):
@@ -148,7 +150,7 @@ async def test_an_automatic_compaction_is_one_line_in_the_turn_that_goes_on(tmp_
         ui.runtime.feed(BY_EDITS, ContextChanged(after))
         await ui.settle()
         assert ui.status.usage.label == "[ctx: ~31%]"
-        assert ui.app.ready.turns.is_running
+        assert ui.app.controller.turns.is_running
         (block,) = summaries(ui)
         assert "12 messages: thinking, and output that came again later" in block.summary
         counted = ContextUsage(61_000, 200_000, is_estimate=False)
@@ -165,7 +167,7 @@ async def test_ctrl_o_unfolds_what_a_compaction_did(tmp_path: Path):
         await ui.send("work")
         ui.runtime.feed(BY_EDITS)
         await ui.settle()
-        chat = ui.app.ready.chat
+        chat = ui.app.view.widgets.transcript
 
         def shown() -> str:
             lines = (chat.render_line(row).text for row in range(chat.size.height))
@@ -290,7 +292,10 @@ async def test_uncompact_after_compact_shows_the_session_from_before(tmp_path: P
         log = ui.runtime.conversation.log
         undo(ui.runtime, SessionChanged(log.header.id, log.path, log.name, "resumed"))
         await ui.send("/uncompact")
-        assert ui.app.ready.chat.blocks[:2] == (UserBlock("from before"), UserBlock("said since"))
+        assert ui.app.view.widgets.transcript.blocks[:2] == (
+            UserBlock("from before"),
+            UserBlock("said since"),
+        )
         assert ui.notices == [
             "Undone: back in the session from before /compact, about 150,000 tokens."
         ]

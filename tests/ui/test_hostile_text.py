@@ -94,7 +94,7 @@ def chat_blocks() -> list[Block]:
 
 async def test_every_kind_of_block_on_every_page_of_the_chat(tmp_path: Path):
     async with running_app(tmp_path, size=(150, 100)) as ui:
-        chat = ui.app.ready.chat
+        chat = ui.app.view.widgets.transcript
         chat.load(chat_blocks())
         chat.toggle_details()
         chat.show_thinking = True
@@ -133,7 +133,7 @@ async def test_a_running_turn_with_its_plan_queue_title_and_retry(tmp_path: Path
         assert_harmless(ui)
         ui.runtime.feed(ToolFinished("e", "c1", result), RetryScheduled(1, 3, 8.0, LINES))
         ui.runtime.sessions.rename(ONE_LINE)
-        ui.app.refresh_status()
+        ui.app.view.refresh_status()
         ui.app.notify(LINES, title=ONE_LINE)
         await ui.settle()
         shown = assert_harmless(ui)
@@ -148,9 +148,9 @@ async def test_a_question(tmp_path: Path, kind: BodyKind):
         request = ApprovalRequest("r", "c", ONE_LINE, LINES, body, kind, LINES, ONE_LINE)
         ui.runtime.feed(ApprovalRequested(request))
         await ui.settle()
-        ui.app.ready.approval.arm()
+        ui.app.view.widgets.approval.arm()
         scroll = ui.app.query_one("#approval-scroll")
-        panel = ui.app.ready.approval
+        panel = ui.app.view.widgets.approval
         for y in range(0, scroll.virtual_size.height, max(1, scroll.size.height)):
             scroll.scroll_to(y=y, animate=False)
             panel.scroll_to(y=y, animate=False)
@@ -180,7 +180,7 @@ async def test_the_rows_of_pickers_and_the_tree(tmp_path: Path):
         said = log.append(MessageEntry(message=UserMessage(content=LINES)))
         log.append(MessageEntry(message=AssistantMessage(content=(TextContent(text=LINES),))))
         log.append(LabelEntry(target_id=said.id, label=ONE_LINE))
-        ui.app.ready.view.redraw()
+        ui.app.view.redraw()
         await ui.send("/tree")
         await ui.until(lambda: ui.app.screen.query("TreeList"))
         await ui.settle()
@@ -203,7 +203,9 @@ async def test_the_prompt_its_history_and_a_line_that_is_asked_for(tmp_path: Pat
 
 async def test_a_search_for_hostile_text(tmp_path: Path):
     async with running_app(tmp_path, size=(100, 30)) as ui:
-        ui.app.ready.chat.load([UserBlock(LINES), ToolBlock(LINES, LINES, LINES, "ok", LINES)])
+        ui.app.view.widgets.transcript.load(
+            [UserBlock(LINES), ToolBlock(LINES, LINES, LINES, "ok", LINES)]
+        )
         await ui.pilot.press("ctrl+f")
         for text in FEW:
             ui.app.query_one("#find-text", Input).value = text
@@ -220,7 +222,7 @@ async def test_output_that_is_no_text_at_all(tmp_path: Path):
     for errors in ("replace", "surrogateescape"):
         text = printed.decode("utf-8", errors)
         async with running_app(tmp_path) as ui:
-            ui.app.ready.chat.load([ToolBlock("c", "bash", "bash x", "error", text)])
+            ui.app.view.widgets.transcript.load([ToolBlock("c", "bash", "bash x", "error", text)])
             await ui.settle()
             shown = assert_harmless(ui)
         assert "\N{REPLACEMENT CHARACTER}" * 3 + " red  " in shown
