@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from agent_tui.agent.gate import ApprovalAnswer
 from agent_tui.events import ApprovalRequest
-from agent_tui.permissions.trust import Answer, TrustQuestion, TrustState
+from agent_tui.permissions.trust import TrustAnswer, TrustQuestion, TrustState
 from agent_tui.plain.diff_words import diff_words
 from agent_tui.plain.keyboard import Keyboard
 from agent_tui.plain.lines import LineWriter
@@ -53,10 +53,10 @@ class Asker:
             self.lines.line("No answer can come any more: no.")
             return ApprovalAnswer("no")
 
-    def trust(self, question: TrustQuestion) -> Answer | None:
+    def trust(self, question: TrustQuestion) -> TrustAnswer | None:
         """Ask whether a folder is trusted; None where no answer came."""
         self.lines.lines(trust_lines(question))
-        choices: dict[str, Answer] = {"y": "trust", "o": "this run", "n": "no"}
+        choices: dict[str, TrustAnswer] = {"y": "trust", "o": "this run", "n": "no"}
         prompt = "y from now on, o only this time, n go on without obeying any of it: "
         return self.letter(prompt, choices)
 
@@ -153,8 +153,8 @@ def trust_lines(question: TrustQuestion) -> list[str]:
         lines.append(f"What would be obeyed: {', '.join(names)}.")
     else:
         lines.append("It holds no AGENTS.md and no settings of ours now.")
-    if question.git_doubt:
-        lines.append(f"What git would obey: {_one_line(question.git_doubt)}")
+    if question.git_risk:
+        lines.append(f"What git would obey: {_one_line(question.git_risk)}")
     elif question.has_repository:
         lines.append("Git would be asked which files a command changed.")
     return [*lines, _TRUST_STATES[question.state]]
