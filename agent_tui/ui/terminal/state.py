@@ -5,7 +5,7 @@ Everything is given back when the program ends, and while another program has th
 
 from collections.abc import Callable
 
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
 
 MAX_TITLE_CHARS = 80
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from rich.style import Style
 from textual.color import Color
 
-from agent_tui.ui.legible import LINE_CONTRAST, SIGN_CONTRAST, TEXT_CONTRAST, legible_style
+from agent_tui.ui.theme.contrast import LINE_CONTRAST, SIGN_CONTRAST, TEXT_CONTRAST, legible_style
 
 _PLAIN = Style()
 _BOLD = Style(bold=True)

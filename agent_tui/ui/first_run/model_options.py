@@ -11,14 +11,14 @@ from agent_tui.commands.core.short_words import short_count, short_via
 from agent_tui.local_models.model import Offer
 from agent_tui.local_models.sizes import size_text
 from agent_tui.providers.base import FoundModel
+from agent_tui.safe_text import safe_text
 from agent_tui.ui.options import KeyChoice
-from agent_tui.ui.sanitise import safe_text
 
 SHOWN_PER_SOURCE = 3
 """Models of one server, or with one key, in the chooser itself."""
 
 MAX_NUMBER = 9
-"""A way beyond has no digit to choose it by."""
+"""An option beyond has no digit to choose it by."""
 
 _LOADED = "loaded"
 _NUMBER_CELLS = 3
@@ -32,13 +32,15 @@ class AllModels:
     hidden_count: int
 
 
-Way: TypeAlias = FoundModel | AllModels | KeyChoice | Offer | Literal["other provider", "tour"]
+FirstRunOption: TypeAlias = (
+    FoundModel | AllModels | KeyChoice | Offer | Literal["other provider", "tour"]
+)
 
 
-def ways_to_a_model(
+def first_run_options(
     found: Sequence[FoundModel], keys: Sequence[KeyChoice], offer: Offer | None
-) -> tuple[Way, ...]:
-    """All ways, best first.
+) -> tuple[FirstRunOption, ...]:
+    """All options, best first.
 
     What works at once leads: models with a key, of running servers, then of this machine; of
     many at one place those that are loaded. Then come the keys that can be pasted, then what
@@ -67,12 +69,14 @@ def _is_local(model: FoundModel) -> bool:
     return model.ref.provider == "local"
 
 
-def way_lines(ways: Sequence[Way], width: int, *, are_numbered: bool) -> list[Content]:
-    """Each way as it is listed: its digit, its name, and dimmed what it means.
+def option_lines(
+    options: Sequence[FirstRunOption], width: int, *, are_numbered: bool
+) -> list[Content]:
+    """Each option as it is listed: its digit, its name, and dimmed what it means.
 
     What is meant stands beside the name where there is room in `width`, else below it.
     """
-    told = [_words(way) for way in ways]
+    told = [_words(option) for option in options]
     lengths = [Content(label).cell_length for label, _ in told]
     column = max((length for length in lengths if length <= _WIDEST_LABEL), default=0)
     lines: list[Content] = []
@@ -100,25 +104,28 @@ def _with_details(named: Content, details: Sequence[str], column: int, width: in
     return Content("\n").join(rows)
 
 
-def _words(way: Way) -> tuple[str, tuple[str, ...]]:
-    """The name of a way, and what it means."""
-    match way:
+def _words(option: FirstRunOption) -> tuple[str, tuple[str, ...]]:
+    """The name of an option, and what it means."""
+    match option:
         case FoundModel():
-            label = f"Use {way.ref.model_id if _has_own_server(way) else way.ref.name}"
-            details = [_what_it_is(way)]
+            label = f"Use {option.ref.model_id if _has_own_server(option) else option.ref.name}"
+            details = [_what_it_is(option)]
         case AllModels():
-            label, details = f"{way.hidden_count} more", ["all that were found, as in /model"]
+            label, details = f"{option.hidden_count} more", ["all that were found, as in /model"]
         case KeyChoice():
-            label, details = f"Paste a key: {way.label}", [f"or set {way.env_name}"]
+            label, details = f"Paste a key: {option.label}", [f"or set {option.env_name}"]
         case Offer():
-            label = f"Get {way.title.partition(' (')[0]}"  # how it is quantised comes later
-            details = [f"{size_text(way.download_bytes)}, {way.licence}, no key", way.summary]
+            label = f"Get {option.title.partition(' (')[0]}"  # how it is quantised comes later
+            details = [
+                f"{size_text(option.download_bytes)}, {option.licence}, no key",
+                option.summary,
+            ]
         case "other provider":
             label, details = "Use another provider", ["a model's full name, and its key"]
         case "tour":
             label, details = "Take the tour", ["scripted; no model and no key needed"]
         case _:
-            assert_never(way)
+            assert_never(option)
     one_line = [safe_text(text, keep_newlines=False) for text in (label, *details)]
     return one_line[0], tuple(filter(None, one_line[1:]))
 

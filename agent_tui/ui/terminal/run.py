@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_tui.ui.outcome import UiOutcome
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.terminal.outcome import UiOutcome
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -44,14 +44,14 @@ def run_ui(
     """
     from agent_tui.commands.core.short_words import short_path
     from agent_tui.ui.app import AgentApp
-    from agent_tui.ui.theme import theme_for_colours
+    from agent_tui.ui.theme.themes import theme_for_colours
 
     theme = theme or theme_for_colours(os.environ.get("COLORFGBG", ""))
     shown = short_path(folder, Path.home()) if folder is not None else ""
     app = AgentApp(load, theme, shown, before_loading, has_mouse=mouse)
     outcome = app.run(mouse=mouse) or UiOutcome(exit_code=app.return_code or 0)
     if app.loaded is not None and (hint := farewell(app.controller.options)):
-        from agent_tui.ui.scrollback import last_screens, write_out
+        from agent_tui.ui.terminal.scrollback import last_screens, write_out
 
         if outcome.exit_code == 0:
             size = shutil.get_terminal_size()

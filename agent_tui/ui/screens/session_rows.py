@@ -15,11 +15,11 @@ from agent_tui.commands.sessions import (
     session_title,
 )
 from agent_tui.messages import AssistantMessage, UserMessage
+from agent_tui.safe_text import safe_text
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.importers.discovery import ForeignFile
 from agent_tui.sessions.lineage.rows import lineage_rows
 from agent_tui.sessions.listing.summary import SessionSummary
-from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow
 
 PREVIEW_MESSAGES = 6

@@ -10,8 +10,8 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from agent_tui.ui.chat_widgets import ChatWidgets
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.transcript import Transcript
 from agent_tui.ui.transcript.finder import FindState
 

@@ -4,7 +4,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from agent_tui.messages import Todo
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
 
 MAX_SHOWN = 5
 

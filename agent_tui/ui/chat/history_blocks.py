@@ -28,8 +28,8 @@ from agent_tui.sessions.entries import (
     MessageEntry,
 )
 from agent_tui.sessions.replay.scope_entries import mark_of
-from agent_tui.ui.compaction_blocks import change_block, readable_summary, summary_block
-from agent_tui.ui.scope_blocks import mark_blocks
+from agent_tui.ui.chat.compaction_blocks import change_block, readable_summary, summary_block
+from agent_tui.ui.chat.scope_blocks import mark_blocks
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,

@@ -8,7 +8,7 @@ from agent_tui.sessions.replay.scope_entries import (
     enter_line,
     exit_line,
 )
-from agent_tui.ui.compaction_blocks import readable_summary
+from agent_tui.ui.chat.compaction_blocks import readable_summary
 from agent_tui.ui.transcript.blocks import Block, DividerBlock, SummaryBlock
 
 

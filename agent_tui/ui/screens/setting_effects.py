@@ -11,7 +11,7 @@ from agent_tui.commands.core.front import Front, ScreenControls
 from agent_tui.config import LoadedSettings, Settings
 from agent_tui.config.keys import SettingKey
 from agent_tui.errors import AgentTuiError
-from agent_tui.ui.theme import DARK, theme_for_colours
+from agent_tui.ui.theme.themes import DARK, theme_for_colours
 
 ResultT = TypeVar("ResultT")
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 
-BURST_GAP_S = 0.02
+PASTE_GAP_S = 0.02
 """Keys closer together than this are not typed: fingers need 30 ms, key repeat 25 and more."""
 
 
-class KeyBurst:
+class PasteDetector:
     """Follows the keys as they come.
 
     Enter belongs to a paste if the keys around it came at once: some just before it and some
@@ -24,7 +24,7 @@ class KeyBurst:
 
     async def is_pasted(self, key: str, at: float) -> bool:
         """Whether `key`, which came at `at` (seconds), is text of a paste and no command."""
-        is_burst = at - self._last_at <= BURST_GAP_S
+        is_burst = at - self._last_at <= PASTE_GAP_S
         self._last_at = at
         if not is_burst:
             self._has_lines = False

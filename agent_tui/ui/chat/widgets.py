@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from agent_tui.ui.activity_line import ActivityLine
-from agent_tui.ui.approval_panel import ApprovalPanel
-from agent_tui.ui.plan_view import PlanView
+from agent_tui.ui.approval.panel import ApprovalPanel
+from agent_tui.ui.chat.activity_line import ActivityLine
+from agent_tui.ui.chat.plan_view import PlanView
+from agent_tui.ui.chat.queue_view import QueueView
 from agent_tui.ui.prompt.prompt import Prompt
-from agent_tui.ui.queue_view import QueueView
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.transcript import Transcript
 

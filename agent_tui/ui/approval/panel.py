@@ -18,8 +18,8 @@ from textual.widgets import Input, Static
 
 from agent_tui.agent.gate import ApprovalAnswer
 from agent_tui.events import ApprovalRequest
-from agent_tui.ui.approval_body import ApprovalBody
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.approval.body import ApprovalBody
 
 Choice = Literal["once", "session", "project", "no", "words"]
 
@@ -97,7 +97,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             self.request_id = request_id
             self.answer = answer
 
-    class Strayed(Message):
+    class UnboundLetter(Message):
         """A key was typed that answers nothing; it belongs to the prompt."""
 
         def __init__(self, character: str) -> None:
@@ -156,7 +156,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         if self.is_mounted:
             self._timer = self.set_timer(self._quiet_s, self.arm)
 
-    def expect_stray_click(self) -> None:
+    def ignore_focus_click(self) -> None:
         """The terminal window got the focus: the click that did it is no answer."""
         self._drop_next_click = True
         self.postpone()
@@ -223,7 +223,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             # Disarm at once: the rest of the word may be here before the prompt has the focus.
             event.stop()
             self.postpone()
-            self.post_message(self.Strayed(event.character))
+            self.post_message(self.UnboundLetter(event.character))
 
     def _answers(self, key: str) -> bool:
         return self.is_armed and key in {*(option.key for option in OPTIONS), "j", "k"}

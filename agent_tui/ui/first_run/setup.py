@@ -6,7 +6,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.outcome import UiOutcome
+from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.window import Window
 
 
@@ -31,7 +31,7 @@ class ModelSetup:
 
     async def choose(self) -> bool:
         """Show the chooser; false where the program began with a model and has none."""
-        from agent_tui.ui.first_run import FirstRunScreen, TakeTour, UseModel
+        from agent_tui.ui.first_run.chooser import FirstRunScreen, TakeTour, UseModel
 
         options = self._options
         if options.first_run is None:

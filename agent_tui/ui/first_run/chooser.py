@@ -19,9 +19,15 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.model import Offer
 from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.providers.keys import key_variable
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.first_run.model_options import (
+    MAX_NUMBER,
+    AllModels,
+    FirstRunOption,
+    first_run_options,
+    option_lines,
+)
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, ModelSource
-from agent_tui.ui.sanitise import safe_text
-from agent_tui.ui.ways import MAX_NUMBER, AllModels, Way, way_lines, ways_to_a_model
 
 _LOOKING = "No model can be reached yet. Looking for model servers on this machine…"
 _NOTHING_RUNS = "No key is set, and no model server answers on this machine."
@@ -47,8 +53,8 @@ AskForModel: TypeAlias = Callable[[Screen[ModelRef]], Coroutine[None, None, Mode
 _Asked: TypeAlias = KeyChoice | Literal["model name"] | None
 
 
-class WayList(OptionList):
-    """The ways; says when there is another width to fill."""
+class FirstRunList(OptionList):
+    """The options; says when there is another width to fill."""
 
     class Resized(Message):
         """The list has another size."""
@@ -69,7 +75,7 @@ class FirstRunScreen(ModalScreen[FirstRunResult]):
         clock: Monotonic seconds.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["screens/page.tcss", "first_run.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../screens/page.tcss", "chooser.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Back"),
         Binding("r", "look", "Look again"),
@@ -90,16 +96,16 @@ class FirstRunScreen(ModalScreen[FirstRunResult]):
         self._local = local
         self._ask_for_model = ask
         self._clock = clock
-        self._ways: tuple[Way, ...] = ()
+        self._options: tuple[FirstRunOption, ...] = ()
         self._is_looking = True
         self._asked: _Asked = None
 
     def compose(self) -> ComposeResult:
-        """What is missing, then the ways or the field for a name or a key."""
+        """What is missing, then the options or the field for a name or a key."""
         with Vertical(id="first-run"):
             yield Static("Welcome to agent-tui", id="page-title", markup=False)
             yield Static(id="first-run-text", markup=False)
-            yield WayList(id="first-run-list", markup=False, compact=True)
+            yield FirstRunList(id="first-run-list", markup=False, compact=True)
             yield Input(id="first-run-field")
             yield Static(id="first-run-note", markup=False)
             yield Static(id="page-keys", markup=False)
@@ -111,8 +117,8 @@ class FirstRunScreen(ModalScreen[FirstRunResult]):
         self.action_look()
 
     @property
-    def _list(self) -> WayList:
-        return self.query_one(WayList)
+    def _list(self) -> FirstRunList:
+        return self.query_one(FirstRunList)
 
     # The list
 
@@ -130,42 +136,42 @@ class FirstRunScreen(ModalScreen[FirstRunResult]):
         self._show_texts()
 
     def offer(self, found: tuple[FoundModel, ...]) -> None:
-        """Show the ways, those of `found` first; the one in hand stays in hand."""
+        """Show the options, those of `found` first; the one in hand stays in hand."""
         place = self._list.highlighted
-        present = self._ways[place] if place else None  # the first one was not moved to
+        present = self._options[place] if place else None  # the first one was not moved to
         offer = self._local.offer if self._local is not None else None
-        self._ways = ways_to_a_model(found, self._offered.keys, offer)
+        self._options = first_run_options(found, self._offered.keys, offer)
         self._fill()
-        self._list.highlighted = self._ways.index(present) if present in self._ways else 0
+        self._list.highlighted = self._options.index(present) if present in self._options else 0
 
-    @on(WayList.Resized)
-    def _fit(self, event: WayList.Resized) -> None:
+    @on(FirstRunList.Resized)
+    def _fit(self, event: FirstRunList.Resized) -> None:
         event.stop()
         self._fill_again()
         self.call_after_refresh(self._list.scroll_to_highlight)
 
     def _fill(self) -> None:
-        """List the ways; digits come once they no longer change under the fingers."""
+        """List the options; digits come once they no longer change under the fingers."""
         width = max(self._list.scrollable_content_region.width, 20)
-        lines = way_lines(self._ways, width, are_numbered=not self._is_looking)
+        lines = option_lines(self._options, width, are_numbered=not self._is_looking)
         self._list.set_options(Option(line) for line in lines)
 
     def _fill_again(self) -> None:
-        """List the same ways otherwise; the one in hand stays in hand."""
+        """List the same options otherwise; the one in hand stays in hand."""
         place = self._list.highlighted
         self._fill()
         self._list.highlighted = place
 
     def action_choose(self, number: int) -> None:
-        """Take the way with this digit."""
-        if not self._is_looking and number <= len(self._ways):
+        """Take the option with this digit."""
+        if not self._is_looking and number <= len(self._options):
             self._list.highlighted = number - 1
             self._list.action_select()
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        match self._ways[event.option_index]:
+        match self._options[event.option_index]:
             case KeyChoice() as choice:
                 self._ask(choice)
             case FoundModel(ref) if ref.provider == "local" and self._local_problem:
@@ -271,9 +277,9 @@ class FirstRunScreen(ModalScreen[FirstRunResult]):
             case "model name":
                 text = _ASKS_NAME
             case None:
-                is_found = any(isinstance(way, FoundModel) for way in self._ways)
+                is_found = any(isinstance(option, FoundModel) for option in self._options)
                 text = _LOOKING if self._is_looking else _SOME_FOUND if is_found else _NOTHING_RUNS
-                last = min(len(self._ways), MAX_NUMBER)
+                last = min(len(self._options), MAX_NUMBER)
                 keys = f"↑↓ move · enter or 1-{last} choose · r look again · esc look around"
         self.query_one("#first-run-text", Static).update(safe_text(text, keep_newlines=False))
         self.query_one("#page-keys", Static).update(keys)

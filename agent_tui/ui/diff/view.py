@@ -9,10 +9,10 @@ from typing import Literal, TypeAlias
 from rich.segment import Segment
 from rich.style import Style
 
-from agent_tui.ui.diff_words import Marks, changed_words
-from agent_tui.ui.palette import Palette
-from agent_tui.ui.sanitise import safe_text
-from agent_tui.ui.styled_lines import Line, clip, padded, prefixed, wrap
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.diff.words import Marks, changed_words
+from agent_tui.ui.theme.palette import Palette
+from agent_tui.ui.transcript.styled_lines import Line, clip, padded, prefixed, wrap
 
 RowKind: TypeAlias = Literal["added", "removed", "unchanged", "gap", "file"]
 
