@@ -35,7 +35,7 @@ from agent_tui.events import (
     WentBack,
 )
 from agent_tui.messages import ImageContent, Message, ThinkingLevel, Todo, ToolSpec, UserMessage
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, WithheldFile
 from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
@@ -129,7 +129,7 @@ class FakeRuntime:
         self.cwd = cwd or root
         self.store = SessionStore(root / "sessions")
         self.settings = Settings()
-        self.approvals = Approvals(
+        self.approvals = PermissionEngine(
             mode="ask",
             rules=PermissionSettings(allow=("bash(git status)",), deny=("bash(git push *)",)),
             workspace=self.cwd,
