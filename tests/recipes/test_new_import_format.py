@@ -126,3 +126,14 @@ def test_the_screen_finds_it_and_goes_on_with_it(copy, diary):
         screen.wait_for("Dear Diary")
         screen.send("\r")
         screen.wait_for("On the northern cape.")
+
+
+@pytest.mark.thorough
+def test_plain_finds_it_and_goes_on_with_it(copy, diary):
+    with copy.typing("--demo", "--plain") as person:
+        person.wait_for("] > ")
+        person.send("/resume --from diary\r")
+        person.wait_for("1. Where is the lighthouse?")
+        person.wait_for("for none: ")
+        person.send("1\r")
+        person.wait_for("On the northern cape.")
