@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
+from agent_tui.agent.pending_approvals import ApprovalAnswer, PendingApprovals
 from agent_tui.agent.repetition import Repetition
 from agent_tui.errors import ConfigError, ToolError
 from agent_tui.events import (
@@ -22,7 +22,7 @@ from agent_tui.events import (
     ToolStarted,
 )
 from agent_tui.messages import CallEnding, TextContent, ToolCall, ToolDetails, ToolResultMessage
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rules import Decision
 from agent_tui.tools.base import (
     History,
@@ -65,8 +65,8 @@ class ToolServices:
     """
 
     toolbox: Toolbox
-    approvals: Approvals
-    gate: ApprovalGate
+    approvals: PermissionEngine
+    pending: PendingApprovals
     output_dir: Path
     environ: dict[str, str]
     person_environ: dict[str, str]
@@ -189,14 +189,14 @@ class ToolRunner:
         approvals = self._services.approvals
         verdict = approvals.judge(call.name, intent)
         if verdict.decision != "ask":
-            approvals.note(call.name, intent, verdict)
+            approvals.record(call.name, intent, verdict)
         if verdict.decision == "allow":
             return None
         if verdict.decision == "deny":
             return ToolOutput(f"Not permitted: {verdict.why}", is_error=True)
         answer = await self._ask(call, intent, verdict.why, verdict.session_rule)
         allowed: Decision = "deny" if answer.choice == "no" else "allow"
-        approvals.note(call.name, intent, replace(verdict, decision=allowed, by="person"))
+        approvals.record(call.name, intent, replace(verdict, decision=allowed, by="person"))
         if answer.choice == "no":
             if not answer.words:
                 raise _Declined
@@ -233,7 +233,7 @@ class ToolRunner:
         self._emit(ApprovalRequested(request))
         allowed = False
         try:
-            answer = await self._services.gate.wait(request.id)
+            answer = await self._services.pending.wait(request.id)
             allowed = answer.choice != "no"
             return answer
         finally:
@@ -253,7 +253,7 @@ class ToolRunner:
             history=self._services.history(),
             compact=self._compact,
             scope=self._scope,
-            secrets=conversation.secrets,
+            secrets=conversation.services.secrets,
         )
 
     async def _compact(self, focus: str) -> ToolOutput:

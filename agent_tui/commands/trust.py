@@ -9,7 +9,7 @@ from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.errors import AgentTuiError
 from agent_tui.permissions.project_files import COMMANDS_FOLDER
-from agent_tui.permissions.trust import Answer, TrustQuestion, TrustState
+from agent_tui.permissions.trust import TrustAnswer, TrustQuestion, TrustState
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.mcp.spec import ServerSpec
 
@@ -17,7 +17,7 @@ MAX_FILES_SHOWN = 3
 MAX_PATH_CHARS = 100
 MAX_NAME_CHARS = 46
 
-_TRUST_ANSWERS: tuple[Choice[Answer], ...] = (
+_TRUST_ANSWERS: tuple[Choice[TrustAnswer], ...] = (
     Choice("trust", "trust it, and what is below it, from now on", "y"),
     Choice("this run", "only this time", "o"),
     Choice("no", "go on without: nothing of it is obeyed", "n"),
@@ -49,7 +49,7 @@ async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
         is_wanted: Ask even if it is decided, or nothing there would be obeyed.
     """
     runtime = front.runtime
-    trust, cwd = runtime.trust, runtime.cwd
+    trust, cwd = runtime.services.trust, runtime.conversation.cwd
     find = trust.question_about if is_wanted else trust.question
     question = await asyncio.to_thread(find, cwd)
     if question is None:
@@ -64,7 +64,7 @@ async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
         await asyncio.to_thread(trust.answer, question, answer)
     except AgentTuiError as error:
         front.say(str(error), "warning")
-    front.show_events(await runtime.apply_trust())
+    front.show_events(await runtime.sessions.apply_trust())
     if is_wanted:
         front.say(f"{question.folder}: {trust.state_of(question.folder)}")
     if answer in ("trust", "this run") and any(f.suffix == ".toml" for f in question.files):
@@ -77,7 +77,7 @@ async def ask_about_servers(front: Front) -> None:
     servers = front.services.servers
     if servers is None:
         return
-    await servers.look(front.runtime.cwd)
+    await servers.look(front.runtime.conversation.cwd)
     for spec in servers.not_asked:
         answer = await front.ask(server_question(spec))
         if answer is None:
@@ -88,7 +88,7 @@ async def ask_about_servers(front: Front) -> None:
             front.say(str(error), "warning")
 
 
-def trust_question(question: TrustQuestion) -> Question[Answer]:
+def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
     """Whether a folder is trusted; short enough for the answers to stay in sight."""
     facts = [_short(str(question.folder), MAX_PATH_CHARS), ""]
     if question.files:
@@ -98,8 +98,8 @@ def trust_question(question: TrustQuestion) -> Question[Answer]:
         facts += [f"  … and {more} more"] if more > 0 else []
     else:
         facts.append("It holds no AGENTS.md, settings or commands of ours now.")
-    if question.git_doubt:
-        doubt = question.git_doubt.replace(f"{question.folder}/", "")
+    if question.git_risk:
+        doubt = question.git_risk.replace(f"{question.folder}/", "")
         facts.append(_short(f"What git would obey: {doubt}", MAX_PATH_CHARS))
     elif question.has_repository:
         facts.append("Git would be asked which files a command changed.")

@@ -14,7 +14,7 @@ from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
 from agent_tui.events import AgentEvent
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.providers.base import ModelInfo, ModelRef
@@ -177,8 +177,8 @@ class Stage:
 
     def _approvals(
         self, settings: Settings, is_interactive: bool
-    ) -> Callable[[Path, PermissionMode], Approvals]:
-        return lambda workspace, mode: Approvals(
+    ) -> Callable[[Path, PermissionMode], PermissionEngine]:
+        return lambda workspace, mode: PermissionEngine(
             mode=mode,
             rules=settings.permissions,
             workspace=workspace,
@@ -207,13 +207,17 @@ def of_kind(events: list[AgentEvent], kind: type[EventT]) -> list[EventT]:
 
 def roles(runtime: AgentRuntime) -> list[str]:
     """Roles of the messages in the log, in order."""
-    return [e.message.role for e in runtime.history() if isinstance(e, MessageEntry)]
+    return [
+        e.message.role
+        for e in runtime.conversation.log.path_entries()
+        if isinstance(e, MessageEntry)
+    ]
 
 
 def lines_of(runtime: AgentRuntime) -> bytes:
     """The session file's bytes."""
-    assert runtime.log.path is not None
-    return runtime.log.path.read_bytes()
+    assert runtime.conversation.log.path is not None
+    return runtime.conversation.log.path.read_bytes()
 
 
 def summary_or(reply: Reply) -> Callable[..., Reply]:
