@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.strategies.base import StrategyServices
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
 from agent_tui.events import AgentEvent
@@ -167,7 +168,7 @@ class Stage:
             output_dir=self.folder / "outputs",
             environ=environ,
             person_environ=environ,
-            strategies=build_strategies(provider, counter, models, chosen, sleep=sleep),
+            strategies=build_strategies(StrategyServices(provider, counter, models, chosen, sleep)),
             secrets=secrets,
             sleep=sleep,
         )
