@@ -149,6 +149,13 @@ def test_no_line_of_a_paste_is_a_command(stage):
     assert list(stage.workspace.iterdir()) == []
 
 
+def test_a_paste_that_begins_like_a_command_is_a_message(stage):
+    runtime = stage.runtime([Reply("Read.")])
+    text = talk(stage, runtime, "/exit now", "again", unread=["and more"])
+    assert "Pasted, with 1 more line: sent as one message.\nagent-tui: Read.\n" in text
+    assert "> again\n" in text, "it did not leave"
+
+
 def test_the_first_prompt_and_the_rounds_of_a_loop_are_told_as_the_persons(stage):
     script = [Reply("A."), Reply("B."), Reply("C.")]
     text = talk(stage, stage.runtime(script), "/loop 2 again", first_prompt="begin")
