@@ -4,7 +4,7 @@ from tests.commands.test_every_front import Conversation
 
 async def test_only_the_rule_that_an_answer_made_is_taken_back(tmp_path, monkeypatch):
     conversation = Conversation(tmp_path)
-    approvals = conversation.runtime.approvals
+    approvals = conversation.runtime.conversation.approvals
     approvals.add_session_rule("bash(make *)")
     (made,) = approvals.rules
     settled = Rule(made.decision, made.tool, made.pattern, "settings")

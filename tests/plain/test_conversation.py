@@ -196,10 +196,10 @@ def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(stage, monke
     path = next(stage.sessions.rglob("*.jsonl"))
     runtime = stage.runtime([Reply("Two.")])
 
-    async def session_status(ref: str) -> SessionStatus:
+    async def status(ref: str) -> SessionStatus:
         return SessionStatus(path, stage.workspace, True, owner_pid=1)
 
-    monkeypatch.setattr(runtime, "session_status", session_status)
+    monkeypatch.setattr(runtime.sessions, "status", status)
     text = talk(stage, runtime, "", f"/resume {path}", "f", "go", resume=str(path))
     assert text.count("It is open in another agent-tui (pid 1); only one can write to it.") == 2
     assert "It goes on in a copy of the session." in text
