@@ -4,6 +4,7 @@ All that the tests know of the app's inside is here.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from textual.screen import Screen
 from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import SessionError
+from agent_tui.events import AgentEvent
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -36,7 +38,7 @@ from agent_tui.ui.activity_line import ActivityLine
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval_panel import ApprovalPanel
 from agent_tui.ui.commands import CommandRegistry
-from agent_tui.ui.options import UiOptions
+from agent_tui.ui.options import LocalModels, UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.plan_view import PlanView
 from agent_tui.ui.queue_view import QueueView
@@ -46,6 +48,7 @@ from agent_tui.ui.transcript.blocks import Block
 from tests.support.models import MODEL, ListedModels
 from tests.support.runtime import Stage
 
+_QUICK_TURNS = 20
 NAMES = {" ": "space", "/": "slash", "@": "at", "\\": "backslash", "!": "exclamation_mark"}
 
 
@@ -109,16 +112,22 @@ class Ui:
         """Until everything is done or waits for the person or for the test, and is drawn."""
         await self.pilot.pause()
         await self.until(lambda: self._is_at_rest, "it does not come to rest")
+        await self.drawn()
+
+    async def drawn(self) -> None:
+        """Until what was told to the screen stands there."""
         for _ in range(4):
             await self.pilot.pause()
 
     async def until(
         self, is_so: Callable[[], object], otherwise: str = "it did not come to that"
     ) -> None:
-        for _ in range(400):
+        for turn in range(1_500):
             if is_so():
                 return
             await self.pilot.pause(0.01)
+            if turn > _QUICK_TURNS:  # other processes need time that does not leap
+                await asyncio.to_thread(time.sleep, 0.01)
         shown = self.chat.to_text() if self.app.parts is not None else "not there"
         raise AssertionError(f"{otherwise}; the chat is:\n{shown}")
 
@@ -172,6 +181,12 @@ class Ui:
         return self.app.ready.chat
 
     @property
+    def drawn_chat(self) -> str:
+        """The rows of the chat that are in sight."""
+        chat = self.chat
+        return "\n".join(chat.render_line(y).text.rstrip() for y in range(chat.size.height))
+
+    @property
     def blocks(self) -> tuple[Block, ...]:
         return tuple(self.chat.blocks)
 
@@ -210,6 +225,11 @@ class Ui:
         return self.app.ready.registry
 
     @property
+    def local(self) -> LocalModels | None:
+        """The built-in model of this machine."""
+        return self.app.ready.options.local
+
+    @property
     def clock(self) -> Callable[[], float]:
         return self.app.ready.options.clock
 
@@ -221,6 +241,10 @@ class Ui:
     def show(self, screen: Screen[Any]) -> None:
         """Lay `screen` over the chat, as commands do."""
         self.app.run_worker(self.app.ready.host.ask(screen))
+
+    def show_events(self, *events: AgentEvent) -> None:
+        """Show what no real conversation would tell so badly."""
+        self.app.ready.host.show_events(events)
 
     def redraw(self) -> None:
         """Show the session as it is when it is opened."""
