@@ -5,6 +5,7 @@ Fields we do not know are kept, so that a file made elsewhere loses nothing.
 """
 
 import time
+from collections.abc import Iterator
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -19,6 +20,21 @@ ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high"]
 def now_ms() -> int:
     """The present time in milliseconds since 1970, as stored in messages."""
     return time.time_ns() // 1_000_000
+
+
+def texts_in(value: JsonValue) -> Iterator[str]:
+    """All texts in `value`, however deep, in their order; keys are none of them."""
+    waiting: list[JsonValue] = [value]
+    while waiting:
+        match waiting.pop():
+            case str(text):
+                yield text
+            case list(items):
+                waiting.extend(reversed(items))
+            case dict(fields):
+                waiting.extend(reversed(fields.values()))
+            case _:
+                pass
 
 
 class Stored(BaseModel):

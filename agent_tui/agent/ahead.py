@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable
 
 from agent_tui.compaction.service import CompactionRequest, CompactionService, Draft
-from agent_tui.compaction.summariser import OnUsage, WrittenSummary
+from agent_tui.compaction.summary.summariser import OnUsage, WrittenSummary
 from agent_tui.errors import AgentTuiError
 
 

@@ -15,14 +15,14 @@ from agent_tui.agent.strategy_attempt import (
     progress_to,
     report_on,
 )
-from agent_tui.compaction.filling import what_fills
 from agent_tui.compaction.policy import should_compact
 from agent_tui.compaction.preview import CompactionPreview, make_preview
 from agent_tui.compaction.service import CompactionRequest, CompactionResult, child_entries
 from agent_tui.compaction.strategies.base import StrategyPlan, target_when_asked
-from agent_tui.compaction.summariser import OnUsage, WrittenSummary
+from agent_tui.compaction.summary.summariser import OnUsage, WrittenSummary
 from agent_tui.compaction.tiers.model import TierPlan
 from agent_tui.compaction.tiers.pipeline import plan_tiers
+from agent_tui.compaction.usage import largest_sources
 from agent_tui.config import CompactionStrategy
 from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
 from agent_tui.events import (
@@ -96,7 +96,7 @@ class Compactor:
         elif not await self._compact_in_place(reason, focus, emit, attempt):
             return False
         if reason == "threshold" and conversation.refill.is_in_vain:
-            filling = await asyncio.to_thread(what_fills, full, conversation.counter)
+            filling = await asyncio.to_thread(largest_sources, full, conversation.counter)
             emit(Notice("warning", conversation.refill.message(filling)))
         return True
 

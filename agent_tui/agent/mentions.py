@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent_tui.errors import UsageError
 from agent_tui.messages import ImageContent
-from agent_tui.tools.images import ImageFile, read_image
+from agent_tui.tools.files.images import ImageFile, read_image
 from agent_tui.tools.limits import OutputLimits, output_limits
 from agent_tui.tools.shorten import keep_head
 

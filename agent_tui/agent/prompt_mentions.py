@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent_tui.agent.mentions import find_mentions
-from agent_tui.tools.protected import is_secret_name
+from agent_tui.tools.files.protected import is_secret_name
 
 
 def unasked_mention(text: str, argument: str, cwd: Path, project: Path) -> Path | None:

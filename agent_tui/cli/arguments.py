@@ -1,4 +1,4 @@
-"""The command line: what can be asked for, as a typed value."""
+"""The command line without a subcommand, as a typed value."""
 
 import argparse
 from collections.abc import Sequence

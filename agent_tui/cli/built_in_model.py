@@ -39,7 +39,7 @@ class BuiltInModel:
         Raises:
             ModelFileError: it could not be fetched.
         """
-        from agent_tui.local_models.pull import pull
+        from agent_tui.local_models.pull.client import pull
 
         model = await pull(
             self._library,

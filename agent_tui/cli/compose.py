@@ -10,7 +10,7 @@ from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.cli.arguments import Arguments
-from agent_tui.cli.compact.decision_log import decision_log
+from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.folder_trust import folder_trust, launch_folder
 from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.cli.settings import session_root, settings_editor, trusted_config_files
@@ -22,16 +22,16 @@ from agent_tui.config.editor import SettingsEditor
 from agent_tui.errors import UsageError
 from agent_tui.permissions.engine import Approvals
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.providers.demo import DEMO_MODEL, prepare_demo_folder
 from agent_tui.providers.keys import key_values
+from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
-from agent_tui.tools.environment import model_environ, person_environ
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.toolbox import WiderToolbox
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.environment import model_environ, person_environ
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.processes.sandbox import Sandbox
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox import Sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def compose(
             counter,
             models.catalog,
             settings.compaction,
-            on_decisions=decision_log(os.environ, paths.log_file()),
+            on_decisions=context_debug_log(os.environ, paths.log_file()),
         ),
         settings=settings,
         make_approvals=make_approvals,

@@ -15,7 +15,7 @@ from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.config import Settings
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef, model_name
-from agent_tui.providers.wire import anthropic_payload, openai_messages
+from agent_tui.providers.litellm.wire import anthropic_payload, openai_messages
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.sessions.context import Context, build_context, wrap_summary
 from agent_tui.sessions.log import SessionLog
@@ -43,11 +43,7 @@ def run_command(argv: Sequence[str]) -> int:
     Raises:
         SessionError: The session does not exist or cannot be read.
     """
-    return run(build_parser().parse_args(list(argv)))
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Carry out what was parsed; returns the exit code. Raises as `run_command`."""
+    arguments = build_parser().parse_args(list(argv))
     settings = read_settings(cast("str | None", arguments.session_dir))
     store = SessionStore(session_root(settings))
     summary_role = settings.compaction.summary_role

@@ -167,8 +167,8 @@ def _decide(name: str, *, is_allowed: bool) -> None:
         if one.spec.name == name and one.spec.is_projects:
             settings = load_settings(user_config_path(), os.environ).settings
             server_files(settings, kept_trust()).answer(one.spec, is_allowed=is_allowed)
-            said = "is started from now on" if is_allowed else "is never started"
-            write_text(safe_text(f"{name} {said}: {one.spec.command_line}") + "\n")
+            outcome = "is started from now on" if is_allowed else "is never started"
+            write_text(safe_text(f"{name} {outcome}: {one.spec.command_line}") + "\n")
             return
     raise ConfigError(
         f"No trusted project here names an MCP server {name!r}.",

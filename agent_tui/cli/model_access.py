@@ -11,11 +11,11 @@ from agent_tui.errors import ConfigError, UsageError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.demo import demo_reply
-from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from agent_tui.providers.routed import RoutedProvider
-from agent_tui.providers.scripted import ScriptedProvider
+from agent_tui.providers.scripted.demo import demo_reply
+from agent_tui.providers.scripted.provider import ScriptedProvider
 from agent_tui.providers.text_tools.provider import TextToolProvider
 
 NO_MODEL = ModelRef("")

@@ -25,7 +25,7 @@ _DEMO_NOTICE = (
 
 
 def run_lines(arguments: Arguments) -> int:
-    """Talk by lines; returns the exit code.
+    """Hold the conversation line by line; returns the exit code.
 
     Raises:
         UsageError: there is no terminal to read from, or no such folder or session.

@@ -17,11 +17,12 @@ def expanded_prompt(text: str, cwd: Path, user_dir: Path, trust: FolderTrust) ->
     """
     if not text.lstrip().startswith("/"):
         return text
-    from agent_tui.ui.commands import built_in_commands, split_command  # most prompts need none
+    from agent_tui.commands.core.discovery import built_in_commands  # most prompts need none
+    from agent_tui.commands.core.parser import parse_command
 
-    name, argument = split_command(text)
+    call = parse_command(text)
     own_names = built_in_commands().own_names
-    if not name or name.lower() in own_names:
+    if call is None or call.name in own_names:
         return text
-    made = PromptShelf(user_dir, trust, own_names).message(name, argument, cwd)
+    made = PromptShelf(user_dir, trust, own_names).message(call.name, call.argument, cwd)
     return text if made is None else made

@@ -74,7 +74,7 @@ class ScreenStart:
             UsageError: There is no such folder.
         """
         from agent_tui.cli.folder_trust import folder_trust, launch_folder
-        from agent_tui.ui.trust_question import ask_at_start
+        from agent_tui.ui.front import ask_at_start
 
         self._trust = await asyncio.to_thread(folder_trust, self._arguments)
         if not self._arguments.is_demo:

@@ -6,9 +6,9 @@ from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.built_in_model import BuiltInModel
 from agent_tui.cli.compose import Program, compose, editor_of
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelRef
-from agent_tui.ui.known_models import KnownModels
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
 
 _KEY_CHOICES = (

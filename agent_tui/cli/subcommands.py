@@ -24,7 +24,7 @@ class SubcommandModule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Subcommand:
-    """One row.
+    """A row of the table.
 
     Attributes:
         name: What is typed after ``agent-tui``.

@@ -1,4 +1,4 @@
-"""What the tools of a run stand on: the sandbox of commands, and the MCP servers."""
+"""The sandbox of the model's commands, and the MCP servers whose tools it may call."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -10,11 +10,11 @@ from agent_tui.cli.settings import session_root, user_config_path
 from agent_tui.config import Settings
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
-from agent_tui.tools.environment import model_environ
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.server import Surroundings
-from agent_tui.tools.processes import ProcessKeeper
-from agent_tui.tools.sandbox import Sandbox
+from agent_tui.tools.processes.environment import model_environ
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.processes.sandbox import Sandbox
 
 
 def command_sandbox(settings: Settings, environ: Mapping[str, str]) -> Sandbox:
@@ -46,7 +46,7 @@ def tool_servers(
     own_keys: Collection[str],
     cwd: Path,
 ) -> McpHub:
-    """The hub; nothing is read or started yet.
+    """The MCP servers of a run; nothing is read or started yet.
 
     Args:
         settings: Name the person's own servers.
@@ -74,7 +74,7 @@ def tool_servers(
 
 
 def server_files(settings: Settings, trust: FolderTrust) -> ServerFiles:
-    """Where servers are named."""
+    """The files that name MCP servers, and what the person decided about a project's."""
     return ServerFiles(
         settings.mcp.servers,
         user_config_path(),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar, assert_never
 
-from agent_tui.compaction.prompts import SYSTEM_PROMPT
-from agent_tui.compaction.validate import FinishReason, SummaryReply
+from agent_tui.compaction.summary.prompts import SYSTEM_PROMPT
+from agent_tui.compaction.summary.validate import FinishReason, SummaryReply
 from agent_tui.messages import Cost, JsonObject, Usage, UserMessage
 from agent_tui.providers.base import (
     FaultKind,

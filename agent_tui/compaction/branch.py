@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.compaction.appendix import appendix
-from agent_tui.compaction.attempt import SummaryJob
-from agent_tui.compaction.fallback import Record
-from agent_tui.compaction.ledger import build_ledger, known_so_far, unrecorded_entries
-from agent_tui.compaction.subject import subject_of
-from agent_tui.compaction.templates import Template
+from agent_tui.compaction.ledger.build import build_ledger, known_so_far, unrecorded_entries
+from agent_tui.compaction.summary.fact_blocks import fact_blocks
+from agent_tui.compaction.summary.fallback import LogFacts
+from agent_tui.compaction.summary.source import summary_source
+from agent_tui.compaction.summary.templates import Template
+from agent_tui.compaction.summary.writer import SummaryJob
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, Usage
@@ -44,13 +44,13 @@ class BranchDraft:
 
     Args:
         job: What a model is asked for.
-        record: What the prose can be made from without one.
-        appendix: The facts that code puts after it.
+        log_facts: What the prose can be made from without one.
+        fact_blocks: The facts that code puts after it.
     """
 
     job: SummaryJob
-    record: Record
-    appendix: str
+    log_facts: LogFacts
+    fact_blocks: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def draft_branch(
     job = SummaryJob(
         messages=messages,
         previous_prose="",
-        subject=subject_of(messages, previous_prose="", ledger=ledger, tokens=tokens),
+        source=summary_source(messages, previous_prose="", ledger=ledger, tokens=tokens),
         focus="",
         template=template,
         wanted_tokens=max(most // 2, _LEAST_SUMMARY_TOKENS),
@@ -97,5 +97,5 @@ def draft_branch(
         splits_turn=False,
     )
     last_reply = next((text for text in reversed(replies) if text.strip()), "")
-    facts = appendix(ledger, request="", window=request.window)
-    return BranchDraft(job, Record(ledger, "", last_reply), facts)
+    facts = fact_blocks(ledger, request="", window=request.window)
+    return BranchDraft(job, LogFacts(ledger, "", last_reply), facts)

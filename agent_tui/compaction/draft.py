@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.compaction.appendix import appendix, index_block, strip_appendix
-from agent_tui.compaction.fallback import Record
-from agent_tui.compaction.ledger import build_ledger, known_so_far, unrecorded_entries
-from agent_tui.compaction.names import names_of
+from agent_tui.compaction.ledger.build import build_ledger, known_so_far, unrecorded_entries
+from agent_tui.compaction.ledger.names import names_of
 from agent_tui.compaction.plan import CompactionPlan, PreparedCut, plan_compaction
-from agent_tui.compaction.subject import Subject, subject_of
+from agent_tui.compaction.summary.fact_blocks import fact_blocks, index_block, without_fact_blocks
+from agent_tui.compaction.summary.fallback import LogFacts
+from agent_tui.compaction.summary.source import SummarySource, summary_source
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, Message, UserMessage
@@ -63,9 +63,9 @@ class Draft:
 
     Args:
         plan: The cut.
-        record: What the summary can be made from without a model.
-        subject: What it is about, for judging a model's summary.
-        appendix: The blocks that code puts after the prose.
+        log_facts: What the summary can be made from without a model.
+        source: What it is about, for judging a model's summary.
+        fact_blocks: The blocks that code puts after the prose.
         messages: What the summary stands for.
         replaced_tokens: Their size, the previous summary included.
         wanted_tokens: How long the prose should be.
@@ -73,9 +73,9 @@ class Draft:
     """
 
     plan: CompactionPlan
-    record: Record
-    subject: Subject
-    appendix: str
+    log_facts: LogFacts
+    source: SummarySource
+    fact_blocks: str
     messages: tuple[Message, ...]
     replaced_tokens: int
     wanted_tokens: int
@@ -85,7 +85,7 @@ class Draft:
         """Whether the prose that this one lacks is the one that `other` does."""
         return (
             self.plan.first_kept_entry_id == other.plan.first_kept_entry_id
-            and self.record.previous_prose == other.record.previous_prose
+            and self.log_facts.previous_prose == other.log_facts.previous_prose
             and self.messages == other.messages
         )
 
@@ -118,7 +118,7 @@ def make_draft(
     replaced = plan.summarised_tokens
     if plan.previous_summary:
         replaced += summary_tokens(plan.previous_summary, counter)
-    facts = appendix(ledger, request=plan.request, window=window)
+    facts = fact_blocks(ledger, request=plan.request, window=window)
     facts_tokens = summary_tokens(f"\n\n{facts}", counter)
     cap = min(settings.max_summary_tokens, max(window // 6, 200))
     cap = max(cap - facts_tokens, cap // 2)
@@ -139,18 +139,18 @@ def make_draft(
         raise NothingToCompactError(
             "Nothing to compact: the conversation is already smaller than a summary of it."
         )
-    previous_prose = strip_appendix(plan.previous_summary)
+    previous_prose = without_fact_blocks(plan.previous_summary)
     messages = tuple(item.message for item in plan.summarised)
     return Draft(
         plan=plan,
-        record=Record(ledger, previous_prose, _last_reply(messages)),
-        subject=subject_of(
+        log_facts=LogFacts(ledger, previous_prose, _last_reply(messages)),
+        source=summary_source(
             messages,
             previous_prose=previous_prose,
             ledger=ledger,
             tokens=plan.summarised_tokens,
         ),
-        appendix=extra,
+        fact_blocks=extra,
         messages=messages,
         replaced_tokens=replaced,
         wanted_tokens=min(cap, max(room // 2, _LEAST_SUMMARY_TOKENS)),
@@ -182,7 +182,7 @@ def _cut_of(
     if earlier is None:
         return None
     goal = int(request.window * (settings.target + settings.warn_at) / 2)
-    summary = summary_tokens(earlier.appendix, counter) + earlier.max_tokens
+    summary = summary_tokens(earlier.fact_blocks, counter) + earlier.max_tokens
     room = goal - request.overhead_tokens - summary
     return PreparedCut(earlier.plan.first_kept_entry_id, max_kept_tokens=room)
 

@@ -3,16 +3,16 @@
 import asyncio
 
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, draft_branch
-from agent_tui.compaction.candidates import ModelLookup, candidates
 from agent_tui.compaction.draft import (
     CompactionRequest,
     Draft,
     make_draft,
     summary_tokens,
 )
-from agent_tui.compaction.prose import Prose, finished_prose
 from agent_tui.compaction.result import CompactionResult, child_entries
-from agent_tui.compaction.summariser import (
+from agent_tui.compaction.summary.candidates import ModelLookup, candidates
+from agent_tui.compaction.summary.prose import Prose, finished_prose
+from agent_tui.compaction.summary.summariser import (
     NoSummaryError,
     OnProgress,
     OnUsage,
@@ -21,7 +21,7 @@ from agent_tui.compaction.summariser import (
     SummaryJob,
     WrittenSummary,
 )
-from agent_tui.compaction.templates import Template, template_named
+from agent_tui.compaction.summary.templates import Template, template_named
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Usage
@@ -109,7 +109,7 @@ class CompactionService:
     def expected_tokens(self, request: CompactionRequest, draft: Draft) -> int:
         """Size of the next request after `draft`, with prose as long as it should be."""
         kept = request.overhead_tokens + draft.plan.kept_tokens
-        return kept + summary_tokens(draft.appendix, self._counter) + draft.wanted_tokens
+        return kept + summary_tokens(draft.fact_blocks, self._counter) + draft.wanted_tokens
 
     async def write_ahead(
         self, request: CompactionRequest, draft: Draft, on_usage: OnUsage
@@ -144,7 +144,7 @@ class CompactionService:
             finished_prose,
             written,
             failures,
-            draft.record,
+            draft.log_facts,
             template=self._template,
             counter=self._counter,
             max_tokens=draft.max_tokens,
@@ -176,19 +176,19 @@ class CompactionService:
             finished_prose,
             written,
             failures,
-            draft.record,
+            draft.log_facts,
             template=self._template,
             counter=self._counter,
             max_tokens=draft.job.max_tokens,
         )
-        text = "\n\n".join(part for part in (prose.text, draft.appendix) if part)
+        text = "\n\n".join(part for part in (prose.text, draft.fact_blocks) if part)
         return BranchSummary(text, prose.note, spending.total)
 
     def _job(self, request: CompactionRequest, draft: Draft) -> SummaryJob:
         return SummaryJob(
             messages=draft.messages,
-            previous_prose=draft.record.previous_prose,
-            subject=draft.subject,
+            previous_prose=draft.log_facts.previous_prose,
+            source=draft.source,
             focus=request.focus,
             template=self._template,
             wanted_tokens=draft.wanted_tokens,
@@ -217,8 +217,8 @@ class CompactionService:
     def _result(
         self, request: CompactionRequest, draft: Draft, prose: Prose, usage: Usage | None
     ) -> CompactionResult:
-        plan, ledger, written = draft.plan, draft.record.ledger, prose.written
-        summary = "\n\n".join(text for text in (prose.text, draft.appendix) if text)
+        plan, ledger, written = draft.plan, draft.log_facts.ledger, prose.written
+        summary = "\n\n".join(text for text in (prose.text, draft.fact_blocks) if text)
         kept = request.overhead_tokens + plan.kept_tokens
         estimated_before = kept + draft.replaced_tokens
         estimated_after = kept + summary_tokens(summary, self._counter)

@@ -1,10 +1,20 @@
 """How full the context window is: the provider's own figure first, our estimate for the rest."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from agent_tui.messages import AssistantMessage
-from agent_tui.sessions.context import Context, ContextMessage
+from agent_tui.compaction.ledger.call_facts import call_label
+from agent_tui.compaction.shorten import one_line
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    Message,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.sessions.context import Context, ContextMessage, is_summary
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
 
@@ -13,6 +23,9 @@ _COMPLETED = ("stop", "length", "toolUse")
 _JUDGED_FROM_TOKENS = 2_000
 _LEAST_PART = 4
 _MOST_TIMES = 10
+
+_NAMED_SOURCES = 3
+_LABEL_CHARS = 60
 
 
 def measure_context(
@@ -126,3 +139,39 @@ def _written_ms(compaction: CompactionEntry | None) -> float:
         return datetime.fromisoformat(compaction.timestamp).timestamp() * 1000
     except ValueError:
         return float("-inf")
+
+
+def largest_sources(context: Context, counter: TokenCounter) -> str:
+    """The largest sources of `context` with their shares: ``read src/a.py 41 %, ...``.
+
+    Results of the same call, whatever their number, are one source; so are all replies and all
+    messages of the person. What is less than one percent is not named.
+    """
+    tokens = Counter[str]()
+    for source, message in _sources(context):
+        tokens[source] += counter.count_message(message)
+    total = max(tokens.total(), 1)
+    shares = (
+        (source, 100 * count // total) for source, count in tokens.most_common(_NAMED_SOURCES)
+    )
+    return ", ".join(f"{source} {percent} %" for source, percent in shares if percent)
+
+
+def _sources(context: Context) -> Iterable[tuple[str, Message]]:
+    calls: dict[str, ToolCall] = {}
+    for item in context.messages:
+        message = item.message
+        match message:
+            case UserMessage() if is_summary(item, context):
+                source = "the summary"
+            case UserMessage():
+                source = "your messages"
+            case AssistantMessage():
+                calls.update((call.id, call) for call in message.tool_calls)
+                source = "replies and calls"
+            case ToolResultMessage():
+                label = call_label(message.tool_name, calls.get(message.tool_call_id))
+                source = one_line(label, _LABEL_CHARS)
+            case BashExecutionMessage():
+                source = one_line(f"! {message.command}", _LABEL_CHARS)
+        yield source, message

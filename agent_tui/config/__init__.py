@@ -1,4 +1,4 @@
-"""Settings: what there is, what is in force and who said so, and changing the person's own."""
+"""Settings: what there is, what is in force and where it is set, and changing one's own."""
 
 from agent_tui.config.loading import LoadedSettings, Origin, SettingProblem, load_settings
 from agent_tui.config.schema import (

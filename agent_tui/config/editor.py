@@ -51,16 +51,8 @@ class SettingsEditor:
         self.file.set(spec, value)
         return value
 
-    def unset(self, spec: SettingSpec) -> bool:
-        """Leave `spec` to the others again; false if the person's file did not speak of it.
-
-        Raises:
-            ConfigError: The file cannot be changed; it is as it was.
-        """
-        return self.file.unset(spec)
-
     def stronger_than_own(self, loaded: LoadedSettings, spec: SettingSpec) -> str:
-        """Who overrules the person's file about `spec`, in words; empty where nobody does."""
+        """What overrules the person's own value of `spec`, in words; empty where nothing does."""
         origin = loaded.origin(spec.key)
         match origin.layer:
             case "default" | "own file":

@@ -26,7 +26,7 @@ Layer: TypeAlias = Literal["default", "own file", "project file", "environment",
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who says what a setting is.
+    """Where a setting is set.
 
     Attributes:
         layer: The later in `Layer`, the stronger.
@@ -63,9 +63,10 @@ class SettingProblem:
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """The settings in force, what could not be used, and who said what.
+    """The settings in force, what could not be used, and where each comes from.
 
-    `origins` has the settings that anyone says, each with all who say it, the strongest last.
+    `origins` has the settings that are set anywhere, each with all places that set it, the
+    strongest last.
     """
 
     settings: Settings
@@ -74,19 +75,19 @@ class LoadedSettings:
         default_factory=dict[SettingKey, tuple[Origin, ...]]
     )
 
-    def said_by(self, key: SettingKey) -> tuple[Origin, ...]:
-        """All who say what `key` is, or something in it, the strongest last; at least `DEFAULT`."""
+    def origins_of(self, key: SettingKey) -> tuple[Origin, ...]:
+        """All places that set `key`, or something in it, the strongest last; at least `DEFAULT`."""
         found = [
             origin
-            for said, origins in self.origins.items()
-            if said[: len(key)] == key
+            for other, origins in self.origins.items()
+            if other[: len(key)] == key
             for origin in origins
         ]
         return tuple(found) or (DEFAULT,)
 
     def origin(self, key: SettingKey) -> Origin:
-        """Who is obeyed about `key`."""
-        return self.said_by(key)[-1]
+        """The place whose value of `key` is in force."""
+        return self.origins_of(key)[-1]
 
 
 def load_settings(
@@ -105,19 +106,19 @@ def load_settings(
         project_files: Settings of a trusted project, the most general first. They stand between
             `user_file` and the environment, and only say what `refusals` lets them.
     """
-    merging = _Merging()
-    merging.add_file(user_file)
+    layers = _SettingsLayers()
+    layers.add_file(user_file)
     for file in project_files:
-        merging.add_project_file(file)
-    merging.add_environment(environ)
+        layers.add_project_file(file)
+    layers.add_environment(environ)
     given: JsonObject = {k: v for k, v in (flags or {}).items() if v is not None}
-    merging.add_flags(given)
-    settings = Settings.model_validate(merging.values)
-    return LoadedSettings(settings, tuple(merging.problems), merging.origins)
+    layers.add_flags(given)
+    settings = Settings.model_validate(layers.values)
+    return LoadedSettings(settings, tuple(layers.problems), layers.origins)
 
 
-class _Merging:
-    """What was said so far, the weakest first."""
+class _SettingsLayers:
+    """The layers of settings merged so far; the weakest is added first."""
 
     def __init__(self) -> None:
         self.values: JsonObject = {}
@@ -125,40 +126,36 @@ class _Merging:
         self.origins: dict[SettingKey, tuple[Origin, ...]] = {}
 
     def add_file(self, path: Path) -> None:
-        said, lines = self._read(path)
-        self._add(said)
-        self._note(said, lambda key: Origin("own file", str(path), line_of(lines, key)))
+        values, lines = self._read(path)
+        self._add(values, lambda key: Origin("own file", str(path), line_of(lines, key)))
 
     def add_project_file(self, path: Path) -> None:
         """What the project's file may set; its rules are added to the others."""
-        said, lines = self._read(path)
+        values, lines = self._read(path)
         own = Settings.model_validate(self.values)
-        for key, why in tuple(refusals(said, own)):
+        for key, why in tuple(refusals(values, own)):
             self._report(str(path), [InvalidSetting(key, why)], lines)
-            said = without(said, key)
-        added = Settings.model_validate(said).permissions
+            values = without(values, key)
+        added = Settings.model_validate(values).permissions
         rules: JsonObject = {
             "ask": [*own.permissions.ask, *added.ask],
             "deny": [*own.permissions.deny, *added.deny],
         }
-        self._add(said)
-        self._add({"permissions": rules})
-        self._note(said, lambda key: Origin("project file", str(path), line_of(lines, key)))
+        self._add(values, lambda key: Origin("project file", str(path), line_of(lines, key)))
+        self.values = merge(self.values, {"permissions": rules})
 
     def add_environment(self, environ: Mapping[str, str]) -> None:
         names = {parse_key(name): variable for variable, name in setting_variables().items()}
-        said: JsonObject = {}
+        values: JsonObject = {}
         for key, variable in names.items():
             if (text := environ.get(variable)) is not None:
-                said = merge(said, nested(key, text))
-        said = self._checked("environment", said, {})
-        self._add(said)
-        self._note(said, lambda key: Origin("environment", names[key]))
+                values = merge(values, nested(key, text))
+        values = self._checked("environment", values, {})
+        self._add(values, lambda key: Origin("environment", names[key]))
 
     def add_flags(self, flags: JsonObject) -> None:
-        said = self._checked("command line", flags, {})
-        self._add(said)
-        self._note(said, lambda key: Origin("command line", f"--{key[-1].replace('_', '-')}"))
+        values = self._checked("command line", flags, {})
+        self._add(values, lambda key: Origin("command line", f"--{key[-1].replace('_', '-')}"))
 
     def _read(self, path: Path) -> tuple[JsonObject, Mapping[SettingKey, int]]:
         source = str(path)
@@ -181,27 +178,26 @@ class _Merging:
     def _checked(
         self, source: str, values: JsonObject, lines: Mapping[SettingKey, int]
     ) -> JsonObject:
-        good, faults = keep_valid(values)
-        self._report(source, faults, lines)
+        good, invalid = keep_valid(values)
+        self._report(source, invalid, lines)
         return good
 
     def _report(
-        self, source: str, faults: Iterable[InvalidSetting], lines: Mapping[SettingKey, int]
+        self, source: str, invalid: Iterable[InvalidSetting], lines: Mapping[SettingKey, int]
     ) -> None:
-        for fault in faults:
-            line = line_of(lines, fault.key)
-            self.problems.append(SettingProblem(source, line, ".".join(fault.key), fault.why))
+        for one in invalid:
+            line = line_of(lines, one.key)
+            self.problems.append(SettingProblem(source, line, ".".join(one.key), one.why))
 
-    def _add(self, said: JsonObject) -> None:
-        self.values = merge(self.values, said)
-
-    def _note(self, said: JsonObject, origin_of: Callable[[SettingKey], Origin]) -> None:
-        for key in leaves(said):
+    def _add(self, values: JsonObject, origin_of: Callable[[SettingKey], Origin]) -> None:
+        """Put `values` over those so far, and remember where each comes from."""
+        self.values = merge(self.values, values)
+        for key in leaves(values):
             self.origins[key] = (*self.origins.get(key, ()), origin_of(key))
 
 
 def leaves(values: JsonObject, prefix: SettingKey = ()) -> Iterator[SettingKey]:
-    """The keys of all values that are no tables."""
+    """The keys of all values that are not tables."""
     for name, value in values.items():
         if isinstance(value, dict):
             yield from leaves(value, (*prefix, name))

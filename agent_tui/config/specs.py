@@ -73,7 +73,7 @@ def setting_specs(settings: Settings) -> tuple[SettingSpec, ...]:
 
 
 def spec_of(key: SettingKey) -> SettingSpec | None:
-    """What is known of the setting `key`, whether anything says it or not; None for none."""
+    """The specification of the setting `key`; None where there is no such setting."""
     model: type[BaseModel] = Settings
     depth, is_named = 0, False
     while depth < len(key):
@@ -116,7 +116,7 @@ def setting_variables() -> Mapping[str, str]:
 
 
 def value_at(settings: Settings, key: SettingKey) -> JsonValue:
-    """What `settings` say of `key`; None where a named table does not say it."""
+    """The value of `key` in `settings`; None where a named table does not have it."""
     value: object = settings
     for part in key:
         if isinstance(value, BaseModel):
@@ -127,7 +127,7 @@ def value_at(settings: Settings, key: SettingKey) -> JsonValue:
 
 
 def masked(value: JsonValue, known: Iterable[str] = ()) -> JsonValue:
-    """`value` without `known` secrets, what looks like one, and what is named like one."""
+    """`value` without the `known` secrets, what looks like a secret, and what is named like one."""
     secrets = tuple(known)
     match value:
         case str():

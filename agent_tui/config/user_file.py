@@ -64,15 +64,15 @@ class UserConfigFile:
         if spec.kind == "list":
             is_written_out = len(words) == 1 and words[0].lstrip().startswith("[")
             written = _toml_list(spec, words[0]) if is_written_out else [*words]
-        said, _ = keep_valid(self._parsed(self._text()))
-        said = merge(said, nested(spec.key, written))
-        _, faults = keep_valid(said)
-        for fault in faults:
-            if fault.key[: len(spec.key)] == spec.key:
+        values, _ = keep_valid(self._parsed(self._text()))
+        values = merge(values, nested(spec.key, written))
+        _, invalid = keep_valid(values)
+        for one in invalid:
+            if one.key[: len(spec.key)] == spec.key:
                 raise ConfigError(f"{spec.name} takes {spec.allowed}.")
-            if spec.key[: len(fault.key)] == fault.key:
-                raise ConfigError(f"{dotted(fault.key)}: {fault.why}.")
-        value = value_at(Settings.model_validate(said), spec.key)
+            if spec.key[: len(one.key)] == one.key:
+                raise ConfigError(f"{dotted(one.key)}: {one.why}.")
+        value = value_at(Settings.model_validate(values), spec.key)
         if spec.kind == "text" and has_key(str(value)):
             raise ConfigError(
                 f"{spec.name}: this looks like a key, and keys are not kept in config.toml.",
@@ -81,7 +81,7 @@ class UserConfigFile:
         return value
 
     def set(self, spec: SettingSpec, value: JsonValue) -> None:
-        """Say that `spec` is `value`; where its line was commented out, it is taken for it.
+        """Set `spec` to `value`, in the place of its commented line where there is one.
 
         Args:
             spec: The setting.
@@ -103,7 +103,7 @@ class UserConfigFile:
         self._write(changed)
 
     def unset(self, spec: SettingSpec) -> bool:
-        """Say nothing of `spec` any more; false if the file does not speak of it.
+        """Take `spec` out of the file; false if it is not in there.
 
         Raises:
             ConfigError: The rest of the file needs it, or the file is broken or cannot be read or
@@ -120,11 +120,11 @@ class UserConfigFile:
         document = tomlkit.parse(text)
         del self._table(document, spec.section)[spec.key[-1]]
         changed = tomlkit.dumps(document)
-        _, faults_before = keep_valid(self._parsed(text))
-        _, faults = keep_valid(_values(changed))
-        for fault in faults:
-            if fault not in faults_before:
-                raise ConfigError(f"{dotted(fault.key)} needs {spec.name}: {fault.why}.")
+        _, invalid_before = keep_valid(self._parsed(text))
+        _, invalid = keep_valid(_values(changed))
+        for one in invalid:
+            if one not in invalid_before:
+                raise ConfigError(f"{dotted(one.key)} needs {spec.name}: {one.why}.")
         self._write(changed)
         return True
 

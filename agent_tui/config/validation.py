@@ -1,4 +1,4 @@
-"""What of a table of settings can be used, and why the rest cannot."""
+"""Validation that leaves out what is wrong and says why, instead of refusing the whole file."""
 
 import difflib
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class InvalidSetting:
 
 
 def keep_valid(values: JsonObject) -> tuple[JsonObject, tuple[InvalidSetting, ...]]:
-    """`values` without what does not validate, and what that was."""
+    """`values` without the invalid ones, and those with the reasons."""
     invalid: list[InvalidSetting] = []
     remaining = values
     while True:

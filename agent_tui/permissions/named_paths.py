@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent_tui.permissions.protected_paths import PathGuard
 from agent_tui.permissions.shell.words import Word
-from agent_tui.tools.protected import SECRET_GLOBS
+from agent_tui.tools.files.protected import SECRET_GLOBS
 
 _STREAM = re.compile(r"/dev/(stdin|stdout|stderr|tty|fd/\d+)")
 _PATTERN = re.compile(r"[*?\[]")

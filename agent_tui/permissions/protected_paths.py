@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from agent_tui.permissions.git_settings import git_doubt
-from agent_tui.tools.protected import folded, is_secret_name
+from agent_tui.tools.files.protected import folded, is_secret_name
 
 _SECRET_FOLDERS = frozenset(
     {".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store", ".mozilla"}

@@ -2,7 +2,8 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from rapidfuzz import process
@@ -11,13 +12,12 @@ from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
-from agent_tui.providers.demo import DEMO_MODEL, DEMO_WINDOW
 from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES, secret_variables
-from agent_tui.providers.local.catalog import LOCAL, LocalCatalog, Serve
-from agent_tui.providers.name_matching import best_match
-from agent_tui.providers.servers.catalog import ServerCatalog
+from agent_tui.providers.local.local_catalog import LOCAL, LocalCatalog, Serve
+from agent_tui.providers.scripted.demo import DEMO_MODEL, DEMO_WINDOW
 from agent_tui.providers.servers.find import PATIENCE_S, PORTS
+from agent_tui.providers.servers.server_catalog import ServerCatalog
 from agent_tui.providers.table import ModelTable, bundled_table
 
 UNKNOWN_WINDOW = 128_000
@@ -298,3 +298,47 @@ class ModelCatalog:
     def _best_match(self, query: str) -> str | None:
         preferred = list(dict.fromkeys([*self._providers_with_keys(), *FAMILIES]))
         return best_match(query, self._loaded.names, preferred)
+
+
+def best_match(query: str, names: Iterable[str], providers: Sequence[str]) -> str | None:
+    """The likeliest full name that holds the words of `query` one after the other.
+
+    Args:
+        query: What was typed.
+        names: As ``provider/model``.
+        providers: Those that may be meant, the likeliest first.
+    """
+    words = _words(query)
+    if not words:
+        return None
+    fitting = [
+        name
+        for name in names
+        if name.partition("/")[0] in providers and _holds(_words(name), words)
+    ]
+    return min(fitting, key=lambda name: _rank(name, query, providers), default=None)
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-z]+|\d+", name.lower())
+
+
+def _holds(words: list[str], part: list[str]) -> bool:
+    return any(words[i : i + len(part)] == part for i in range(len(words) - len(part) + 1))
+
+
+def _rank(name: str, query: str, preferred: Sequence[str]) -> tuple[object, ...]:
+    """Sorts the likeliest meaning first: exact, a provider with a key, a plain and new name."""
+    provider, _, model_id = name.partition("/")
+    words = _words(model_id)
+    numbers = [int(word) for word in words if word.isdigit()]
+    is_dated = any(number > 1_000 for number in numbers)
+    letters = sum(len(word) for word in words if word.isalpha())
+    return (
+        model_id != query,
+        preferred.index(provider),
+        is_dated,
+        letters,
+        [*(-number for number in numbers), 1],  # the 1 puts "5" behind "5.5"
+        name,
+    )

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
-from agent_tui.tools.git_changes import GitChanges
-from agent_tui.tools.processes import ProcessKeeper
-from agent_tui.tools.sandbox import NOTE, Sandbox, refusal_hint
-from agent_tui.tools.shell import MAX_KEPT_BYTES, ShellResult, run_shell
+from agent_tui.tools.git.changes import GitChanges
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.processes.sandbox import NOTE, Sandbox, refusal_hint
+from agent_tui.tools.processes.shell import MAX_KEPT_BYTES, ShellResult, run_shell
 
 _LONGEST_TIMEOUT_S = 3_600
 

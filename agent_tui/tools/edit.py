@@ -15,9 +15,9 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
-from agent_tui.tools.diffs import Diff, unified_diff
-from agent_tui.tools.nearest import describe_nearest
-from agent_tui.tools.text_files import (
+from agent_tui.tools.files.diffs import Diff, unified_diff
+from agent_tui.tools.files.nearest import describe_nearest
+from agent_tui.tools.files.text_files import (
     TextFile,
     check_seen,
     content_fingerprint,

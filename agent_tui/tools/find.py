@@ -16,9 +16,9 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
+from agent_tui.tools.files.text_files import missing_file_error
+from agent_tui.tools.files.walk import glob_spec, walk_files
 from agent_tui.tools.shorten import keep_head
-from agent_tui.tools.text_files import missing_file_error
-from agent_tui.tools.walk import glob_spec, walk_files
 
 _SEARCH_TIME_S = 30.0
 

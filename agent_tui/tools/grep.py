@@ -19,12 +19,12 @@ from agent_tui.tools.base import (
     ToolError,
     ToolOutput,
 )
+from agent_tui.tools.files.protected import SECRET_GLOBS
+from agent_tui.tools.files.search_process import SearchRequest
+from agent_tui.tools.files.text_files import missing_file_error
 from agent_tui.tools.limits import MAX_OUTPUT_BYTES
-from agent_tui.tools.processes import ProcessKeeper
-from agent_tui.tools.protected import SECRET_GLOBS
-from agent_tui.tools.search_child import SearchRequest
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.shorten import cut_line, keep_head
-from agent_tui.tools.text_files import missing_file_error
 
 _SEARCH_TIME_S = 30.0
 _MAX_READ_BYTES = 20 * MAX_OUTPUT_BYTES
@@ -75,7 +75,7 @@ class GrepTool:
         if ripgrep:
             found = await self._search(_ripgrep_argv(ripgrep, arguments, target), context)
         else:
-            argv = [sys.executable, "-P", "-m", "agent_tui.tools.search_child"]
+            argv = [sys.executable, "-P", "-m", "agent_tui.tools.files.search_process"]
             found = await self._search(argv, context, _request(arguments, target, context))
         return _output(found, arguments, context)
 

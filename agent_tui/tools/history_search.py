@@ -1,6 +1,5 @@
 """Finding words in everything that was said in a conversation."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -9,8 +8,10 @@ from agent_tui.messages import (
     TextContent,
     ToolCall,
     ToolResultMessage,
+    texts_in,
 )
 from agent_tui.sessions.entries import BranchSummaryEntry, CompactionEntry, Entry, MessageEntry
+from agent_tui.text_search import TermSet, fold, split_query
 from agent_tui.tools.originals import (
     RecallableEntry,
     call_answered_by,
@@ -21,7 +22,6 @@ from agent_tui.tools.originals import (
     is_recallable,
     reply_text,
     rows_of,
-    texts_in,
 )
 
 _MAX_HITS = 10
@@ -31,15 +31,13 @@ _MAX_NEAREST = 3
 _OWN_TOOLS = frozenset({"recall", "compact"})
 """Their calls and results only repeat what was said before."""
 
-_MOST_COUNTED = 5
-"""Occurrences of one word: a log with a thousand of them tells no more than one with five."""
+_RANKED_BY_LINE = 50
+"""Matches whose lines are looked at: those below them are not shown."""
 
-_LOOKED_AT_CLOSER = 50
 _SHORT_ROW_CHARS = 120
 _SHOWN_ROW_CHARS = 200
 
 _NONE: Set[bytes] = frozenset()
-_TERM = re.compile(r'"([^"]+)"|(\S+)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,55 +92,10 @@ class _Match:
         return isinstance(self.entry, CompactionEntry | BranchSummaryEntry)
 
 
-class _Words:
-    """The words of a query, compared without regard to case.
-
-    Texts are compared as bytes: to lower these is several times as fast as `str.casefold`,
-    which only words with other letters than ASCII's are worth.
-    """
-
-    def __init__(self, terms: Sequence[str]) -> None:
-        self._is_ascii = all(map(str.isascii, terms))
-        self._terms = {self.fold(term): term for term in terms}
-
-    def __len__(self) -> int:
-        return len(self._terms)
-
-    def fold(self, text: str) -> bytes:
-        """`text` as it is compared."""
-        if self._is_ascii:
-            return text.encode("utf-8", "surrogatepass").lower()
-        return text.casefold().encode("utf-8", "surrogatepass")
-
-    def found_in(self, folded: bytes) -> Set[bytes]:
-        """Those of the words that occur."""
-        return {word for word in self._terms if word in folded}
-
-    def count_in(self, folded: bytes) -> int:
-        """How often they occur, of each word a few times at most."""
-        return sum(min(folded.count(word), _MOST_COUNTED) for word in self._terms)
-
-    def shown(self, row: str) -> str:
-        """`row` without blanks at its ends; of a long one the part where the first word is."""
-        row = row.strip()
-        if len(row) <= _SHOWN_ROW_CHARS:
-            return row
-        folded = row.casefold()
-        places = (folded.find(term.casefold()) for term in self._terms.values())
-        first = min((at for at in places if at >= 0), default=0)
-        start = min(max(first - _SHOWN_ROW_CHARS // 4, 0), len(row) - _SHOWN_ROW_CHARS)
-        end = start + _SHOWN_ROW_CHARS
-        return f"{'…' if start else ''}{row[start:end]}{'…' if end < len(row) else ''}"
-
-    def without(self, found: Set[bytes]) -> tuple[str, ...]:
-        """The words not among `found`, as they were given."""
-        return tuple(term for word, term in self._terms.items() if word not in found)
-
-
 def terms_of(query: str) -> tuple[str, ...]:
-    """The words and the "exact phrases" of a query."""
-    found = (phrase or word.strip('"') for phrase, word in _TERM.findall(query))
-    return tuple({term.casefold(): term for term in found if term.strip()}.values())
+    """The words and the "exact phrases" of a query, each once."""
+    by_folded = {fold(text): text for text, _ in split_query(query)}
+    return tuple(text for folded, text in by_folded.items() if folded.strip())
 
 
 def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> Found:
@@ -155,21 +108,21 @@ def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> Found:
         entries: Newest first.
         terms: From `terms_of`, at least one.
     """
-    words = _Words(terms)
-    matches, searched = _matches(entries, words)
+    wanted = TermSet(terms)
+    matches, searched = _matches(entries, wanted)
     matches.sort(key=lambda match: (match.is_summary, -match.count, match.age))
-    best = matches[:_LOOKED_AT_CLOSER]
-    closer = [_look_closer(match, words, _older(entries, match.age)) for match in best]
+    best = matches[:_RANKED_BY_LINE]
+    closer = [_rank_by_line(match, wanted, _older(entries, match.age)) for match in best]
     closer.sort(key=lambda seen: seen[0])  # stable: among equals the order stays
     return Found(tuple(_distinct([hit for _, hit in closer])), len(matches), searched)
 
 
-def _matches(entries: Sequence[Entry], words: _Words) -> tuple[list[_Match], int]:
+def _matches(entries: Sequence[Entry], wanted: TermSet) -> tuple[list[_Match], int]:
     """The messages with the most of the words, at least half, and how many were looked at.
 
     Goes from the oldest on: what a call is about counts for its result too.
     """
-    fewest, searched = (len(words) + 1) // 2, 0
+    fewest, searched = (len(wanted) + 1) // 2, 0
     matches: list[_Match] = []
     named: dict[str, Set[bytes]] = {}
     for age in range(len(entries) - 1, -1, -1):
@@ -177,29 +130,29 @@ def _matches(entries: Sequence[Entry], words: _Words) -> tuple[list[_Match], int
         if not is_recallable(entry) or (text := _searched_text(entry)) is None:
             continue
         searched += 1
-        folded = words.fold(text)
-        found = words.found_in(folded)
-        by_call = _words_of_call(entry, found, words, named)
+        folded = wanted.folded(text)
+        found = wanted.found_in(folded)
+        by_call = _words_of_call(entry, found, wanted, named)
         found = found | by_call if by_call else found
         if len(found) < fewest:
             continue
         if len(found) > fewest:
             fewest = len(found)
             matches.clear()
-        count = words.count_in(folded) + len(by_call)
-        matches.append(_Match(entry, age, count, words.without(found)))
+        count = wanted.count_in(folded) + len(by_call)
+        matches.append(_Match(entry, age, count, wanted.without(found)))
     return matches, searched
 
 
 def _words_of_call(
-    entry: RecallableEntry, found: Set[bytes], words: _Words, named: dict[str, Set[bytes]]
+    entry: RecallableEntry, found: Set[bytes], wanted: TermSet, named: dict[str, Set[bytes]]
 ) -> Set[bytes]:
     """The words in what the call is about that `entry` answers.
 
     Args:
         entry: What was said.
         found: The words in it.
-        words: All words.
+        wanted: All words.
         named: What was found so, by the call's id; kept up to date.
     """
     if (found or named) and isinstance(entry, MessageEntry):
@@ -209,7 +162,7 @@ def _words_of_call(
         if isinstance(message, AssistantMessage):
             for call in message.tool_calls:
                 named.pop(call.id, None)
-                if found and (about := words.found_in(words.fold(call_subject(call)))):
+                if found and (about := wanted.found_in(wanted.folded(call_subject(call)))):
                     named[call.id] = about
     return _NONE
 
@@ -233,13 +186,13 @@ def _searched_text(entry: RecallableEntry) -> str | None:
     return "\n".join(texts)
 
 
-def _look_closer(
-    match: _Match, words: _Words, older: Iterable[Entry]
+def _rank_by_line(
+    match: _Match, wanted: TermSet, older: Iterable[Entry]
 ) -> tuple[tuple[bool, int], Hit]:
     """The hit that `match` is, and its rank by what no quick look tells."""
     rows = rows_of(_text_with_searched_rows(match.entry))
-    at, together = _best_row(rows, words, len(words) - len(match.missing))
-    shown = [(at + 1, words.shown(rows[at]))]
+    at, together = _best_row(rows, wanted, len(wanted) - len(match.missing))
+    shown = [(at + 1, _shown(rows[at], wanted))]
     for beside in (at - 1, at + 1):
         if 0 <= beside < len(rows) and 0 < len(text := rows[beside].strip()) <= _SHORT_ROW_CHARS:
             shown.append((beside + 1, text))
@@ -254,11 +207,22 @@ def _look_closer(
     return (match.is_summary, -together), hit
 
 
-def _best_row(rows: Sequence[str], words: _Words, possible: int) -> tuple[int, int]:
+def _shown(row: str, wanted: TermSet) -> str:
+    """`row` without blanks at its ends; of a long one the part where the first word is."""
+    row = row.strip()
+    if len(row) <= _SHOWN_ROW_CHARS:
+        return row
+    first = wanted.first_place(row)
+    start = min(max(first - _SHOWN_ROW_CHARS // 4, 0), len(row) - _SHOWN_ROW_CHARS)
+    end = start + _SHOWN_ROW_CHARS
+    return f"{'…' if start else ''}{row[start:end]}{'…' if end < len(row) else ''}"
+
+
+def _best_row(rows: Sequence[str], wanted: TermSet, possible: int) -> tuple[int, int]:
     """The first row with the most of the words, of which `possible` occur at all; how many."""
     best_at, most = 0, 0
     for at, row in enumerate(rows):
-        found = len(words.found_in(words.fold(row)))
+        found = len(wanted.found_in(wanted.folded(row)))
         if found > most:
             best_at, most = at, found
             if most == possible:

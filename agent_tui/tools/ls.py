@@ -15,8 +15,8 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
+from agent_tui.tools.files.text_files import missing_file_error
 from agent_tui.tools.shorten import keep_head
-from agent_tui.tools.text_files import missing_file_error
 
 _MAX_ENTRIES = 500
 

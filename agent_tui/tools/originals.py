@@ -66,21 +66,6 @@ def entry_text(entry: RecallableEntry) -> str:
             assert_never(entry)
 
 
-def texts_in(value: JsonValue) -> Iterator[str]:
-    """Every text in an argument of a call."""
-    match value:
-        case str():
-            yield value
-        case dict():
-            for inner in value.values():
-                yield from texts_in(inner)
-        case list():
-            for inner in value:
-                yield from texts_in(inner)
-        case _:
-            pass
-
-
 def reply_text(reply: AssistantMessage, blanked: frozenset[str] = frozenset()) -> str:
     """Text and calls of a reply in their order, every argument in full.
 

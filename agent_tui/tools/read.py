@@ -14,10 +14,10 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
-from agent_tui.tools.images import MAX_IMAGE_BYTES, image_type
+from agent_tui.tools.files.images import MAX_IMAGE_BYTES, image_type
+from agent_tui.tools.files.text_files import decode, digest_of, missing_file_error, read_bytes
 from agent_tui.tools.limits import MAX_OUTPUT_LINES, OutputLimits
 from agent_tui.tools.shorten import cut_line, keep_head
-from agent_tui.tools.text_files import decode, digest_of, missing_file_error, read_bytes
 
 _KNOWN_BINARIES = (
     (b"%PDF", "PDF document"),

@@ -21,13 +21,13 @@ from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
 from agent_tui.tools.edit import EditTool
 from agent_tui.tools.find import FindTool
-from agent_tui.tools.git_changes import GitChanges
+from agent_tui.tools.git.changes import GitChanges
 from agent_tui.tools.grep import GrepTool
 from agent_tui.tools.ls import LsTool
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.processes.sandbox import Sandbox
 from agent_tui.tools.read import ReadTool
 from agent_tui.tools.recall import RecallTool
-from agent_tui.tools.sandbox import Sandbox
 from agent_tui.tools.schema import bare_schema, compact_schema, explain_invalid, mended_arguments
 from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.todo import TodoTool

@@ -1,7 +1,10 @@
 """Cutting long text down to what a model should be given, by lines and by bytes."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from agent_tui.safe_text import final_lines, strip_escape_sequences
 
 _MARKER_BYTES = 80
 """Room kept for the line that says how much was left out."""
@@ -95,3 +98,14 @@ def _prefix(line: str, max_bytes: int) -> str:
 def _suffix(line: str, max_bytes: int) -> str:
     encoded = line.encode("utf-8", "replace")
     return encoded[max(0, len(encoded) - max_bytes) :].decode("utf-8", "ignore")
+
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def plain_text(printed: str) -> str:
+    """`printed` without escapes and control characters, as a screen would show it at the end.
+
+    Lines that were redrawn with carriage returns (progress bars) keep their last state.
+    """
+    return _CONTROLS.sub("", final_lines(strip_escape_sequences(printed)))

@@ -14,8 +14,8 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
-from agent_tui.tools.diffs import Diff, unified_diff
-from agent_tui.tools.text_files import (
+from agent_tui.tools.files.diffs import Diff, unified_diff
+from agent_tui.tools.files.text_files import (
     check_seen,
     content_fingerprint,
     decode,

@@ -7,8 +7,8 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
+from agent_tui.commands.core.short_words import short_count
 from agent_tui.ui.sanitise import safe_text
-from agent_tui.ui.status_bar import short_count
 
 SHOWN_AFTER_S = 0.3
 """What ends sooner is not worth a line that flickers."""

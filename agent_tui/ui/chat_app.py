@@ -10,8 +10,10 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
 
+from agent_tui.commands.core.command import Command
+from agent_tui.commands.core.parser import parse_command
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
 from agent_tui.errors import AgentTuiError
-from agent_tui.ui.commands.registry import Command, split_command
 from agent_tui.ui.guest import TerminalGuest
 from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS
 from agent_tui.ui.legible import legible_variables
@@ -74,23 +76,22 @@ class ChatApp(App[UiOutcome]):
         """Remember and dispatch what was sent; what begins a turn is in sight."""
         self._remember(draft)
         self.ready.newcomer.sent()
-        if not (self.ready.turns.is_running or split_command(draft.full_text)[0]):
+        if not (self.ready.turns.is_running or parse_command(draft.full_text)):
             self.ready.chat.follow_end()
         self.dispatch(draft.full_text, draft)
 
     def dispatch(self, text: str, draft: Draft | None = None) -> None:
         """Run a command, a shell command, or send a message: `draft`, if `text` comes from one."""
         draft = draft or Draft(text)
-        name, argument = split_command(text)
-        if name and (command := self.ready.registry.find(name)) is not None:
-            refusal = command.refusal_of(argument)
-            if refusal and self.ready.turns.is_running:
-                self.ready.host.say(refusal, "warning")
-            else:
-                self.run_worker(self._run(command, argument), group="command")
+        called = self.ready.registry.read(text)
+        if isinstance(called, CalledCommand):
+            self.run_worker(self._run(called), group="command")
+        elif isinstance(called, UnknownCommand):
+            self.prompt.put_before((draft,))
+            self.ready.front.say(called.why, "warning")
         elif text.strip("! \n") and self.runtime.log.is_read_only:
             self.prompt.put_before((draft,))
-            self.ready.host.say(
+            self.ready.front.say(
                 "This session is open read-only. /fork goes on in a copy of it.", "warning"
             )
         elif text.startswith("!") and text.strip("! \n"):
@@ -105,11 +106,11 @@ class ChatApp(App[UiOutcome]):
 
             self.run_worker(choose_model(self), group="command")
 
-    async def _run(self, command: "Command", argument: str) -> None:
+    async def _run(self, called: CalledCommand) -> None:
         try:
-            await command.run(self.ready.host, argument)
+            await called.run(self.ready.front)
         except AgentTuiError as error:
-            self.ready.host.say(str(error), "error")
+            self.ready.front.say(str(error), "error")
 
     def edit_again(self, text: str) -> None:
         """Put an earlier message into the prompt; what stands there goes into the history."""
@@ -123,7 +124,7 @@ class ChatApp(App[UiOutcome]):
         try:
             self.prompt.remember(draft)
         except OSError as error:
-            self.ready.host.say(
+            self.ready.front.say(
                 f"The prompt history cannot be written: {error.strerror}.", "warning"
             )
 
@@ -151,7 +152,7 @@ class ChatApp(App[UiOutcome]):
     def action_clear_or_leave(self) -> None:
         """Ctrl+C: copy a selection, else clear the prompt, else leave the second time."""
         if selected := self.screen.get_selected_text():
-            self.notify(self.ready.host.copy(selected), markup=False)
+            self.notify(self.ready.front.copy(selected), markup=False)
             self.screen.clear_selection()
             return
         now = self.parts.options.clock() if self.parts is not None else time.monotonic()
@@ -187,11 +188,11 @@ class ChatApp(App[UiOutcome]):
         if self.prompt.area.text:
             self.prompt.area.action_delete_right()
         else:
-            self.ready.host.leave()
+            self.ready.front.leave()
 
     def action_next_permission_mode(self) -> None:
         """Shift+Tab: the next mode in turn."""
-        from agent_tui.ui.commands.talking import PERMISSION_MODES
+        from agent_tui.commands.permissions import PERMISSION_MODES
 
         place = PERMISSION_MODES.index(self.runtime.permission_mode)
         self.runtime.set_permission_mode(PERMISSION_MODES[(place + 1) % len(PERMISSION_MODES)])
@@ -245,7 +246,7 @@ class ChatApp(App[UiOutcome]):
 
         actions = [entry for entry in APP_BINDINGS if isinstance(entry, Binding) and entry.show]
         palette = CommandPalette(self.ready.registry.commands, actions)
-        match await self.ready.host.ask(palette):
+        match await self.ready.front.show_screen(palette):
             case Command() as command if command.needs_argument:
                 self.edit_again(f"/{command.name} ")
             case Command() as command:

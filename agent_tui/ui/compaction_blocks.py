@@ -2,7 +2,7 @@
 
 import re
 
-from agent_tui.compaction.appendix import without_index
+from agent_tui.compaction.summary.fact_blocks import without_index
 from agent_tui.events import CompactionFinished
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry
 from agent_tui.sessions.replay.changes import (

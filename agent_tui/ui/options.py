@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from agent_tui.commands.core.front import ModelSource
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.config import SettingProblem, Settings
 from agent_tui.local_models.model import Offer, PullProgress
-from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
-from agent_tui.ui.known_models import KnownModels
+from agent_tui.providers.base import ModelRef
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
@@ -18,22 +19,6 @@ if TYPE_CHECKING:
 
 APPROVAL_QUIET_S = 1.0
 """How long no key may have been typed before the keys of an approval work (safety.md)."""
-
-
-class ModelSource(Protocol):
-    """What the screen asks about models (`ModelCatalog` does it)."""
-
-    def resolve(self, name: str) -> ModelRef:
-        """The model called `name`; raises an `AgentTuiError` that names near matches."""
-        ...
-
-    def info(self, ref: ModelRef) -> ModelInfo:
-        """What is known of a model."""
-        ...
-
-    async def found(self) -> tuple[FoundModel, ...]:
-        """Models that can be used now: keys that are set, servers that answer."""
-        ...
 
 
 class LocalModels(Protocol):

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from agent_tui.agent.prompt_shelf import PromptShelf
 from agent_tui.agent.said import image_refusal
-from agent_tui.tools.walk import project_files
+from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.prompt_commands import PromptFileCommands
+from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.tools.files.walk import project_files
 from agent_tui.ui.activity_line import ActivityLine
-from agent_tui.ui.app_host import AppHost
 from agent_tui.ui.approval_panel import ApprovalPanel
-from agent_tui.ui.commands import CommandRegistry, built_in_commands
-from agent_tui.ui.commands.custom import CustomCommands
 from agent_tui.ui.event_view import EventView, ViewParts
+from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.hints import Newcomer
 from agent_tui.ui.notifying import Attention
 from agent_tui.ui.options import UiOptions
@@ -29,8 +30,8 @@ from agent_tui.ui.welcome import welcome_block
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from agent_tui.commands.core.command import Completions
     from agent_tui.ui.app import AgentApp
-    from agent_tui.ui.commands.registry import Offer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Parts:
 
     options: UiOptions
     registry: CommandRegistry
-    custom: CustomCommands
+    prompt_files: PromptFileCommands
     files: FileIndex
     history: PromptHistory
     chat: Transcript
@@ -50,7 +51,7 @@ class Parts:
     status: StatusSource
     view: EventView
     turns: TurnDriver
-    host: AppHost
+    front: ScreenFront
     newcomer: Newcomer
     attention: Attention
 
@@ -62,7 +63,7 @@ class Parts:
 
 def build_parts(app: "AgentApp", options: UiOptions) -> Parts:
     """The parts of `app`, not mounted yet. Call on the event loop."""
-    host, registry, runtime = AppHost(app), built_in_commands(), options.runtime
+    front, registry, runtime = ScreenFront(app), built_in_commands(), options.runtime
     shelf = PromptShelf(runtime.user_config_dir, runtime.trust, registry.own_names)
     chat, plan, queue = Transcript(), PlanView(), QueueView()
     approval, activity = ApprovalPanel(options.approval_quiet_s), ActivityLine(options.clock)
@@ -85,7 +86,9 @@ def build_parts(app: "AgentApp", options: UiOptions) -> Parts:
     return Parts(
         options=options,
         registry=registry,
-        custom=CustomCommands(host, shelf),
+        prompt_files=PromptFileCommands(
+            registry, shelf, lambda: runtime.cwd, lambda line: front.say(line, "warning")
+        ),
         files=FileIndex(lambda: options.runtime.cwd, project_files, options.clock),
         history=PromptHistory(options.history_file),
         chat=chat,
@@ -96,7 +99,7 @@ def build_parts(app: "AgentApp", options: UiOptions) -> Parts:
         status=StatusSource(options, app.guest),
         view=view,
         turns=TurnDriver(options.runtime, view, hooks),
-        host=host,
+        front=front,
         newcomer=Newcomer(options.newcomer_file),
         attention=Attention(options.settings.notify, options.clock),
     )
@@ -105,15 +108,17 @@ def build_parts(app: "AgentApp", options: UiOptions) -> Parts:
 def prompt_sources(parts: Parts) -> PromptSources:
     """What the prompt completes from and remembers in."""
 
-    def choices(name: str) -> "Offer | Awaitable[Offer]":
+    def completions(name: str) -> "Completions | Awaitable[Completions]":
         command = parts.registry.find(name)
-        return command.choices(parts.host) if command is not None and command.choices else ()
+        if command is None or command.completions is None or command.missing_in(parts.front):
+            return ()
+        return command.completions(parts.front)
 
     return PromptSources(
         parts.registry,
-        choices,
+        completions,
         parts.files,
         parts.history,
         lambda: image_refusal(parts.options.runtime.model_info),
-        look_for_commands=parts.custom.refresh,
+        look_for_commands=parts.prompt_files.refresh,
     )

@@ -1,33 +1,29 @@
 """Sessions as rows to pick from, and what is told of one beside them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from textual.content import Content
 
+from agent_tui.commands.core.short_words import short_count, short_path
+from agent_tui.commands.sessions import (
+    AGENT_NAMES,
+    NO_MESSAGE,
+    PickedSession,
+    age,
+    session_title,
+)
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
-from agent_tui.sessions.importers.discovery import ForeignAgent, ForeignFile
+from agent_tui.sessions.importers.discovery import ForeignFile
 from agent_tui.sessions.lineage.rows import lineage_rows
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow
-from agent_tui.ui.status_bar import short_count, short_path
 
 PREVIEW_MESSAGES = 6
 PREVIEW_CHARS = 600
-
-AGENT_NAMES = {"pi": "pi", "claude": "Claude Code", "codex": "Codex"}
-
-
-@dataclass(frozen=True, slots=True)
-class PickedSession:
-    """A session file; `agent` wrote it, None means it is one of ours."""
-
-    path: Path
-    agent: ForeignAgent | None = None
 
 
 def session_rows(
@@ -51,12 +47,6 @@ def foreign_rows(
     return [_foreign_row(file, now, is_here=file.cwd == cwd) for file in ordered]
 
 
-def session_title(summary: SessionSummary) -> str:
-    """Its name, or the beginning of its first prompt."""
-    text = summary.name or " ".join(summary.first_prompt.split())
-    return text or "(no message yet)"
-
-
 def session_facts(summary: SessionSummary, now: datetime) -> Content:
     """What is known of a session without reading it."""
     tokens = f" · {short_count(summary.context_tokens)} tokens" if summary.context_tokens else ""
@@ -72,7 +62,7 @@ def session_facts(summary: SessionSummary, now: datetime) -> Content:
 
 def foreign_title(file: ForeignFile) -> str:
     """Its name, or the beginning of its first prompt."""
-    return file.title or "(no message yet)"
+    return file.title or NO_MESSAGE
 
 
 def foreign_facts(file: ForeignFile, now: datetime) -> Content:
@@ -86,20 +76,6 @@ def end_of(entries: Sequence[Entry]) -> Content:
     """The last messages of `entries`, oldest of them first."""
     shown = [line for entry in entries if (line := _end_line(entry)) is not None]
     return Content("\n\n").join(shown[-PREVIEW_MESSAGES:])
-
-
-def age(then: datetime, now: datetime) -> str:
-    """``now``, ``5m``, ``3h``, ``2d``, or the date after two weeks."""
-    seconds = max((now - then).total_seconds(), 0)
-    if seconds < 60:
-        return "now"
-    if seconds < 3_600:
-        return f"{seconds // 60:.0f}m"
-    if seconds < 86_400:
-        return f"{seconds // 3_600:.0f}h"
-    if seconds < 14 * 86_400:
-        return f"{seconds // 86_400:.0f}d"
-    return f"{then:%Y-%m-%d}"
 
 
 def _is_here(summary: SessionSummary, cwd: Path) -> bool:

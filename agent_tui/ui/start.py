@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from agent_tui.commands.trust import ask_about_servers
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.activity_line import ActivityState
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.theme import wanted_theme
-from agent_tui.ui.trust_question import ask_about_servers
 
 if TYPE_CHECKING:
     from agent_tui.ui.app import AgentApp
@@ -25,7 +25,7 @@ async def begin(app: "AgentApp") -> None:
     app.guest.switch_mouse(options.settings.mouse)  # likewise
     app.run_worker(warm_up(app), group="warm", exit_on_error=False)
     if options.servers is not None:
-        options.servers.listen(lambda line: app.ready.host.say(line, "warning"))
+        options.servers.listen(lambda line: app.ready.front.say(line, "warning"))
         options.servers.start(app.runtime.cwd)
     if not options.resume:
         app.ready.view.redraw()
@@ -42,9 +42,9 @@ async def begin(app: "AgentApp") -> None:
         await _resume(app, options.resume)
     elif options.opens_picker:
         app.dispatch("/resume")
-    app.ready.host.show_events(await app.runtime.refresh_usage())
-    await ask_about_servers(app.ready.host)
-    await app.ready.custom.refresh()  # of the folder of the session that was opened
+    app.ready.front.show_events(await app.runtime.refresh_usage())
+    await ask_about_servers(app.ready.front)
+    await app.ready.prompt_files.refresh()  # of the folder of the session that was opened
     if options.first_prompt:
         app.dispatch(options.first_prompt)
 
@@ -52,13 +52,13 @@ async def begin(app: "AgentApp") -> None:
 def _tell_problems(app: "AgentApp") -> None:
     options = app.ready.options
     for problem in options.problems:
-        app.ready.host.say(f"Setting left out: {problem}", "warning")
+        app.ready.front.say(f"Setting left out: {problem}", "warning")
     if (theme := options.settings.theme) and theme not in app.available_themes:
-        app.ready.host.say(f"No theme is called {theme}; /theme has them all.", "warning")
+        app.ready.front.say(f"No theme is called {theme}; /theme has them all.", "warning")
     for rule in options.runtime.approvals.problems:
-        app.ready.host.say(f"Permission rule left out: {rule}", "warning")
+        app.ready.front.say(f"Permission rule left out: {rule}", "warning")
     for notice in options.notices:
-        app.ready.host.say(notice)
+        app.ready.front.say(notice)
 
 
 async def warm_up(app: "ChatApp") -> None:
@@ -72,7 +72,7 @@ async def warm_up(app: "ChatApp") -> None:
     try:
         await app.ready.options.warm()
     except AgentTuiError as error:
-        app.ready.host.say(str(error), "error")
+        app.ready.front.say(str(error), "error")
     finally:
         if loading is not None and activity.state is loading:
             activity.show(None)
@@ -89,14 +89,14 @@ def send_early(app: "AgentApp", drafts: Iterable[Draft]) -> None:
 
 
 async def _resume(app: "AgentApp", ref: str) -> None:
-    from agent_tui.ui.session_opening import open_session
-    from agent_tui.ui.trust_question import ask_about_workspace
+    from agent_tui.commands.sessions import open_session
+    from agent_tui.commands.trust import ask_about_workspace
 
     keep_model = app.ready.options.keeps_model
-    if not await open_session(app.ready.host, ref, keep_model=keep_model):
+    if not await open_session(app.ready.front, ref, keep_model=keep_model):
         app.ready.view.redraw()
         return
-    await ask_about_workspace(app.ready.host)
+    await ask_about_workspace(app.ready.front)
 
 
 async def choose_model(app: "ChatApp") -> None:
@@ -105,9 +105,9 @@ async def choose_model(app: "ChatApp") -> None:
 
     options = app.ready.options
     if options.first_run is None:
-        app.ready.host.say("No model is chosen. Use /model.", "warning")
+        app.ready.front.say("No model is chosen. Use /model.", "warning")
         return
-    ask = app.ready.host.ask
+    ask = app.ready.front.show_screen
     chooser = FirstRunScreen(options.first_run, options.models, options.local, ask, options.clock)
     match await ask(chooser):
         case UseModel(model):
@@ -115,7 +115,7 @@ async def choose_model(app: "ChatApp") -> None:
         case TakeTour():
             app.exit(UiOutcome(wants="demo"))
         case None:
-            app.ready.host.say(
+            app.ready.front.say(
                 "No model is set up. /model, or a message, shows the ways to one again.", "warning"
             )
 
@@ -127,11 +127,11 @@ async def _pull_first(app: "AgentApp") -> bool:
         return False
     from agent_tui.ui.screens.pull import PullScreen
 
-    model = await app.ready.host.ask(PullScreen(options.local, options.clock))
+    model = await app.ready.front.show_screen(PullScreen(options.local, options.clock))
     if model is not None:
         _go_on_with(app, model)
     elif options.first_run is None:
-        app.ready.host.say(
+        app.ready.front.say(
             "Nothing was pulled, so no model is set up. /model chooses another one; "
             "agent-tui --local asks again.",
             "warning",
@@ -141,5 +141,5 @@ async def _pull_first(app: "AgentApp") -> bool:
 
 def _go_on_with(app: "ChatApp", model: ModelRef) -> None:
     """Use a model that was just set up, and get it ready while the person types."""
-    app.ready.host.show_events(app.runtime.set_model(model))
+    app.ready.front.show_events(app.runtime.set_model(model))
     app.run_worker(warm_up(app), group="warm", exit_on_error=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from textual.content import Content
 from textual.widget import Widget
 
+from agent_tui.commands.core.short_words import short_count
 from agent_tui.ui.sanitise import safe_text
 
 if TYPE_CHECKING:  # the bar is part of the first paint, pydantic is not
@@ -114,29 +115,6 @@ def totals_text(fields: StatusFields) -> str:
     if fields.cost_usd > 0:
         text += f" ${fields.cost_usd:.2f}" if fields.cost_usd >= 0.01 else " <$0.01"
     return text
-
-
-def short_count(count: int) -> str:
-    """A token count in at most five characters: ``950``, ``12.3k``, ``1.2M``."""
-    if count < 1_000:
-        return str(count)
-    if count < 99_950:
-        return f"{count / 1_000:.1f}k"
-    if count < 999_500:
-        return f"{count / 1_000:.0f}k"
-    return f"{count / 1_000_000:.1f}M"
-
-
-def short_via(via: str) -> str:
-    """Where a model was found, in few cells: ``Ollama :11434``."""
-    return via.replace(" at 127.0.0.1:", " :")
-
-
-def short_path(path: Path, home: Path) -> str:
-    """`path` with the home folder as ``~``."""
-    if path == home:
-        return "~"
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def git_branch(cwd: Path) -> str:

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from agent_tui.commands.core.short_words import short_path
 from agent_tui.compaction.policy import context_level
 from agent_tui.ui.guest import TerminalGuest
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.status_bar import StatusFields, git_branch, short_path
+from agent_tui.ui.status_bar import StatusFields, git_branch
 
 
 class StatusSource:

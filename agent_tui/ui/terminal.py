@@ -41,8 +41,8 @@ def run_ui(
         folder: Where it will work, as far as that is known before loading.
         before_loading: Asks what has to be known before `load`.
     """
+    from agent_tui.commands.core.short_words import short_path
     from agent_tui.ui.app import AgentApp
-    from agent_tui.ui.status_bar import short_path
     from agent_tui.ui.theme import theme_for_colours
 
     theme = theme or theme_for_colours(os.environ.get("COLORFGBG", ""))

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from agent_tui.commands.core.short_words import short_path
+from agent_tui.commands.permissions import MODES
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.pages import MODES
-from agent_tui.ui.status_bar import short_path
 from agent_tui.ui.transcript import Block, WelcomeBlock
 
 _TO_TRY = (

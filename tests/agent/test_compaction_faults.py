@@ -14,7 +14,7 @@ from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings
 from agent_tui.events import CompactionFinished, CompactionProgress, TurnFinished
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.scripted import Reply, call
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter

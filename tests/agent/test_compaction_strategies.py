@@ -20,7 +20,7 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted import Reply
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import report_of

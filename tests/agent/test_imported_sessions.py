@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.events import Notice, ReplyFinished
-from agent_tui.providers.scripted import Reply, ScriptedProvider
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.log import SessionLog

@@ -20,7 +20,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ToolResultMessage, Usage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted import Reply, ScriptedProvider, call
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry, MessageEntry
 from agent_tui.sessions.replay.changes import report_of

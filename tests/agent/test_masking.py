@@ -13,7 +13,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.providers.keys import key_values
-from agent_tui.providers.scripted import Reply, call
+from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage, collect, lines_of
 
 KEY = "canary-0123456789"

@@ -10,7 +10,7 @@ from agent_tui.agent.repetition import (
     Repetition,
 )
 from agent_tui.events import ToolFinished, TurnFinished
-from agent_tui.providers.scripted import Reply, ScriptedProvider, call
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.tools.base import ToolOutput
 from tests.support.runtime import collect, of_kind, only
 

@@ -22,7 +22,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRef, ProviderError
-from agent_tui.providers.scripted import Reply, ScriptedProvider, call
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry
 from tests.support.runtime import GOOD_SUMMARY, collect, lines_of, of_kind, only, summary_or

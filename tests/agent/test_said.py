@@ -3,7 +3,7 @@ from pathlib import Path
 from agent_tui.agent.said import user_message
 from agent_tui.messages import ImageContent, TextContent
 from agent_tui.providers.base import ModelInfo
-from agent_tui.tools.images import MAX_IMAGE_BYTES
+from agent_tui.tools.files.images import MAX_IMAGE_BYTES
 from tests.support.images import png
 
 SEES = ModelInfo("some/model", 100_000, 8_000, sees_images=True, source="table")

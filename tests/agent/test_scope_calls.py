@@ -18,7 +18,7 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted import Reply, ScriptedProvider, call
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.replay.scope_entries import ScopeExit, mark_of
 from agent_tui.sessions.replay.scopes import Running, running, scope_state

@@ -5,7 +5,7 @@ import pytest
 from agent_tui.agent.stated_window import stated_window
 from agent_tui.events import TurnFinished
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.scripted import Reply, ScriptedProvider
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from tests.support.runtime import collect, only
 
 VLLM = (

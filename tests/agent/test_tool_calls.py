@@ -8,7 +8,7 @@ from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
 from agent_tui.agent.tool_calls import ToolRunner, ToolServices
 from agent_tui.events import AgentEvent, ApprovalRequested, ToolFinished, ToolStarted
 from agent_tui.messages import JsonObject, TextContent
-from agent_tui.providers.scripted import call
+from agent_tui.providers.scripted.provider import call
 from agent_tui.tools.base import (
     NoHistory,
     PreparedCall,

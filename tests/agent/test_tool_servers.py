@@ -10,8 +10,8 @@ import pytest
 from agent_tui.agent.gate import ApprovalAnswer
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import AgentEvent, ApprovalRequested, Notice, ToolFinished, TurnFinished
-from agent_tui.providers.scripted import Reply, ScriptedProvider, call
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.mcp_servers import Stage as Servers
 from tests.support.runtime import Stage, collect, of_kind, only
 

@@ -16,7 +16,7 @@ from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, Notice, SessionChanged, TurnFinished
 from agent_tui.messages import JsonObject, Usage
 from agent_tui.providers.base import ModelRef, ModelRequest
-from agent_tui.providers.scripted import Reply
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Header, MessageEntry
 from agent_tui.sessions.log import SessionLog

@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
 
-from agent_tui.compaction.ledger import build_ledger
+from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.service import CompactionRequest, CompactionService, child_entries
-from agent_tui.compaction.strategies.agent import CompressionAgent
+from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
 from agent_tui.compaction.strategies.base import Strategy
-from agent_tui.compaction.strategies.hybrid import HybridStrategy
-from agent_tui.compaction.strategies.hybrid_draft import HybridDraft
+from agent_tui.compaction.strategies.hybrid.draft import HybridDraft
+from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
 from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Message, TextContent, ToolResultMessage, UserMessage
 from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.providers.scripted import ScriptedProvider
+from agent_tui.providers.scripted.provider import ScriptedProvider
 from agent_tui.sessions.context import build_context, wrap_summary
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
 from tests.benchmarks.compaction_cases import RealCompaction, RecordedSession
 from tests.benchmarks.compaction_truth import said
-from tests.compaction.strategies.diligent_agent import diligent_reply
+from tests.compaction.strategies.agent.diligent_agent import diligent_reply
 from tests.compaction.writer import Models, no_wait
 
 _NO_MODEL = ModelRef("none/none")

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from textual.app import App, ComposeResult
 
-from agent_tui.tools.walk import project_files
-from agent_tui.ui.commands.registry import CommandRegistry
+from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.tools.files.walk import project_files
 from agent_tui.ui.prompt import Prompt, PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.sources import PromptSources

@@ -29,7 +29,7 @@ NURSERY = """
 import os, sys
 from agent_tui.__main__ import main
 import agent_tui.cli.compose, agent_tui.headless.printer
-from agent_tui.providers import demo
+from agent_tui.providers.scripted.provider import demo
 from agent_tui.tokens import TokenCounter
 
 TokenCounter().load()

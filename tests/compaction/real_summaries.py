@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent_tui.compaction.ledger import build_ledger
-from agent_tui.compaction.subject import Subject, subject_of
+from agent_tui.compaction.ledger.build import build_ledger
+from agent_tui.compaction.summary.source import SummarySource, summary_source
 from agent_tui.messages import (
     AssistantMessage,
     Message,
@@ -30,7 +30,7 @@ CLAUDE = (
 @dataclass(frozen=True)
 class RealSummary:
     text: str
-    subject: Subject
+    source: SummarySource
 
 
 def real_summaries(name: str, counter: TokenCounter) -> list[RealSummary]:
@@ -44,7 +44,7 @@ def _pi(counter: TokenCounter) -> Iterator[RealSummary]:
     previous = ""
     for at, entry in enumerate(path):
         if isinstance(entry, CompactionEntry):
-            yield RealSummary(entry.summary, _subject(path[:at], cwd, previous, counter))
+            yield RealSummary(entry.summary, _source(path[:at], cwd, previous, counter))
             previous = entry.summary
 
 
@@ -57,7 +57,7 @@ def _claude(name: str, counter: TokenCounter) -> Iterator[RealSummary]:
             cwd = record.get("cwd") or cwd
             if record.get("isCompactSummary"):
                 text = record["message"]["content"].partition("\n\n")[2]
-                yield RealSummary(text, _subject(entries, cwd, "", counter))
+                yield RealSummary(text, _source(entries, cwd, "", counter))
             elif record.get("type") in ("user", "assistant") and "message" in record:
                 content = record["message"]["content"]
                 for message in _messages(record["type"], content):
@@ -82,11 +82,11 @@ def _messages(role: str, content: str | list[dict]) -> Iterator[Message]:
             )
 
 
-def _subject(
+def _source(
     entries: tuple[Entry, ...] | list[Entry], cwd: str, previous: str, counter: TokenCounter
-) -> Subject:
+) -> SummarySource:
     messages = [entry.message for entry in entries if isinstance(entry, MessageEntry)]
-    return subject_of(
+    return summary_source(
         messages,
         previous_prose=previous,
         ledger=build_ledger(entries, folders=(cwd,), previous=None),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.compaction.branch import BranchDraft, BranchRequest, draft_branch
-from agent_tui.compaction.templates import template_named
+from agent_tui.compaction.summary.templates import template_named
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import FileTouches
@@ -30,9 +30,9 @@ def test_it_tells_of_the_branch_and_names_its_files() -> None:
     branch.tool("edit", {"path": "parser.py"}, files=FileTouches(edited=("/w/parser.py",)))
     branch.reply("It is mended.")
     made = draft(branch.path)
-    assert "Mend the parser, please." in made.record.ledger.user_messages
-    assert made.record.last_reply == "It is mended."
-    assert "parser.py" in made.appendix
+    assert "Mend the parser, please." in made.log_facts.ledger.user_messages
+    assert made.log_facts.last_reply == "It is mended."
+    assert "parser.py" in made.fact_blocks
     assert made.job.previous_prose == ""
     assert made.job.messages[0].text == "Mend the parser, please."
 

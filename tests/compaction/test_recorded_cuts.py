@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.compaction.pinned import pinned_sentences
+from agent_tui.compaction.ledger.pinned import pinned_sentences
 from agent_tui.compaction.plan import plan_compaction
 from agent_tui.compaction.result import CompactionResult
 from agent_tui.compaction.service import child_entries
 from agent_tui.compaction.tiers.model import Tier
-from agent_tui.compaction.transcript_text import escape_tags
+from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import UserMessage

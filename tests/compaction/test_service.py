@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
-from agent_tui.compaction.appendix import strip_appendix
 from agent_tui.compaction.service import CompactionRequest, child_entries
+from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import FileTouches, ToolCall, UserMessage
@@ -322,7 +322,7 @@ async def test_a_summary_over_its_cap_is_shortened_after_the_reminder(counter: T
     result = await compact(writer, counter, request(work(Talk(), 40).path), settings=settings)
     assert not result.is_fallback
     assert len(writer.requests) == 2
-    assert counter.count_text(strip_appendix(result.summary)) <= 1_000
+    assert counter.count_text(without_fact_blocks(result.summary)) <= 1_000
     assert "step 1999" in result.summary
     assert "## Next Steps\n1. Go on." in result.summary
 
@@ -421,7 +421,7 @@ async def test_twenty_rounds_keep_rules_word_for_word_and_lists_complete(
         assert read <= set(previous.read_files)
         assert modified <= set(previous.modified_files)
         read, modified = set(previous.read_files), set(previous.modified_files)
-        assert counter.count_text(strip_appendix(result.summary)) <= 4_000
+        assert counter.count_text(without_fact_blocks(result.summary)) <= 4_000
         if in_child:
             talk.entries = list(child_entries(result))
         else:
@@ -496,4 +496,4 @@ async def test_names_that_left_the_context_are_in_the_index(counter: TokenCounte
     assert "<names-by-file>" in result.summary
     assert "OddParser" in result.summary
     assert "parse_oddly" in result.summary
-    assert "OddParser" not in strip_appendix(result.summary)
+    assert "OddParser" not in without_fact_blocks(result.summary)

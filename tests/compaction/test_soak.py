@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from agent_tui.compaction.appendix import strip_appendix
 from agent_tui.compaction.policy import output_reserve_tokens, target_tokens, usable_window
 from agent_tui.compaction.service import child_entries
+from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, TextContent, ToolCall, ToolDetails, ToolResultMessage
 from agent_tui.providers.base import ModelRequest, Provider
-from agent_tui.providers.scripted import Reply, ScriptedProvider
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.entries import Carryover, Entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import compacted, placed, size
@@ -107,7 +107,7 @@ def test_thirty_rounds_lose_nothing_and_stay_in_the_window(
     for done in _rounds(counter, model(), in_child=in_child):
         assert done.tokens_before < WINDOW
         assert done.tokens_after < TRIGGER
-        assert counter.count_text(strip_appendix(done.summary)) <= SUMMARY_CAP
+        assert counter.count_text(without_fact_blocks(done.summary)) <= SUMMARY_CAP
         said = (*RULES, *(ROUND_RULE.format(n) for n in range(done.number + 1)))
         assert [rule for rule in said if f"- {rule}\n" not in done.summary] == []
         _assert_lists_are_complete(done.summary, rounds=done.number + 1)

@@ -21,7 +21,8 @@ def test_each_value_says_who_set_it_and_who_was_overruled(tmp_path: Path):
         "permission_mode": ["--permission-mode"],
     }
     assert loaded.origin(("mouse",)) == DEFAULT
-    assert [origin.layer for origin in loaded.said_by(("theme",))] == ["own file", "project file"]
+    layers = [origin.layer for origin in loaded.origins_of(("theme",))]
+    assert layers == ["own file", "project file"]
 
 
 def test_what_was_left_out_is_nobodys(tmp_path: Path):

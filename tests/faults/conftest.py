@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.litellm.host import ProviderHost
 from tests.faults.conversation import Conversation
 from tests.faults.table import Wire
 from tests.support.openai_server import OpenAiServer

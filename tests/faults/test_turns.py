@@ -18,8 +18,8 @@ from agent_tui.events import (
     ToolFinished,
     TurnFinished,
 )
-from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.wire import GO_ON
+from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.litellm.wire import GO_ON
 from tests.faults.cases import (
     Phase,
     at_each_phase,

@@ -6,7 +6,7 @@ import pytest
 
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.scripted import Reply, call
+from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.compaction_ways import talk
 from tests.support.runtime import Stage
 

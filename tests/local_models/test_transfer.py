@@ -6,8 +6,7 @@ import requests
 import urllib3
 
 from agent_tui.errors import ModelFileError
-from agent_tui.local_models.part_file import PartFacts, PartFile
-from agent_tui.local_models.transfer import Session, Transfer
+from agent_tui.local_models.pull.transfer import PartFacts, PartFile, Session, Transfer
 from tests.local_models.conftest import MODEL
 from tests.support.file_server import FileServer, ServedFile
 

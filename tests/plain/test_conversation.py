@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.providers.base import ModelRef, ProviderError
-from agent_tui.providers.scripted import Reply, call
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.file.status import SessionStatus
 from tests.plain.talking import talk
 from tests.support.compaction_ways import talk as talk_long

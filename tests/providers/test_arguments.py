@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from agent_tui.messages import JsonObject, ThinkingLevel
-from agent_tui.providers.arguments import DUMMY_KEY, request_arguments
-from agent_tui.providers.protocol import Start
+from agent_tui.providers.litellm.arguments import DUMMY_KEY, request_arguments
+from agent_tui.providers.litellm.protocol import Start
 
 PROVIDERS = ("openai", "anthropic", "ollama_chat")
 ENVIRON = {"OPENAI_API_KEY": "the-real-key", "MINE": "my-key"}
@@ -90,7 +90,7 @@ def test_thinking_is_asked_for_except_in_a_tool_round_that_began_without() -> No
 
 def test_the_room_imports_neither_litellm_nor_a_terminal_library() -> None:
     code = (
-        "import sys, agent_tui.providers.host, agent_tui.providers.worker\n"
+        "import sys, agent_tui.providers.litellm.host, agent_tui.providers.litellm.worker\n"
         "from agent_tui.providers.catalog import ModelCatalog\n"
         "from agent_tui.config import Settings\n"
         "ModelCatalog(Settings(), {}).resolve('claude-sonnet-4-5')\n"

@@ -7,9 +7,9 @@ from agent_tui.errors import ConfigError
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import UNKNOWN_WINDOW, ModelCatalog
-from agent_tui.providers.demo import DEMO_MODEL, DEMO_WINDOW
 from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES
+from agent_tui.providers.scripted.demo import DEMO_MODEL, DEMO_WINDOW
 from agent_tui.providers.servers.find import PORTS, models_of
 from agent_tui.providers.table import ModelTable, bundled_table
 from tests.support.openai_server import OpenAiServer

@@ -5,8 +5,8 @@ import json
 import httpx
 
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.fault_data import fault_of
-from agent_tui.providers.faults import provider_error
+from agent_tui.providers.faults.classify import provider_error
+from agent_tui.providers.litellm.exceptions import fault_of
 
 
 class Wrapped(Exception):

@@ -20,8 +20,8 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     UsageChunk,
 )
-from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.wire import GO_ON
+from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.litellm.wire import GO_ON
 from tests.providers.requests import arguments_by_index, collect, failing, request_to, text_of
 from tests.support.openai_server import (
     Answer,

@@ -14,7 +14,7 @@ import pytest
 from agent_tui.providers.base import (
     ProviderError,
 )
-from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.litellm.host import ProviderHost
 from tests.providers.requests import collect, request_to, text_of
 from tests.support.openai_server import (
     NoHeaders,
@@ -93,7 +93,7 @@ async def test_only_this_machine_is_ever_connected_to(
 PARENT = """
 import asyncio, os, sys
 from pathlib import Path
-from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.litellm.host import ProviderHost
 
 async def main():
     host = ProviderHost(log_path=Path(sys.argv[1]), idle_timeout_s=5, environ=os.environ)

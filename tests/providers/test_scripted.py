@@ -27,8 +27,8 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
-from agent_tui.providers.demo import DEMO_MODEL, demo_reply, prepare_demo_folder
-from agent_tui.providers.scripted import Reply, ScriptedProvider, call
+from agent_tui.providers.scripted.demo import DEMO_MODEL, demo_reply, prepare_demo_folder
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 
 HEADINGS = [
     "## Goal",

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.messages import Usage
-from agent_tui.providers import protocol
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
@@ -19,9 +18,9 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
-from agent_tui.providers.calls import CallSplitter
-from agent_tui.providers.coalesce import MAX_PIECE_CHARS, Coalescer
-from agent_tui.providers.protocol import (
+from agent_tui.providers.litellm import protocol
+from agent_tui.providers.litellm.coalesce import MAX_PIECE_CHARS, Coalescer
+from agent_tui.providers.litellm.protocol import (
     MAX_LINE_BYTES,
     Cancel,
     Ended,
@@ -34,6 +33,7 @@ from agent_tui.providers.protocol import (
     parse_command,
     parse_event,
 )
+from agent_tui.providers.litellm.replies import CallSplitter
 from agent_tui.text import repair_text
 
 

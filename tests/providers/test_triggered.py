@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.providers.base import TriggeredGrammar
-from agent_tui.providers.protocol import Start, command_line, parse_command
-from agent_tui.providers.triggered import waiting_grammar
+from agent_tui.providers.litellm.arguments import waiting_grammar
+from agent_tui.providers.litellm.protocol import Start, command_line, parse_command
 
 TRIGGERS = ("<tool_call>", "aab", "abab", "[[", "^-]")
 

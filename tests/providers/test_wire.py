@@ -20,7 +20,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.providers.wire import (
+from agent_tui.providers.litellm.wire import (
     CONTINUE,
     GO_ON,
     NO_OUTPUT,

@@ -18,12 +18,12 @@ from agent_tui.cli.compose import Program, compose
 from agent_tui.cli.folder_trust import kept_trust
 from agent_tui.cli.main import run
 from agent_tui.cli.screen_command import ScreenStart
-from agent_tui.providers.demo import DEMO_MODEL
+from agent_tui.providers.scripted.demo import DEMO_MODEL
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.screens.page import PageScreen
-from agent_tui.ui.screens.trust import TrustScreen
+from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from agent_tui.ui.transcript import NoticeBlock
 from tests.support.canary_folder import TOLD, CanaryFolder
 from tests.support.openai_server import Call, OpenAiServer, Reply
@@ -61,7 +61,7 @@ def composed(*argv: str) -> Program:
 
 @pytest.fixture
 def quick_tour(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_tui.providers.demo.DELAY_S_PER_CHUNK", 0.0)
+    monkeypatch.setattr("agent_tui.providers.scripted.demo.DELAY_S_PER_CHUNK", 0.0)
 
 
 async def take_the_tour(program: Program) -> None:
@@ -194,11 +194,11 @@ async def until(pilot: Pilot[UiOutcome], is_so) -> None:
     raise AssertionError("it did not come to that")
 
 
-async def asked(app: AgentApp, pilot: Pilot[UiOutcome]) -> TrustScreen:
+async def asked(app: AgentApp, pilot: Pilot[UiOutcome]) -> QuietChoiceScreen:
     """The question, ready to be answered at once."""
-    await until(pilot, lambda: isinstance(app.screen, TrustScreen))
+    await until(pilot, lambda: isinstance(app.screen, QuietChoiceScreen))
     screen = app.screen
-    assert isinstance(screen, TrustScreen)
+    assert isinstance(screen, QuietChoiceScreen)
     screen._quiet_s = 0.0
     return screen
 
@@ -227,12 +227,12 @@ async def test_the_screen_asks_before_anything_is_loaded(canary, key, is_told, k
 
 async def test_letters_typed_before_the_pause_go_to_the_prompt_and_answer_nothing(canary):
     async with opened() as (app, pilot):
-        await until(pilot, lambda: isinstance(app.screen, TrustScreen))
+        await until(pilot, lambda: isinstance(app.screen, QuietChoiceScreen))
         await pilot.press("y", "e", "s", "space", "n", "o")
-        assert isinstance(app.screen, TrustScreen)
+        assert isinstance(app.screen, QuietChoiceScreen)
         assert app.prompt.area.text == "yes no"
         await pilot.press("enter")
-        assert isinstance(app.screen, TrustScreen)
+        assert isinstance(app.screen, QuietChoiceScreen)
     assert kept_trust().kept() == {}
 
 
@@ -268,7 +268,7 @@ async def test_commands_of_the_folder_are_there_only_while_it_is_trusted(canary)
         await asked(app, pilot)
         await pilot.press("escape")
         await until(pilot, lambda: app.parts is not None)
-        registry, look = app.ready.registry, app.ready.custom.refresh
+        registry, look = app.ready.registry, app.ready.prompt_files.refresh
         await look()
         assert registry.find("ship") is None
         trust = app.runtime.trust
@@ -289,7 +289,7 @@ async def test_a_folder_without_any_such_file_is_not_asked_about(canary, tmp_pat
     monkeypatch.chdir(plain)
     async with opened() as (app, pilot):
         await until(pilot, lambda: app.parts is not None)
-        assert not isinstance(app.screen, TrustScreen)
+        assert not isinstance(app.screen, QuietChoiceScreen)
         assert app.runtime.withheld_files == ()
 
 

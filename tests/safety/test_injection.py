@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli.main import run
-from agent_tui.compaction.transcript_text import OWN_TAGS, escape_tags
+from agent_tui.compaction.transcript.text import OWN_TAGS, escape_tags
 from agent_tui.events import ApprovalRequested, ToolFinished
 from agent_tui.headless.printer import print_turn
-from agent_tui.providers.scripted import Reply, call
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.ui.guest import title_sequence
 from tests.support.runtime import Stage, collect, of_kind

@@ -7,7 +7,7 @@ from agent_tui.messages import (
     BashExecutionMessage,
     ToolResultMessage,
 )
-from agent_tui.providers.wire import anthropic_payload, openai_messages
+from agent_tui.providers.litellm.wire import anthropic_payload, openai_messages
 from agent_tui.sessions.context import (
     OMITTED_RESULT_TEXT,
     build_context,

@@ -18,11 +18,10 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.sessions.entries import CompactionEntry, CustomEntry, CustomMessageEntry, LabelEntry
-from agent_tui.sessions.search import file_words, word_index
 from agent_tui.sessions.search import session_search as search
-from agent_tui.sessions.search.query import needles
-from agent_tui.sessions.search.words import fold, words_of
+from agent_tui.sessions.search import word_index
 from agent_tui.sessions.store import SessionStore
+from agent_tui.text_search import fold, word_terms
 from tests.support.session_files import append_to, make_older, write_session
 from tests.support.session_values import reply, result, user
 
@@ -200,13 +199,13 @@ def test_a_file_that_grew_is_read_from_where_it_was_left(
     store.update_search()
     size = path.stat().st_size
     starts: list[int] = []
-    read_chunks = file_words.read_chunks
+    read_chunks = word_index.read_chunks
 
     def note_start(path: Path, start: int, chunk_bytes: int):
         starts.append(start)
         return read_chunks(path, start, chunk_bytes)
 
-    monkeypatch.setattr(file_words, "read_chunks", note_start)
+    monkeypatch.setattr(word_index, "read_chunks", note_start)
     append_to(path, reply("more"), age_s=5)
     store.update_search()
     assert starts == [size]
@@ -240,8 +239,7 @@ def test_a_torn_last_line_waits_for_its_end(store: SessionStore) -> None:
 def test_it_can_be_stopped_and_goes_on_later(
     store: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_words, "PART_BYTES", 2_000)
-    monkeypatch.setattr(file_words, "BATCH_BYTES", 4_000)
+    monkeypatch.setattr(word_index, "PART_BYTES", 2_000)
     monkeypatch.setattr(word_index, "BATCH_BYTES", 4_000)
     for number in range(3):
         texts = [user(f"s{number}w{line} " + "filler " * 100) for line in range(20)]
@@ -291,7 +289,7 @@ def test_the_index_may_be_lost_broken_or_locked(store: SessionStore, damage: str
     assert store.update_search() == 0
     assert titles(store, "still") == ["still here"]
     with word_index.WordIndex(index) as mended:
-        assert len(mended.find(needles("still "))) == 1
+        assert len(mended.find(word_terms("still "))) == 1
     assert index.stat().st_mode & 0o077 == 0
 
 
@@ -396,12 +394,5 @@ def test_no_query_raises(tmp_path_factory: pytest.TempPathFactory, query: str) -
         write_session(store, user("a word in é and 会话"))
         store.update_search()
     store.search(query)
-    for needle in needles(query):
-        assert needle.text == fold(needle.text)
-
-
-@given(st.text(max_size=40))
-def test_a_text_is_found_by_each_of_its_words(text: str) -> None:
-    for word in text.replace('"', " ").split():
-        for needle in needles(f"{word} "):
-            assert set(needle.words) <= words_of(text)
+    for term in word_terms(query):
+        assert term.text == fold(term.text)

@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from agent_tui.providers.demo import prepare_demo_folder
+from agent_tui.providers.scripted.demo import prepare_demo_folder
 
 TOLD = "CANARY-INSTRUCTION"
 """Stands in every file of instructions."""

@@ -22,7 +22,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import AssistantMessage, TextContent, Usage, UserMessage
 from agent_tui.providers.base import FaultKind, ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.scripted import Reply, ScriptedProvider, call
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from tests.support.context_checks import assert_sendable

@@ -11,7 +11,7 @@ from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.hub import FoundServer, FoundServers, McpHub
 from agent_tui.tools.mcp.server import Surroundings
 from agent_tui.tools.mcp.spec import ServerSpec
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support import mcp_server
 
 PROGRAM = (sys.executable, "-I", "-S", mcp_server.__file__)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.local.provider import KEY_VARIABLE
 
 LOCAL_KEY = "local-test-key-0123456789"

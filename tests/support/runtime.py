@@ -18,9 +18,9 @@ from agent_tui.permissions.engine import Approvals
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.retry import Sleep
-from agent_tui.providers.scripted import Reply, Script, ScriptedProvider
+from agent_tui.providers.scripted.provider import Reply, Script, ScriptedProvider
 from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.store import SessionStore

@@ -2,7 +2,7 @@
 
 from agent_tui.messages import JsonObject
 from agent_tui.tools.base import Intent, ToolContext, ToolOutput
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
 
 KEEPER = ProcessKeeper()

@@ -98,7 +98,7 @@ async def test_long_output_is_shortened_and_kept_whole(context: ToolContext):
 async def test_what_is_kept_on_disk_is_bounded(
     context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("agent_tui.tools.shell.MAX_KEPT_BYTES", 600_000)
+    monkeypatch.setattr("agent_tui.tools.processes.shell.MAX_KEPT_BYTES", 600_000)
     command = "head -c 2000000 /dev/zero | tr '\\0' x; echo; echo end"
     output = await call_tool(context, "bash", {"command": command})
     assert output.for_model.rstrip().split("\n")[-3] == "end"

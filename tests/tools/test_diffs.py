@@ -1,6 +1,6 @@
 import random
 
-from agent_tui.tools.diffs import unified_diff
+from agent_tui.tools.files.diffs import unified_diff
 
 
 def test_a_diff_counts_lines_and_names_the_file():

@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.providers.keys import secret_variables
-from agent_tui.tools.environment import git_environ, model_environ, person_environ, shell_environ
+from agent_tui.tools.processes.environment import (
+    git_environ,
+    model_environ,
+    person_environ,
+    shell_environ,
+)
 
 CANARY = "canary-value"
 SECRET_NAMES = [

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from agent_tui.messages import FileTouches
-from agent_tui.tools import git_call, git_changes, git_status
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.bash import BashTool
-from agent_tui.tools.git_changes import GitChanges
+from agent_tui.tools.git import changes as git_changes
+from agent_tui.tools.git import command as git_call
+from agent_tui.tools.git import status as git_status
+from agent_tui.tools.git.changes import GitChanges
 from tests.support.tool_calls import KEEPER, call_tool
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="uses a POSIX shell and git")

@@ -42,6 +42,8 @@ async def test_all_words_must_occur_and_a_phrase_as_it_is(context) -> None:
         ("src/agent/App.TSX:12", "agent/app.tsx"),
         ("snake_case_name()", "case_name("),
         ("ΑΒΓ", "αβγ"),
+        ("the résumé", "RESUME"),
+        ("the resume", "résumé"),
         ("half \ud800 pair", "half"),
         ("half \ud800 paír", "PAÍR"),
         ("a.*b", ".*"),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.errors import UsageError
-from agent_tui.tools.images import MAX_IMAGE_BYTES, image_size, image_type, read_image
+from agent_tui.tools.files.images import MAX_IMAGE_BYTES, image_size, image_type, read_image
 from tests.support.images import gif, jpeg, png, webp
 
 KINDS = [

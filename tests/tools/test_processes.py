@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.processes import Child, ProcessKeeper
+from agent_tui.tools.processes.keeper import Child, ProcessKeeper
 from tests.support.processes import alive, fugitives, gone
 
 ENVIRON = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -21,7 +21,7 @@ ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs subreapers"
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.keeper import ProcessKeeper
 
 async def main():
     argv = ["/bin/bash", "-c", sys.argv[1]]

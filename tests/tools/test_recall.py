@@ -113,6 +113,7 @@ def test_a_call_is_shown_with_what_it_looks_for_and_needs_no_approval(context) -
         ({"id": "[recall]"}, "Nothing to look for was given"),
         ({"id": "a1", "query": "x"}, "Give only one of the two: id for one"),
         ({"query": '""'}, "holds no word to search for"),
+        ({"query": "\u0301"}, "holds no word to search for"),
     ],
 )
 def test_one_of_id_and_query_is_asked_for(context, arguments: JsonObject, problem: str) -> None:

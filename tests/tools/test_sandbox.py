@@ -8,8 +8,14 @@ import pytest
 from agent_tui.config import SandboxMode
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import Intent, ToolContext, ToolOutput
+from agent_tui.tools.processes.sandbox import (
+    Sandbox,
+    SandboxPlan,
+    bwrap_argv,
+    plan_for,
+    refusal_hint,
+)
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox import Sandbox, SandboxPlan, bwrap_argv, plan_for, refusal_hint
 from tests.support.processes import alive
 from tests.support.tool_calls import KEEPER
 

@@ -6,7 +6,7 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import ToolContext
-from agent_tui.tools.walk import glob_spec, project_files
+from agent_tui.tools.files.walk import glob_spec, project_files
 from tests.support.tool_calls import call_tool
 
 _RIPGREP = shutil.which("rg")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.tools.terminal_text import plain_text
+from agent_tui.tools.shorten import plain_text
 
 
 @pytest.mark.parametrize(

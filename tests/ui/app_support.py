@@ -16,6 +16,7 @@ from textual.screen import Screen
 
 from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.errors import SessionError
 from agent_tui.events import AgentEvent
 from agent_tui.messages import (
@@ -31,13 +32,12 @@ from agent_tui.messages import (
 )
 from agent_tui.permissions.rules import Rule
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.scripted import Reply
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.activity_line import ActivityLine
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval_panel import ApprovalPanel
-from agent_tui.ui.commands import CommandRegistry
 from agent_tui.ui.options import LocalModels, UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.plan_view import PlanView
@@ -240,11 +240,11 @@ class Ui:
 
     def show(self, screen: Screen[Any]) -> None:
         """Lay `screen` over the chat, as commands do."""
-        self.app.run_worker(self.app.ready.host.ask(screen))
+        self.app.run_worker(self.app.ready.front.show_screen(screen))
 
     def show_events(self, *events: AgentEvent) -> None:
         """Show what no real conversation would tell so badly."""
-        self.app.ready.host.show_events(events)
+        self.app.ready.front.show_events(events)
 
     def redraw(self) -> None:
         """Show the session as it is when it is opened."""

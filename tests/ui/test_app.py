@@ -9,7 +9,7 @@ from textual import events
 
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelInfo
-from agent_tui.providers.scripted import Reply, call
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.transcript import (

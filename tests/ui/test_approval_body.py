@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.events import ApprovalRequest
-from agent_tui.tools.diffs import unified_diff
+from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.ui.approval_body import approval_lines
 from agent_tui.ui.palette import plain_palette
 from agent_tui.ui.sanitise import safe_text

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from textual.binding import Binding
 
-from agent_tui.ui.commands import built_in_commands
+from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.screens.palette import CommandPalette, PaletteChoice, palette_rows, ranked_rows
 from tests.ui.app_support import Ui, running_app

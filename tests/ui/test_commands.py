@@ -4,16 +4,16 @@ from pathlib import Path
 import pytest
 from textual.widgets import OptionList
 
+from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.sessions import age
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.scripted import Reply
-from agent_tui.ui.commands import built_in_commands, split_command
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.page import PageScreen
 from agent_tui.ui.screens.picker import PickerRow, search_rows
 from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.screens.theme_picker import ThemePicker
-from agent_tui.ui.session_rows import age
 from agent_tui.ui.theme import DARK, LIGHT
 from agent_tui.ui.transcript import UserBlock, WelcomeBlock
 from tests.support.models import LOCAL, MODEL, OTHER
@@ -42,6 +42,7 @@ def test_every_command_of_the_program_is_there():
         "mcp",
         "find",
         "cost",
+        "output",
         "new",
         "clear",
         "resume",
@@ -59,21 +60,6 @@ def test_every_command_of_the_program_is_there():
         "exit",
     } == COMMANDS
     assert all(entry.description for entry in built_in_commands().commands)
-
-
-@pytest.mark.parametrize(
-    ("text", "split"),
-    [
-        ("/compact the api", ("compact", "the api")),
-        ("/new", ("new", "")),
-        ("/queue\nlong text", ("queue", "long text")),
-        ("/usr/bin/x is broken", ("", "")),
-        ("hello /compact", ("", "")),
-        ("/", ("", "")),
-    ],
-)
-def test_what_is_a_command_and_its_argument(text: str, split: tuple[str, str]):
-    assert split_command(text) == split
 
 
 async def test_abort_stops_the_turn(tmp_path: Path):
@@ -234,7 +220,7 @@ async def test_thinking_sets_the_level(tmp_path: Path):
         await ui.send("/thinking high")
         assert ui.thinking == "high"
         await ui.send("/thinking enormous")
-        assert ui.notices[-1] == "No level enormous: use one of off, low, medium, high."
+        assert ui.notices[-1] == "No level enormous: use one of off, low, medium, high, show, hide."
 
 
 async def test_permissions_shows_the_rules_or_sets_the_mode(tmp_path: Path):

@@ -3,9 +3,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_tui.commands.compaction import kept_facts, last_tier, verdict
 from agent_tui.compaction.preview import CompactionPreview, TierPreview
 from agent_tui.sessions.entries import Ledger
-from agent_tui.ui.compaction_outlook import kept_facts, last_tier, verdict
 from agent_tui.ui.screens.preview import tier_rows
 
 PREVIEW = CompactionPreview(

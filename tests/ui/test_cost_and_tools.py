@@ -4,8 +4,8 @@ from pathlib import Path
 from textual.widgets import Static
 
 from agent_tui.agent.spending import Spending, Spent
+from agent_tui.commands.cost import cost_lines
 from agent_tui.events import TotalsChanged
-from agent_tui.ui.cost_lines import cost_lines
 from tests.ui.app_support import running_app
 
 BIG, OWN = Spent("a/big", 2, 1_500, 200, 20, 0.6), Spent("my/own", 1, 5_000, 0, 10, 0.0)

@@ -14,9 +14,9 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 import agent_tui.ui.screens
+from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.ui import first_run
 from agent_tui.ui.approval_panel import ApprovalPanel
-from agent_tui.ui.commands import built_in_commands
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.prompt import prompt
 from agent_tui.ui.prompt.area import NEW_LINE_KEYS, PromptArea

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.prompt_shelf import FoundPrompts, PromptShelf
-from agent_tui.providers.scripted import Reply
-from agent_tui.ui.pages import help_page
+from agent_tui.providers.scripted.provider import Reply
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, held, running_app
 
@@ -97,8 +96,7 @@ async def test_what_cannot_be_used_is_told_once_and_named_by_help(tmp_path, user
         await ui.write("/rev")
         await ui.until(lambda: offered(ui) == {"/review": "user · [red]Look[/red] $1"})
         assert len(ui.notices) == 4
-        registry = ui.registry
-        *_, own, custom, left_out = help_page(registry.commands, registry.left_out).sections
+        own, custom, left_out = ui.app.ready.front.help().commands
     assert "/review [arguments]" not in dict(own.rows)
     assert custom.rows == (("/review [arguments]", "user · [red]Look[/red] $1"),)
     assert len(left_out.rows) == 6

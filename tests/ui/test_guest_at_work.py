@@ -8,7 +8,7 @@ import pytest
 from textual import events
 
 from agent_tui.config import Settings
-from agent_tui.providers.scripted import Reply, call
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.activity_line import ActivityLine
 from agent_tui.ui.notifying import LONG_TURN_S
 from agent_tui.ui.transcript import WelcomeBlock

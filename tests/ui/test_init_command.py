@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from agent_tui.providers.scripted import Reply, call
+from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, asking, held, running_app
 

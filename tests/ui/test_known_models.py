@@ -1,7 +1,7 @@
 from pathlib import Path
 
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.providers.base import ModelRef
-from agent_tui.ui.known_models import KnownModels
 
 ONE, TWO, THREE = ModelRef("openai/one"), ModelRef("openai/two"), ModelRef("openai/three")
 SERVED = ModelRef("openai/one", "http://me:secret@127.0.0.1:8080/v1")

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted import Reply, ScriptedProvider
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.ui.activity_line import activity_text
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.history_blocks import blocks_of

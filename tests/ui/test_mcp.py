@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
+from agent_tui.commands.mcp import mcp_page
+from agent_tui.commands.trust import server_question
 from agent_tui.tools.mcp.hub import FoundServer, ServerView
 from agent_tui.tools.mcp.spec import ServerSpec
-from agent_tui.tools.processes import ProcessKeeper
-from agent_tui.ui.mcp_page import mcp_page
-from agent_tui.ui.screens.mcp_server import McpServerScreen, server_facts
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.ui.screens.page import PageScreen
+from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from tests.support.mcp_servers import Stage
 from tests.ui.app_support import Ui, running_app
 
@@ -47,11 +48,11 @@ async def until(ui: Ui, is_so: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to that")
 
 
-async def asked(ui: Ui) -> McpServerScreen:
+async def asked(ui: Ui) -> QuietChoiceScreen:
     """The question, ready to be answered at once."""
-    await until(ui, lambda: isinstance(ui.app.screen, McpServerScreen))
+    await until(ui, lambda: isinstance(ui.app.screen, QuietChoiceScreen))
     screen = ui.app.screen
-    assert isinstance(screen, McpServerScreen)
+    assert isinstance(screen, QuietChoiceScreen)
     screen._quiet_s = 0.0
     return screen
 
@@ -141,14 +142,14 @@ def test_the_page_shows_command_source_tools_and_notes():
 
 
 def test_the_question_shows_the_whole_command_and_nothing_that_steers():
-    assert server_facts(SPEC).split("\n") == [
+    assert [*server_question(SPEC).facts] == [
         "npx -y 'a b'",
         "with A=${B}",
         "named in /home/me/config.toml",
         "It runs as you, unwatched.",
     ]
     tricky = replace(SPEC, argv=("sh", "-c", "\x1b[2J\u202e; rm\n" + " " * 3_000 + "evil"))
-    shown = server_facts(tricky)
+    shown = "\n".join(server_question(tricky).facts)
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert shown.count("\n") == 3
@@ -158,7 +159,7 @@ def test_the_question_shows_the_whole_command_and_nothing_that_steers():
 async def test_a_long_command_scrolls_and_the_answers_stay_in_sight(tmp_path):
     spec = replace(SPEC, argv=tuple(f"--option-{number}" for number in range(200)))
     async with running_app(tmp_path, size=(80, 24)) as ui:
-        ui.app.push_screen(McpServerScreen(spec, ui.app.prompt.area.insert))
+        ui.app.push_screen(QuietChoiceScreen(server_question(spec), ui.app.prompt.area.insert))
         await ui.settle()
         choices = ui.app.screen.query_one("#confirm-choices").region
         assert choices.height == 2

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
-from agent_tui.ui.known_models import KnownModels
 from agent_tui.ui.screens.model_picker import ModelPicker, model_row
 from agent_tui.ui.screens.picker import PickerList
 from tests.support.models import INFO, MODEL, ListedModels

@@ -1,10 +1,12 @@
 from pathlib import Path
 
+from agent_tui.commands.core.pages import PageSection
+from agent_tui.commands.permissions import permissions_page
+from agent_tui.commands.tools import tools_page
 from agent_tui.config import PermissionSettings
 from agent_tui.messages import ToolSpec
 from agent_tui.permissions.engine import Approvals
 from agent_tui.tools.base import Intent
-from agent_tui.ui.pages import Section, permissions_page, tools_page
 
 
 def spec(name: str) -> ToolSpec:
@@ -15,11 +17,11 @@ def test_tools_are_told_by_the_first_sentence_of_their_full_description() -> Non
     specs = [spec("read"), spec("bash")]
     short = [ToolSpec(name=each.name, description="Short.", parameters={}) for each in specs]
     rows = (("read", "Does read."), ("bash", "Does bash."))
-    assert tools_page(short, specs).sections == (Section("", rows),)
+    assert tools_page(short, specs, 1).sections == (PageSection("", rows),)
 
 
 def test_tools_that_the_window_has_no_room_for_are_named() -> None:
-    has, left_out = tools_page([spec("read")], [spec("read"), spec("bash")]).sections
+    has, left_out = tools_page([spec("read")], [spec("read"), spec("bash")], 1).sections
     assert has.rows == (("read", "Does read."),)
     assert "too small" in left_out.heading
     assert left_out.rows == (("bash", "Does bash."),)

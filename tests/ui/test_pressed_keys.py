@@ -6,7 +6,7 @@ import pytest
 from textual.screen import ModalScreen
 
 from agent_tui.messages import UserMessage
-from agent_tui.providers.scripted import Reply, call
+from agent_tui.providers.scripted.provider import Reply, call
 from tests.ui.app_support import Ui, answer, held, running_app, said
 
 

@@ -13,16 +13,16 @@ import pytest
 from textual.widgets import Input, OptionList, Static
 
 from agent_tui.agent.conversation import Conversation
+from agent_tui.commands import sessions as session_opening
+from agent_tui.commands.sessions import AGENT_NAMES, age
 from agent_tui.events import AgentEvent
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.store import SessionStore
-from agent_tui.ui import session_opening
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.confirm import ConfirmScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.session_picker import SessionPicker
-from agent_tui.ui.session_rows import AGENT_NAMES, age
 from agent_tui.ui.transcript import UserBlock
 from tests.support.models import MODEL
 from tests.support.other_program import opened_elsewhere

@@ -7,14 +7,14 @@ from agent_tui.config import LoadedSettings, load_settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.specs import SettingSpec, setting_specs
 from agent_tui.config.user_file import UserConfigFile, setting_named
-from agent_tui.ui.app_host import AppHost
-from agent_tui.ui.commands.settings import acts_at_once
+from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.picker import PickerList
 from agent_tui.ui.screens.setting_input import SettingInput
 from agent_tui.ui.screens.setting_rows import about, rows_by_section
 from agent_tui.ui.screens.settings import SettingsScreen
 from agent_tui.ui.screens.theme_picker import ThemePicker
+from agent_tui.ui.setting_effects import acts_at_once
 from tests.ui.app_support import Ui, running_app
 
 
@@ -161,12 +161,12 @@ async def test_a_text_that_the_program_refuses_stays_in_the_field(tmp_path, file
 async def test_the_file_is_edited_from_there_and_what_changed_is_in_force(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    def edit(_host: AppHost, path: Path) -> bool:
+    async def edit(_front: ScreenFront, path: Path) -> bool:
         assert "# How much the model thinks" in path.read_text(), "it explains itself"
         path.write_text('permission_mode = "plan"\nsandbox = "on"\nmodle = "x"\n')
         return True
 
-    monkeypatch.setattr(AppHost, "edit_file", edit)
+    monkeypatch.setattr(ScreenFront, "edit_file", edit)
     async with running_app(tmp_path, settings_editor=editor_of(file)) as ui:
         await ui.send("/settings")
         await ui.until(lambda: "model default –" in lines(ui))

@@ -3,12 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.commands.core.short_words import short_count, short_path
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.status_bar import (
     StatusFields,
     git_branch,
-    short_count,
-    short_path,
     starting_line,
     status_line,
 )

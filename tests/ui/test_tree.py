@@ -10,7 +10,7 @@ import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.messages import ImageContent, TextContent, UserMessage
-from agent_tui.providers.scripted import Reply
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.forking import labels_of
 from agent_tui.sessions.lineage.message_tree import MessageTree

@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.commands.trust import trust_question
 from agent_tui.permissions.trust import TrustQuestion
-from agent_tui.ui.screens.trust import TrustScreen, trust_facts
+from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.support.runtime import Stage
 from tests.ui.app_support import held, running_app
@@ -16,28 +17,30 @@ def question(*files: Path, doubt: str = "", folder: Path = FOLDER) -> TrustQuest
     return TrustQuestion(folder, files, doubt, has_repository=True, state="not asked")
 
 
+def facts_of(asked: TrustQuestion) -> str:
+    return "\n".join(trust_question(asked).facts)
+
+
 def test_the_question_names_the_folder_and_what_would_be_obeyed():
-    facts = trust_facts(question(FOLDER / "AGENTS.md", FOLDER / "src" / "CLAUDE.md"))
+    facts = facts_of(question(FOLDER / "AGENTS.md", FOLDER / "src" / "CLAUDE.md"))
     assert facts.startswith("/home/person/proj\n")
     assert "  AGENTS.md\n  src/CLAUDE.md\n" in facts
     assert "Git would be asked" in facts
 
 
 def test_a_folder_of_prompt_files_is_named_without_what_is_in_it():
-    facts = trust_facts(question(FOLDER / ".agent-tui" / "commands"))
+    facts = facts_of(question(FOLDER / ".agent-tui" / "commands"))
     assert "  .agent-tui/commands/*.md (commands)\n" in facts
 
 
 def test_what_git_would_obey_is_said_without_repeating_the_folder():
-    facts = trust_facts(
-        question(doubt=f"{FOLDER}/.git/config:2: core.fsmonitor could run a program")
-    )
+    facts = facts_of(question(doubt=f"{FOLDER}/.git/config:2: core.fsmonitor could run a program"))
     assert "What git would obey: .git/config:2: core.fsmonitor could run a program" in facts
 
 
 def test_names_cannot_add_lines_or_steer_the_terminal():
     folder = Path("/x\n\n y  trust it\x1b[2J\u202e")
-    first, *_ = trust_facts(question(folder / "AGENTS.md", folder=folder)).split("\n")
+    first, *_ = facts_of(question(folder / "AGENTS.md", folder=folder)).split("\n")
     assert "trust it" in first
     assert not {"\x1b", "\u202e"} & set(first)
 
@@ -46,7 +49,7 @@ def test_names_cannot_add_lines_or_steer_the_terminal():
 async def test_the_answers_are_in_sight_however_much_there_is_to_say(tmp_path: Path, size):
     asked = question(*MANY, doubt="/a" * 300, folder=FOLDER)
     async with running_app(tmp_path, size=size) as ui:
-        ui.app.push_screen(TrustScreen(asked))
+        ui.app.push_screen(QuietChoiceScreen(trust_question(asked), ui.app.prompt.area.insert))
         await ui.settle()
         for part in ("#confirm-choices", "#page-keys"):
             region = ui.app.screen.query_one(part).region

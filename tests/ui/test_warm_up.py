@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_tui.errors import ModelFileError
-from agent_tui.providers.scripted import Reply
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.activity_line import SHOWN_AFTER_S
 from tests.support.fake_local import PULLED
 from tests.support.runtime import Stage

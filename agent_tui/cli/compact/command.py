@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,14 +13,13 @@ from typing import cast
 
 from agent_tui import paths
 from agent_tui.agent.opening import last_model_name
-from agent_tui.cli.compact.decision_log import decision_log
+from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.compact.models import BY_CODE, SummaryModels, summary_models
-from agent_tui.cli.compact.output import PhaseLines, print_report
 from agent_tui.cli.compact.session_file import open_input
 from agent_tui.cli.compact.strategy import FileStrategy
 from agent_tui.cli.compact.tiers import CompactionReport, FileCompaction
 from agent_tui.cli.folders import present_folder
-from agent_tui.cli.output import complain, write_json
+from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.compaction.policy import output_reserve_tokens, usable_window
 from agent_tui.compaction.service import CompactionService
@@ -35,8 +35,10 @@ from agent_tui.config import (
 from agent_tui.errors import CompactionError
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.catalog import UNKNOWN_WINDOW
+from agent_tui.safe_text import strip_control_characters
 from agent_tui.sessions.importers.formats import FORMAT_NAMES
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
 
@@ -46,6 +48,8 @@ is printed. The file itself is never changed. Sizes are estimates, without syste
 tools."""
 
 _MOST_DIGITS = 12
+_TIER_NAMES = ("superseded", "shortened", "one line each", "summary")
+_FEWER_WORDS = "fewer words"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -53,40 +57,6 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="agent-tui compact", description=_DESCRIPTION, allow_abbrev=False
     )
-    _add_arguments(parser)
-    return parser
-
-
-def run_command(argv: Sequence[str]) -> int:
-    """Run ``agent-tui compact`` with the arguments after that word; returns the exit code.
-
-    Raises:
-        UsageError: The model does not exist.
-        SessionError: The session does not exist or cannot be read, or the new one not written.
-        CompactionError: There is nothing to compact.
-    """
-    return run(build_parser().parse_args(list(argv)))
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Carry out what was parsed; returns the exit code. Raises as `run_command`."""
-    settings = read_settings(cast("str | None", arguments.session_dir))
-    store = SessionStore(session_root(settings), settings.durability)
-    written_by = cast("str | None", arguments.written_by)
-    log = open_input(cast(str, arguments.session), written_by, store, present_folder())
-    for warning in log.warnings:
-        complain(f"warning: {warning}")
-    report = asyncio.run(_compact(arguments, settings, store, log))
-    if report.note:
-        complain(report.note)
-    if arguments.is_json:
-        write_json(report.to_json())
-    else:
-        print_report(report)
-    return 0
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("session", metavar="FILE", help="file, id, start of an id, or name of a session")
     add("--focus", metavar="TEXT", default="", help="what the summary is to pay attention to")
@@ -122,6 +92,32 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the program that wrote FILE; else told by what it holds",
     )
     add_session_dir(parser)
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run ``agent-tui compact`` with the arguments after that word; returns the exit code.
+
+    Raises:
+        UsageError: The model does not exist.
+        SessionError: The session does not exist or cannot be read, or the new one not written.
+        CompactionError: There is nothing to compact.
+    """
+    arguments = build_parser().parse_args(list(argv))
+    settings = read_settings(cast("str | None", arguments.session_dir))
+    store = SessionStore(session_root(settings), settings.durability)
+    written_by = cast("str | None", arguments.written_by)
+    log = open_input(cast(str, arguments.session), written_by, store, present_folder())
+    for warning in log.warnings:
+        complain(f"warning: {warning}")
+    report = asyncio.run(_compact(arguments, settings, store, log))
+    if report.note:
+        complain(report.note)
+    if arguments.is_json:
+        write_json(report.to_json())
+    else:
+        _print_report(report)
+    return 0
 
 
 def _strategy(text: str) -> CompactionStrategy:
@@ -150,7 +146,7 @@ def _fraction(text: str) -> float:
 def _strategies(
     who: SummaryModels, counter: TokenCounter, settings: CompactionSettings
 ) -> Mapping[CompactionStrategy, Strategy]:
-    log = decision_log(os.environ, paths.log_file())
+    log = context_debug_log(os.environ, paths.log_file())
     return build_strategies(who.provider, counter, who.catalog, settings, on_decisions=log)
 
 
@@ -187,7 +183,7 @@ async def _compact_file(
     target_tokens = max(int(usable * target), 1)
     into = None if arguments.is_dry_run else store
     cwd = Path(log.header.cwd) if log.header.cwd else present_folder()
-    focus, phases = cast(str, arguments.focus), PhaseLines()
+    focus, phases = cast(str, arguments.focus), _PhaseLines()
     name = cast("CompactionStrategy | None", arguments.strategy) or settings.strategy
     write: Callable[[], CompactionReport] | None = None
     problem = ""
@@ -222,3 +218,37 @@ async def _compact_file(
         return write()
     took_over = f"{name}: {problem} The tiers took over." if problem else ""
     return replace(report, note=" ".join(part for part in (took_over, report.note) if part))
+
+
+class _PhaseLines:
+    """A line for each step of the work, where a person waits at a terminal."""
+
+    def __init__(self) -> None:
+        self._phase = ""
+
+    def __call__(self, phase: str, summary_chars: int) -> None:
+        """As `OnProgress`; the characters written so far would need a line that changes."""
+        if phase != self._phase and sys.stderr.isatty():
+            print(f"Compacting context: {phase} ...", file=sys.stderr)
+        self._phase = phase
+
+
+def _print_report(report: CompactionReport) -> None:
+    """The path of the new session, or of a dry run the summary; figures beside it."""
+    saved = 100 * (report.tokens_before - report.tokens_after) // max(report.tokens_before, 1)
+    figures = f"{report.tokens_before:,} -> {report.tokens_after:,} tokens"
+    lines = [f"{figures} (-{saved} %) in {report.seconds:.1f} s"]
+    names = _TIER_NAMES
+    strategy = report.strategy if report.statistics else ""
+    if edits := describe_statistics(strategy, report.statistics):
+        lines.append(f"  {edits}")
+        names = (*_TIER_NAMES[:-1], _FEWER_WORDS)
+    for tier, (name, tokens) in enumerate(zip(names, report.freed, strict=True)):
+        lines.append(f"  tier {tier}  {name:<14} {tokens:>12,}")
+    if report.tokens_after > report.target_tokens:
+        lines.append(f"  This is more than the {report.target_tokens:,} tokens aimed at.")
+    print("\n".join(lines), file=sys.stderr)
+    if report.path is None:
+        write_text(strip_control_characters(report.carryover.summary) + "\n")
+    else:
+        write_text(f"{report.path}\n")

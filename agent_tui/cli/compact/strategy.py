@@ -51,7 +51,7 @@ class FileStrategy:
 
     Args:
         name: The strategy's name.
-        strategy: It.
+        strategy: What plans the edits.
         counter: Estimates.
         settings: ``[compaction]``.
         window: Context window in tokens that the session is to go on in.

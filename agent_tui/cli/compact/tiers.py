@@ -27,7 +27,7 @@ _TIERS_WITHOUT_MODEL = (0, 1, 2)
 
 @dataclass(frozen=True, slots=True)
 class CompactionReport:
-    """What came of it. Sizes in estimated tokens, without system prompt and tools.
+    """The result of a compaction. Sizes in estimated tokens, without system prompt and tools.
 
     Args:
         path: The new session; None where none was written.

@@ -63,7 +63,7 @@ class Command:
     subcommands: tuple["Command", ...]
 
     def walk(self) -> Iterator["Command"]:
-        """This one and all below it."""
+        """This command and all below it."""
         yield self
         for command in self.subcommands:
             yield from command.walk()
@@ -72,7 +72,7 @@ class Command:
 def command_tree(
     program: argparse.ArgumentParser, subcommands: Iterable[tuple[str, argparse.ArgumentParser]]
 ) -> Command:
-    """The whole command line.
+    """The command line of the program with its subcommands.
 
     Args:
         program: What is understood without a subcommand.

@@ -160,7 +160,7 @@ def _set(editor: SettingsEditor, spec: SettingSpec, words: Sequence[str]) -> int
 
 
 def _unset(editor: SettingsEditor, spec: SettingSpec) -> int:
-    if editor.unset(spec):
+    if editor.file.unset(spec):
         _tell(
             f"{editor.file.path}: {spec.name} was taken out; {toml_text(spec.default)} by default."
         )

@@ -1,4 +1,4 @@
-"""``agent-tui config show``: the settings in force and who said so."""
+"""``agent-tui config show``: the settings in force and where each is set."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -33,16 +33,16 @@ def settings_under(loaded: LoadedSettings, name: SettingKey) -> tuple[SettingSpe
 
 
 def settings_text(loaded: LoadedSettings, specs: Sequence[SettingSpec], folder: Path | None) -> str:
-    """One line for each of `specs`, in TOML, with who says it behind; problems last."""
+    """One line for each of `specs`, in TOML, with where it is set behind; problems last."""
     secrets = secret_values(os.environ)
     lines: list[str] = []
     for section, group in groupby(specs, key=lambda spec: spec.section):
         if section:
             lines += ["", f"[{dotted(section)}]"] if lines else [f"[{dotted(section)}]"]
         for spec in group:
-            said = f"{dotted(spec.key[-1:])} = {_shown_value(loaded.settings, spec)}"
+            assignment = f"{dotted(spec.key[-1:])} = {_shown_value(loaded.settings, spec)}"
             origins = _shown_origins(loaded, spec, folder)
-            lines.append(f"{said.ljust(_WIDEST_VALUE)}  # {origins}")
+            lines.append(f"{assignment.ljust(_WIDEST_VALUE)}  # {origins}")
     lines += _problem_lines(loaded, folder)
     return safe_text(mask_secrets("\n".join(lines), secrets)) + "\n"
 
@@ -68,7 +68,7 @@ def settings_json(loaded: LoadedSettings, specs: Sequence[SettingSpec]) -> JsonO
     secrets = secret_values(os.environ)
 
     def row(spec: SettingSpec) -> JsonObject:
-        origins = loaded.said_by(spec.key)
+        origins = loaded.origins_of(spec.key)
         return {
             "key": spec.name,
             "value": masked(value_at(loaded.settings, spec.key), secrets),
@@ -98,8 +98,8 @@ def _shown_value(settings: Settings, spec: SettingSpec) -> str:
 
 
 def _shown_origins(loaded: LoadedSettings, spec: SettingSpec, folder: Path | None) -> str:
-    """Who is obeyed, and who is overruled, or of lists added to."""
-    *others, last = (_shown(origin, folder) for origin in loaded.said_by(spec.key))
+    """Where the value in force is set, and what it overrules, or of lists is added to."""
+    *others, last = (_shown(origin, folder) for origin in loaded.origins_of(spec.key))
     if not others:
         return last
     if spec.kind == "list":
@@ -108,7 +108,7 @@ def _shown_origins(loaded: LoadedSettings, spec: SettingSpec, folder: Path | Non
 
 
 def _shown(origin: Origin, folder: Path | None) -> str:
-    """Files of the present folder by their place in it."""
+    """An origin in words; files of the present folder by their place in it."""
     text = str(origin)
     return text.replace(f"{folder}/", "", 1) if folder and text.startswith(f"{folder}/") else text
 

@@ -95,8 +95,8 @@ def _outcome(probe: Probe) -> Sequence[Check]:
         return (_not_checked(probe, error.message, error.hint or _PROGRAM_FAULT),)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        said = f"{where}{error.strerror or error}"
-        return (_not_checked(probe, said, "Look at what is named there, then run this again."),)
+        why = f"{where}{error.strerror or error}"
+        return (_not_checked(probe, why, "Look at what is named there, then run this again."),)
     except Exception as error:  # noqa: BLE001 - the pump: one broken check must not hide the rest
         return (_not_checked(probe, f"{type(error).__name__}: {error}", _PROGRAM_FAULT),)
 
@@ -173,7 +173,7 @@ class Environment:
 
 
 def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
-    """The surroundings of this process; makes nothing and asks no one.
+    """The environment of this process; makes nothing and asks no one.
 
     Args:
         server_ports: Where servers are looked for on this machine.

@@ -109,7 +109,7 @@ def all_probes(env: Environment) -> tuple[Probe, ...]:
         if path is not None
     ]
     for address in env.server_addresses:
-        look = partial(models.check_server, env, address)
-        probes.append(Probe("servers", address.kind, look))
-    probes += [Probe(section, name, partial(look, env)) for section, name, look in _CHECKS]
+        run = partial(models.check_server, env, address)
+        probes.append(Probe("servers", address.kind, run))
+    probes += [Probe(section, name, partial(check, env)) for section, name, check in _CHECKS]
     return tuple(sorted(probes, key=lambda probe: _SECTIONS.index(probe.section)))

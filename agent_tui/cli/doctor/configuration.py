@@ -80,16 +80,16 @@ def _problem_check(problem: SettingProblem, environ: Mapping[str, str]) -> Check
     is_grave = not problem.key or problem.key.startswith("permissions")
     state: State = "bad" if is_grave else "warning"
     home = environ.get("HOME", "")
-    said = str(problem)
+    text = str(problem)
     if home not in ("", "/"):
-        said = said.replace(f"{home}/", "~/", 1)
+        text = text.replace(f"{home}/", "~/", 1)
     if not problem.key:
         advice = "Mend the file: until then the defaults are in force instead of all of it."
     elif problem.line:
         advice = "Mend or remove that line: until then the default is in force."
     else:
         advice = "Mend or unset that variable: until then the default is in force."
-    return Check(_SETTINGS, problem.key or "file", state, said, advice)
+    return Check(_SETTINGS, problem.key or "file", state, text, advice)
 
 
 def check_keys(env: Environment) -> Iterator[Check]:

@@ -27,7 +27,7 @@ from agent_tui.local_models.runtime import install_command
 from agent_tui.local_models.sizes import size_text
 from agent_tui.providers.base import ModelInfo, ModelRef, is_loopback
 from agent_tui.providers.keys import KEY_VARIABLES
-from agent_tui.providers.local.catalog import LOCAL
+from agent_tui.providers.local.local_catalog import LOCAL
 from agent_tui.providers.servers.find import FoundServer, find_servers, server_at
 from agent_tui.providers.servers.kinds import ServerAddress, start_command
 
@@ -205,12 +205,12 @@ def _address_check(setting: str, base_url: str, api_key: str) -> Check:
     if not is_loopback(base_url):
         found = f"{shown} takes connections; its models were not asked for"
         return Check(_SERVERS, setting, "ok", found)
-    said = server.problem if server is not None else "takes connections, but lists no models"
+    answer = server.problem if server is not None else "takes connections, but lists no models"
     advice = (
         "Look whether the address ends as the server wants it (mostly /v1), whether api_key_env "
         "names its key, and whether a model is loaded."
     )
-    return Check(_SERVERS, setting, "warning", f"{shown} {said}", advice)
+    return Check(_SERVERS, setting, "warning", f"{shown} {answer}", advice)
 
 
 def _how_to_reach(base_url: str) -> tuple[State, str]:

@@ -47,11 +47,7 @@ def run_command(argv: Sequence[str]) -> int:
         SessionError: The session does not exist, cannot be read or is open elsewhere.
         UsageError: The output file exists, or a name is empty.
     """
-    return run(build_parser().parse_args(list(argv)))
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Carry out what was parsed; returns the exit code. Raises as `run_command`."""
+    arguments = build_parser().parse_args(list(argv))
     command = cast("Callable[[argparse.Namespace, SessionStore], int]", arguments.command)
     settings = read_settings(cast("str | None", arguments.session_dir))
     return command(arguments, SessionStore(session_root(settings), settings.durability))

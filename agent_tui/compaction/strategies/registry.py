@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from agent_tui.compaction.candidates import ModelLookup
-from agent_tui.compaction.strategies.agent import CompressionAgent
+from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
 from agent_tui.compaction.strategies.base import Strategy
-from agent_tui.compaction.strategies.hybrid import HybridStrategy, OnDecisions
+from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy, OnDecisions
+from agent_tui.compaction.summary.candidates import ModelLookup
 from agent_tui.config import CompactionSettings, CompactionStrategy
 from agent_tui.providers.base import Provider
 from agent_tui.providers.retry import Sleep

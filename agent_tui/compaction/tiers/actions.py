@@ -2,8 +2,7 @@
 
 import os
 
-from agent_tui.compaction.tiers.model import Action, ActionKind
-from agent_tui.compaction.tool_names import (
+from agent_tui.compaction.ledger.tool_names import (
     EDITORS,
     PATCHERS,
     PATH_ARGUMENTS,
@@ -11,6 +10,7 @@ from agent_tui.compaction.tool_names import (
     SHELLS,
     WRITERS,
 )
+from agent_tui.compaction.tiers.model import Action, ActionKind
 from agent_tui.messages import JsonObject, ToolCall
 
 _EDITOR_COMMANDS: dict[str, ActionKind] = {

@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from agent_tui.compaction.outcomes import error_text, looks_like_error
+from agent_tui.compaction.ledger.call_facts import error_text, looks_like_error
 from agent_tui.compaction.shorten import one_line
 from agent_tui.compaction.tiers.cut import recall_mark
 from agent_tui.compaction.tiers.model import Output

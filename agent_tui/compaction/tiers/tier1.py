@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from agent_tui.compaction.pinned import pinned_sentences
+from agent_tui.compaction.ledger.pinned import pinned_sentences
 from agent_tui.compaction.tiers.cut import cut_middle
 from agent_tui.compaction.tiers.model import Content, Proposal, Tier, Unit
 from agent_tui.compaction.tiers.replies import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from agent_tui.permissions.shell.words import CommandPart
-from agent_tui.tools.protected import is_secret_name
+from agent_tui.tools.files.protected import is_secret_name
 
 _GREP_LONGS = """
     regexp file max-count after-context before-context context include exclude exclude-from

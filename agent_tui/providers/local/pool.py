@@ -15,9 +15,9 @@ from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import LocalModel
 from agent_tui.local_models.usable import refuse_unusable
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.local.faults import load_error, no_such_model
+from agent_tui.providers.local.errors import load_error, no_such_model
 from agent_tui.providers.local.process import LoadError, LocalServerProcess
-from agent_tui.providers.local.protocol import LoadOrder, ServedLocal
+from agent_tui.providers.local.server_messages import LoadOrder, ServedLocal
 from agent_tui.providers.log_file import append_to_log
 
 

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from agent_tui.paths import make_private_dir
 from agent_tui.providers.keys import secret_values
-from agent_tui.providers.local.protocol import LoadAnswer, LoadOrder, NotServed, ServedLocal
+from agent_tui.providers.local.server_messages import LoadAnswer, LoadOrder, NotServed, ServedLocal
 from agent_tui.providers.log_file import ProcessLog
 
 SERVER_COMMAND: Final = (sys.executable, "-P", "-m", "agent_tui.providers.local.server")

@@ -12,10 +12,10 @@ from agent_tui.config import LocalSettings
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import Chunk, ModelRequest, Provider, ProviderError
-from agent_tui.providers.local.faults import ended_while_answering
+from agent_tui.providers.local.errors import ended_while_answering
 from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.process import SERVER_COMMAND, LocalServerProcess
-from agent_tui.providers.local.protocol import ServedLocal
+from agent_tui.providers.local.server_messages import ServedLocal
 
 KEY_VARIABLE: Final = "AGENT_TUI_LOCAL_KEY"
 """Where the host's process finds the key of the servers; never in our own environment."""

@@ -20,7 +20,7 @@ from http.client import HTTPConnection
 from typing import Final, NoReturn, Protocol, cast
 from urllib.parse import urlsplit
 
-from agent_tui.providers.local.protocol import LoadAnswer, LoadOrder, NotServed, ServedLocal
+from agent_tui.providers.local.server_messages import LoadAnswer, LoadOrder, NotServed, ServedLocal
 
 _PR_SET_PDEATHSIG = 1
 _ERRORS_ONLY = 1

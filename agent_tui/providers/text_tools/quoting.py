@@ -1,7 +1,17 @@
-"""Telling a call that is only shown from one that is made, by where and how it stands."""
+"""Telling a call that is only shown from one that is made, by where and how it stands.
+
+Nothing here knows words of a language. What was copied is found by its origin (`provenance`); what
+remains are signs on the page: quotation marks and line numbers, elements that hold what others
+wrote, and sentences that point at the call without speaking of it.
+"""
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Final
+
+from pydantic import JsonValue
+
+from agent_tui.providers.text_tools.offered import WrittenCall
 
 
 def _words(text: str) -> frozenset[str]:
@@ -29,6 +39,8 @@ MAX_WORDS_CHARS = 240
 """How far back the words that introduce a call are looked at."""
 MAX_PROSE_AFTER_CHARS = 280
 
+_MIN_VALUE_CHARS = 3
+
 _QUOTED_LINE = re.compile(
     r"""
     \s* (?: \d+ \s* (?:\t|\||:|→|-\s)         # numbered, as tools print files
@@ -41,72 +53,14 @@ _QUOTED_LINE = re.compile(
     re.X,
 )
 _OPEN_QUOTE = re.compile(r"""["'“‘«=(]\s*\Z""")
-_SENTENCE_END = re.compile(r"""[.!?]["')]?\s+(?=["'(`*]?[A-Z])""")
-_EXAMPLE = re.compile(
+_SENTENCE_END = re.compile(r"""[.!?。！？]["')]?(?:\s+|\Z)""")
+_LABEL = re.compile(r"\s*(\*\*|__)[^\n]+\1\s*")
+_POINTING = re.compile(
     r"""
-    \b(?: examples? | e\.?g\b | for\s+instance | syntax | would\s+(?:be|look|write|call|use)
-      | (?:looks?|looking|something)\s+like | such\s+as | sample | template | placeholder
-      | quot(?:e|ed|es|ing|ation) | (?:as\s+)?follow(?:s|ing)\s+format | (?:tool|call)\s+format
-      | you\s+(?:can|could|would|should|may|might) | how\s+to\s+(?:call|use|write|format)
-      | don'?t\s+(?:run|execute|call) | do\s+not\s+(?:run|execute|call) | never\s+(?:run|execute)
-      | instead\s+of | injection | malicious | suspicious
-    )\b
+    [:：,\w`] \Z                               # a colon, or a sentence that goes on
+  | (?<![^\W\d_]) [^\W\d_]\.[^\W\d_]\. \Z      # an abbreviation of two letters
     """,
-    re.X | re.I,
-)
-_SHOWN = re.compile(
-    r"""
-    \b(?: contain(?:s|ed|ing)? | contents? | says? | said | reads?\s*: | states? | stated
-      | output(?:s|ted)? | results?\s*(?::|is|was|are) | returns? | returned | prints? | printed
-      | formats? | written\s+in | found\s+in | include[sd]? | shows? | shown | wrote
-      | (?:the|this|that|its|a)\s+(?:line|snippet|text|section|entry|prompt|instruction|comment|log)
-    )\b
-    """,
-    re.X | re.I,
-)
-_INTENT = re.compile(
-    r"\b(?:let\s+me|let'?s|let\s+us|i'?ll|i\s+will|i'?m\s+going\s+to|i\s+am\s+going\s+to"
-    r"|i\s+(?:need|want|have)\s+to|i\s+should|we\s+(?:need|should)|now\s+i|calling|running)\b",
-    re.I,
-)
-_BEGINS_STEP = re.compile(
-    r"""
-    \W* (?:(?:step\s+)?\d+[.):]\s*)? (?:(?:first|next|then|now|ok(?:ay)?|sure)[,!.]?\s+)*
-    (?:read|check|list|run|search|find|look|open|view|get|us|call|execut|inspect|examin)
-    (?:e|n?ing)?\b (?![^\n]*\b(?:says?|said|contains?|states?|wrote)\b)
-    """,
-    re.X | re.I,
-)
-"""What a model does next, as a heading of its own: "1. Read the file:"."""
-
-_NAMES_TOOL = re.compile(
-    r"""
-    \b(?: us(?:e|ing) | call(?:ing)? | run(?:ning)? | execut(?:e|ing) | invok(?:e|ing) )
-    \s+ (?:the\s+)? [`'"*]* [\w.]+ [`'"*]* \s+ (?:tool|function|command)\b
-    """,
-    re.X | re.I,
-)
-_PURPOSE = re.compile(r"\W*(?:in\s+order\s+)?to\s[^\n]*?(?=\b(?:i|we|i'll|let)\b)", re.I)
-_RETELLING = re.compile(
-    r"\b(?:show\s+(?:you|what|how|the)|quot|paste|print|repeat|cite|tell|explain|share|copy"
-    r"|summari[sz]e|reproduce|here\s+is|here'?s)",
-    re.I,
-)
-_INTRODUCES_FILE = re.compile(
-    r"""
-    \b(?: contain(?:s|ed|ing)? | contents? | says? | said | reads? | states? | stated | shows?
-      | found | include[sd]? | wrote | written | output | (?:line|snippet|text|comment|log|section)
-    )\b [^\n]* : \s*\Z
-    """,
-    re.X | re.I,
-)
-_EXPLAINS = re.compile(
-    r"""
-    \b(?: examples? | you\s+(?:can|could|should|would|may|might|need\s+to) | would | placeholder
-      | replace | substitute | instead\s+of | demonstrates? | illustrates? | syntax
-    )\b
-    """,
-    re.X | re.I,
+    re.X,
 )
 
 
@@ -115,35 +69,55 @@ def is_quoted_line(before: str) -> bool:
     return _QUOTED_LINE.match(before) is not None or _OPEN_QUOTE.search(before) is not None
 
 
-def introduces_quote(words: str, *, is_tagged: bool) -> bool:
-    """Whether `words`, the end of what stands before a call, say that it is only shown.
+def points_at_something_else(words: str, calls: Iterable[WrittenCall]) -> bool:
+    """Whether `words`, the end of what stands before `calls`, lead up to them as to a thing shown.
 
-    Between tags made for calls a call is rarely an example, so only a sentence counts that
-    clearly does so. "Let me see what it contains" announces a call, "let me show you what it
-    contains" a quotation.
+    A sentence that is finished stands for itself, whatever it says. One that ends in a colon, is
+    not finished, or is a heading leads to what follows it, and a model that announces a call names
+    the tool, or what it is to work on. A label in bold on the call's own line is no sentence.
     """
     line = words.rstrip()[-MAX_WORDS_CHARS:].rpartition("\n")[2]
-    sentence = _SENTENCE_END.split(line)[-1]
-    announces = _announces_call(sentence)
-    if is_tagged:
-        is_shown = _EXAMPLE.search(sentence) or _INTRODUCES_FILE.search(sentence)
-        return is_shown is not None and not announces
-    if _EXAMPLE.search(line) is not None:
+    if "\n" not in words[len(words.rstrip()) :] and _LABEL.fullmatch(line):
+        return False
+    is_heading = line.lstrip().startswith("#")
+    said = line.strip().strip("*_")
+    if not is_heading and _POINTING.search(said) is None:
+        return False
+    return not speaks_of(line, calls)
+
+
+def is_only_joining(words: str) -> bool:
+    """Whether `words` between two calls only join them: ``and``."""
+    return words.strip().isalpha()
+
+
+def explains_call(prose: str, calls: Iterable[WrittenCall]) -> bool:
+    """Whether `prose` after calls without tags talks of something else than what they do.
+
+    One remark may be of any kind; whoever says more names the tool, or what it works on.
+    """
+    if len(prose) > MAX_PROSE_AFTER_CHARS:
         return True
-    return _SHOWN.search(sentence) is not None and not announces
+    return len(_SENTENCE_END.findall(prose)) > 1 and not speaks_of(prose, calls)
 
 
-def _announces_call(sentence: str) -> bool:
-    """Whether `sentence` says what the model does now rather than what it retells."""
-    if purpose := _PURPOSE.match(sentence):
-        sentence = sentence[purpose.end() :]
-    if _BEGINS_STEP.match(sentence):
-        return True
-    tool, retelling = _NAMES_TOOL.search(sentence), _RETELLING.search(sentence)
-    says_how = tool is not None and retelling is not None and tool.start() < retelling.start()
-    return _INTENT.search(sentence) is not None and (retelling is None or says_how)
+def speaks_of(prose: str, calls: Iterable[WrittenCall]) -> bool:
+    """Whether `prose` names a tool of `calls`, or a text among their arguments."""
+    folded = prose.casefold()
+    words = frozenset(re.findall(r"\w+", folded))
+    return any(
+        call.name.casefold() in words
+        or any(text.casefold() in folded for text in _texts(call.arguments))
+        for call in calls
+    )
 
 
-def explains_call(prose: str) -> bool:
-    """Whether `prose` after a call without tags talks about it rather than goes with it."""
-    return len(prose) > MAX_PROSE_AFTER_CHARS or _EXPLAINS.search(prose) is not None
+def _texts(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str) and len(value.strip()) >= _MIN_VALUE_CHARS:
+        yield value.strip()
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)

@@ -115,7 +115,8 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
     candidates = _made(text, found.candidates, sent)
     kept = _without_inventions(text, candidates)
     plain = [candidate for candidate in kept.candidates if not candidate.is_tagged]
-    if plain and explains_call(_prose_after(text, plain[0], kept)):
+    calls = [call for candidate in plain for call in candidate.calls]
+    if plain and explains_call(_prose_after(text, plain[0], kept), calls):
         kept = _without_inventions(text, [c for c in kept.candidates if c.is_tagged])
     if not kept.candidates:
         return WrittenReply(text, refused=_refused(text, found.refused_at, offered, sent))

@@ -20,8 +20,9 @@ from agent_tui.providers.text_tools.quoting import (
     MAX_WORDS_CHARS,
     QUOTING_ELEMENTS,
     THINKING_ELEMENTS,
-    introduces_quote,
+    is_only_joining,
     is_quoted_line,
+    points_at_something_else,
 )
 from agent_tui.providers.text_tools.source import CutOffError, Source, UnreadableError
 
@@ -75,7 +76,7 @@ def scan(source: Source, tools: OfferedTools) -> Scan:
     No call may begin in a fence that holds anything else, in inline code, in block quotes,
     indented or numbered lines, diffs and comments, in elements that quote (``<file>``, or any
     other that is closed), in thinking, in the arguments of another call, or after words that
-    introduce an example. Where something begins like a call and cannot be made out, nothing
+    lead up to something else. Where something begins like a call and cannot be made out, nothing
     that follows counts: it may be the inside of a text that was meant as an argument.
     """
     return _Scanner(source, tools).run()
@@ -176,9 +177,9 @@ class _Scanner:
             head = head[:_LINE_END_CHARS] + head[-_LINE_END_CHARS:]
         if is_quoted_line(head):
             return True
-        if not before.strip():
+        if not before.strip() or (self._last_end and is_only_joining(before)):
             return self._last_was_shown
-        return introduces_quote(before, is_tagged=candidate.is_tagged)
+        return bool(candidate.calls) and points_at_something_else(before, candidate.calls)
 
     def _read_line_call(self, source: Source, at: int, tools: OfferedTools) -> Written | None:
         """A call in JSON or Python with nothing else on its last line.

@@ -1,6 +1,7 @@
 """Full-text search over all sessions: with an index of words, or without it."""
 
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -11,16 +12,28 @@ from agent_tui.sessions.file.chunks import read_chunks
 from agent_tui.sessions.listing.index import SessionFile
 from agent_tui.sessions.listing.sqlite_cache import discard_if_broken
 from agent_tui.sessions.listing.summary import one_line
-from agent_tui.sessions.search.look import look_at
-from agent_tui.sessions.search.query import Needle, needles
+from agent_tui.sessions.search.records import load_record, record_text
 from agent_tui.sessions.search.word_index import FoundFile, WordIndex
-from agent_tui.sessions.search.words import fold
+from agent_tui.text_search import (
+    WordTerm,
+    fold,
+    may_hold_accents,
+    unfolded_place,
+    word_terms,
+)
 
-_LOOKED_AT_BYTES = 32_000_000
+_SCANNED_BYTES = 32_000_000
 """What one search reads of the files at most: about 0.1 s."""
 
 _UNINDEXED_BYTES = 256_000_000
 """The same where there is no index; older sessions are not found then."""
+
+_MOST_MATCHES = 10
+"""More matching entries of one session are not counted."""
+
+_CHARS_BEFORE, _CHARS_SHOWN = 40, 160
+_ESCAPED = re.compile(rb"\\u(?:00[c-f]|0[12]|03[0-6]|1e|212|f[bf])", re.IGNORECASE)
+"""Such letters, escaped by another program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +105,7 @@ class SessionSearch:
             files: Lists all sessions; asked only where there is no index.
             limit: So many hits at most.
         """
-        wanted = needles(query)
+        wanted = word_terms(query)
         if not wanted:
             return []
         found = self._candidates(wanted)
@@ -100,10 +113,10 @@ class SessionSearch:
             whole = (_unindexed(file) for file in files())
             return list(_hits(whole, wanted, frozenset(), limit, _UNINDEXED_BYTES))
         found.sort(key=lambda file: (_in_title(file, wanted), file.mtime_ns), reverse=True)
-        sure = frozenset(number for number, needle in enumerate(wanted) if needle.is_certain)
-        return list(_hits(found, wanted, sure, limit, _LOOKED_AT_BYTES))
+        sure = frozenset(number for number, term in enumerate(wanted) if term.is_certain)
+        return list(_hits(found, wanted, sure, limit, _SCANNED_BYTES))
 
-    def _candidates(self, wanted: Sequence[Needle]) -> list[FoundFile] | None:
+    def _candidates(self, wanted: Sequence[WordTerm]) -> list[FoundFile] | None:
         """The sessions that the index names; None where it cannot be used."""
         if not self._index.exists():
             return None
@@ -117,7 +130,7 @@ class SessionSearch:
 
 def _hits(
     files: Iterable[FoundFile],
-    wanted: Sequence[Needle],
+    wanted: Sequence[WordTerm],
     sure: frozenset[int],
     limit: int,
     most_bytes: int,
@@ -129,11 +142,11 @@ def _hits(
         if count == limit or (left <= 0 and len(sure) < len(wanted)):
             return
         pieces = _Pieces(file, left)
-        look = look_at(pieces, wanted, sure)
+        scan = _scan(pieces, wanted, sure)
         left -= pieces.size_bytes
-        if len(look.found | sure) == len(wanted):
+        if len(scan.found | sure) == len(wanted):
             count += 1
-            yield SearchHit(file.path, look.matches, look.snippet or one_line(file.title))
+            yield SearchHit(file.path, scan.matches, scan.snippet or one_line(file.title))
 
 
 class _Pieces:
@@ -168,8 +181,97 @@ def _unindexed(file: SessionFile) -> FoundFile:
     return FoundFile(os.fsencode(file.path), file.mtime_ns, "", {})
 
 
-def _in_title(file: FoundFile, wanted: Sequence[Needle]) -> int:
+def _in_title(file: FoundFile, wanted: Sequence[WordTerm]) -> int:
     """How many of `wanted` the session's name or first prompt has."""
     title = fold(file.title)
-    likely = [needle for needle in wanted if needle.text in title]
-    return sum(needle.pattern.search(title) is not None for needle in likely)
+    likely = [term for term in wanted if term.text in title]
+    return sum(term.pattern.search(title) is not None for term in likely)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """What was found: numbers of the terms, matching entries, the best one's surroundings."""
+
+    found: frozenset[int] = frozenset()
+    matches: int = 0
+    snippet: str = ""
+
+
+def _scan(pieces: Iterable[bytes], wanted: Sequence[WordTerm], sure: frozenset[int]) -> _Scan:
+    """Look for `wanted` in `pieces` of whole lines, in each from the end to the beginning.
+
+    Ends after the piece in which something was found, once all that are not `sure` (known to
+    occur) were. The snippet is of the entry with most of the terms; of those with as many the
+    first that is come to.
+    """
+    sieve = _Sieve(wanted, sure)
+    found: set[int] = set()
+    matches, most, best = 0, 0, ("", 0)
+    for data in pieces:
+        for line in sieve.likely_lines(data):
+            text = _text(line)
+            places = _places(text, wanted)
+            found |= places.keys()
+            matches += bool(places)
+            if len(places) > most:
+                most, best = len(places), (text, min(places.values()))
+            if matches >= _MOST_MATCHES and len(found | sure) == len(wanted):
+                break
+        if matches and len(found | sure) == len(wanted):
+            break
+    return _Scan(frozenset(found), matches, _snippet(*best))
+
+
+class _Sieve:
+    """Tells by the bytes alone which lines may hold something wanted.
+
+    A word may be spelt with accents, as an escape, or in another script; lines that hold such
+    letters may hold anything.
+    """
+
+    def __init__(self, wanted: Sequence[WordTerm], sure: frozenset[int]) -> None:
+        self._raw = tuple(term.raw for term in wanted)
+        self._unsure = tuple(raw for number, raw in enumerate(self._raw) if number not in sure)
+        self._is_ascii = all(map(bytes.isascii, self._raw))
+
+    def likely_lines(self, data: bytes) -> Iterator[bytes]:
+        """The lines of `data` to read, the last first; none where all that is unsure is absent."""
+        lowered = data.lower()
+        may_be_odd = self._may_be_odd(data)
+        if self._unsure and not may_be_odd and not _has_one(lowered, self._unsure):
+            return
+        lines = zip(data.split(b"\n")[::-1], lowered.split(b"\n")[::-1], strict=True)
+        for line, low in lines:
+            if _has_one(low, self._raw) or (may_be_odd and self._may_be_odd(line)):
+                yield line
+
+    def _may_be_odd(self, data: bytes) -> bool:
+        if may_hold_accents(data) or not (self._is_ascii or data.isascii()):
+            return True
+        return b"\\u" in data and (not self._is_ascii or _ESCAPED.search(data) is not None)
+
+
+def _has_one(data: bytes, wanted: Sequence[bytes]) -> bool:
+    return any(map(data.__contains__, wanted))
+
+
+def _text(line: bytes) -> str:
+    entry = load_record(line)
+    return record_text(entry) if entry is not None else ""
+
+
+def _places(text: str, wanted: Sequence[WordTerm]) -> dict[int, int]:
+    """Where in the folded `text` each term begins first, by its number."""
+    folded = fold(text)
+    places = ((number, term.place_in(folded)) for number, term in enumerate(wanted))
+    return {number: place for number, place in places if place is not None}
+
+
+def _snippet(text: str, place: int) -> str:
+    """One line of `text` around `place`, which counts the characters of the folded text."""
+    at = unfolded_place(text, place)
+    start = max(at - _CHARS_BEFORE, 0)
+    if start:
+        start = next((i + 1 for i in range(start, at) if text[i].isspace()), start)
+    shown = one_line(text[start:], _CHARS_SHOWN)
+    return f"…{shown}" if start and shown else shown

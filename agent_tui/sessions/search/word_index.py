@@ -3,22 +3,25 @@
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
 
+from agent_tui.sessions.file.chunks import checksum, read_chunks
 from agent_tui.sessions.gc_pause import garbage_collection_paused
 from agent_tui.sessions.listing.index import SessionFile
 from agent_tui.sessions.listing.sqlite_cache import open_database
-from agent_tui.sessions.search.file_words import (
-    BATCH_BYTES,
-    FileChange,
-    FilePart,
-    FileState,
-    file_changes,
-)
-from agent_tui.sessions.search.query import Needle
+from agent_tui.sessions.listing.summary import one_line
+from agent_tui.sessions.search.records import load_record, record_text, title_part
+from agent_tui.text_search import WordTerm, words_of
+
+PART_BYTES = 128_000
+"""So much of a file is one row; where a word occurs is known as exactly as this."""
+
+BATCH_BYTES = 8_000_000
+"""So much is indexed in one go, and lost when the program is stopped meanwhile."""
 
 _SCHEMA_VERSION = 1
 _BUSY_TIMEOUT_S = 0.2
@@ -46,6 +49,110 @@ _Place: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
+class FilePart:
+    """A run of whole lines of a file, in bytes."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """How far a file is indexed: `done` bytes, whole lines, with the checksum `crc`.
+
+    `size` and `mtime_ns` are the file's when all of it was; `size` is -1 until then. `name` and
+    `prompt` are the session's name and the beginning of its first prompt.
+    """
+
+    size: int = -1
+    mtime_ns: int = 0
+    done: int = 0
+    crc: int = -1
+    name: str = ""
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PartWords:
+    """The different words of a part, folded, with spaces between them."""
+
+    place: FilePart
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A step from what is known of a file to what it holds.
+
+    `starts_anew`: what is known is of no use, the file was rewritten.
+    """
+
+    path: Path
+    before: FileState | None
+    after: FileState
+    starts_anew: bool
+    parts: tuple[PartWords, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """How much of the file it covers."""
+        return sum(part.place.stop - part.place.start for part in self.parts)
+
+
+def file_changes(file: SessionFile, known: FileState | None) -> Iterator[FileChange]:
+    """The steps from `known` to all whole lines of `file`, each of at most some megabytes.
+
+    A file that cannot be read has none: it stays as it was.
+    """
+    before, after = known, known or FileState()
+    starts_anew = known is None or not _continues(file, known)
+    if starts_anew:
+        after = FileState()
+    parts: list[PartWords] = []
+    size_bytes = 0
+    with suppress(OSError):
+        for data in read_chunks(file.path, after.done, PART_BYTES):
+            if not data.endswith(b"\n"):
+                break
+            part, after = _read_part(data, after)
+            parts.append(part)
+            size_bytes += len(data)
+            if size_bytes >= BATCH_BYTES:
+                after = replace(after, size=-1, crc=checksum(file.path, after.done))
+                yield FileChange(file.path, before, after, starts_anew, tuple(parts))
+                before, starts_anew, parts, size_bytes = after, False, [], 0
+        after = replace(
+            after,
+            size=file.size_bytes,
+            mtime_ns=file.mtime_ns,
+            crc=checksum(file.path, after.done),
+        )
+        yield FileChange(file.path, before, after, starts_anew, tuple(parts))
+
+
+def _continues(file: SessionFile, known: FileState) -> bool:
+    if known.done == 0 or known.done > file.size_bytes or known.size == file.size_bytes:
+        return False  # of the same size with another time: rewritten
+    return known.crc >= 0 and checksum(file.path, known.done) == known.crc
+
+
+def _read_part(data: bytes, before: FileState) -> tuple[PartWords, FileState]:
+    name, prompt = before.name, before.prompt
+    texts: list[str] = []
+    for line in data.split(b"\n"):
+        entry = load_record(line) if line else None
+        if entry is None:
+            continue
+        new_name, new_prompt = title_part(entry)
+        name, prompt = new_name or name, prompt or one_line(new_prompt)
+        texts.append(record_text(entry))
+    stop = before.done + len(data)
+    words = " ".join(words_of("\n".join(texts)))
+    part = PartWords(FilePart(before.done, stop), words)
+    return part, replace(before, done=stop, name=one_line(name), prompt=prompt)
+
+
+@dataclass(frozen=True, slots=True)
 class FoundFile:
     """A session that may answer a query; `title` is its name and the start of its first prompt.
 
@@ -56,7 +163,7 @@ class FoundFile:
     mtime_ns: int
     title: str
     places: Mapping[_Place, int]
-    """How many of the needles each part has; empty: nobody knows."""
+    """How many of the terms each part has; empty: nobody knows."""
 
     @property
     def path(self) -> Path:
@@ -65,7 +172,7 @@ class FoundFile:
 
     @property
     def parts(self) -> tuple[FilePart, ...]:
-        """Where to look: those parts first that have most of the needles, then newer ones."""
+        """Where to look: those parts first that have most of the terms, then newer ones."""
         ordered = sorted(self.places.items(), key=lambda item: (item[1], item[0]), reverse=True)
         return tuple(FilePart(start, stop) for (_, start, stop), _ in ordered)
 
@@ -140,12 +247,12 @@ class WordIndex:
         yield len(files)
 
     @garbage_collection_paused()
-    def find(self, wanted: Sequence[Needle]) -> list[FoundFile]:
+    def find(self, wanted: Sequence[WordTerm]) -> list[FoundFile]:
         """The files that have the words of all of `wanted`."""
         chosen: dict[int, dict[_Place, int]] | None = None
-        for needle in wanted:
+        for term in wanted:
             by_file: dict[int, dict[_Place, int]] = {}
-            for file, part, start, stop in self._places_of(needle):
+            for file, part, start, stop in self._places_of(term):
                 by_file.setdefault(file, {})[part, start, stop] = 1
             chosen = by_file if chosen is None else _both(chosen, by_file)
         if not chosen:
@@ -157,15 +264,15 @@ class WordIndex:
             if file in chosen
         ]
 
-    def _places_of(self, needle: Needle) -> Iterable[tuple[int, int, int, int]]:
-        """File and place of each part with all words of `needle`; of all parts if it has none."""
-        if not needle.words:
+    def _places_of(self, term: WordTerm) -> Iterable[tuple[int, int, int, int]]:
+        """File and place of each part with all words of `term`; of all parts if it has none."""
+        if not term.words:
             return self._database.execute("SELECT file, id, start, stop FROM parts")
-        quoted = [f'"{word}"' for word in needle.words]
+        quoted = [f'"{word}"' for word in term.words]
         return self._database.execute(
             "SELECT parts.file, parts.id, parts.start, parts.stop FROM words"
             " JOIN parts ON parts.id = words.rowid WHERE words MATCH ?",
-            (" AND ".join(quoted) + ("*" if needle.is_begun else ""),),
+            (" AND ".join(quoted) + ("*" if term.is_prefix else ""),),
         )
 
     def _prepare(self) -> None:
@@ -239,7 +346,7 @@ class WordIndex:
 def _both(
     earlier: dict[int, dict[_Place, int]], by_file: dict[int, dict[_Place, int]]
 ) -> dict[int, dict[_Place, int]]:
-    """The files of both, with how many needles each of their parts has."""
+    """The files of both, with how many terms each of their parts has."""
     joined: dict[int, dict[_Place, int]] = {}
     for file in earlier.keys() & by_file.keys():
         counts = dict(earlier[file])

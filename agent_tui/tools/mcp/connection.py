@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from agent_tui.messages import JsonObject
-from agent_tui.tools.mcp.protocol import (
+from agent_tui.tools.mcp.json_rpc import (
     STATELESS_VERSION,
     Answer,
     Asked,
@@ -18,7 +18,7 @@ from agent_tui.tools.mcp.protocol import (
     parse_line,
     reply_line,
 )
-from agent_tui.tools.processes import READ_BYTES
+from agent_tui.tools.processes.keeper import READ_BYTES
 
 MAX_MESSAGE_BYTES: Final = 8_000_000
 """A longer message is not read: a few pictures, or a whole book."""

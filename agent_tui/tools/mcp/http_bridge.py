@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
 from agent_tui.tools.mcp.connection import MAX_MESSAGE_BYTES
-from agent_tui.tools.mcp.protocol import (
+from agent_tui.tools.mcp.json_rpc import (
     PROTOCOL_VERSION,
     Asked,
     Told,

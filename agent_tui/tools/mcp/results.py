@@ -17,8 +17,7 @@ from agent_tui.paths import make_private_dir
 from agent_tui.secret_text import mask_values
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.limits import OutputLimits
-from agent_tui.tools.shorten import keep_ends
-from agent_tui.tools.terminal_text import plain_text
+from agent_tui.tools.shorten import keep_ends, plain_text
 
 MAX_IMAGES: Final = 4
 MAX_IMAGE_CHARS: Final = 5_000_000

@@ -18,15 +18,14 @@ from agent_tui.providers.log_file import ProcessLog
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.secret_text import mask_secrets
 from agent_tui.tools.mcp.connection import Connection, RequestFailed, ServerGone
-from agent_tui.tools.mcp.protocol import (
+from agent_tui.tools.mcp.json_rpc import (
     METHOD_NOT_FOUND,
     PROTOCOL_VERSION,
     UNSUPPORTED_VERSION,
 )
 from agent_tui.tools.mcp.remote_tools import RemoteTool, readable_tools
-from agent_tui.tools.mcp.spec import ServerSpec
-from agent_tui.tools.mcp.variables import filled_in
-from agent_tui.tools.processes import ProcessKeeper, TalkingChild
+from agent_tui.tools.mcp.spec import ServerSpec, filled_in
+from agent_tui.tools.processes.keeper import ProcessKeeper, TalkingChild
 
 ServerState: TypeAlias = Literal["off", "not asked", "starting", "ready", "failed"]
 

@@ -4,11 +4,12 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.config import McpServerSettings
+from agent_tui.errors import ToolError
 
 MAX_SERVER_NAME_CHARS = 24
 """A tool's name holds the server's; providers take 64 characters for both."""
@@ -86,3 +87,31 @@ def spec_from_settings(name: str, settings: McpServerSettings, source: str) -> S
         is_enabled=settings.enabled,
         timeout_s=settings.timeout_s,
     )
+
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
+
+
+def filled_in(text: str, environ: Mapping[str, str], refused: Collection[str]) -> str:
+    """`text` with the values of the variables it names.
+
+    Args:
+        text: As it stands in a file.
+        environ: Where the values are.
+        refused: Variables that no server is given: the keys for the model.
+
+    Raises:
+        ToolError: A variable is not set, or no server may have it.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        name, otherwise = found[1], found[2]
+        if name in refused:
+            raise ToolError(f"${name} holds a key for the model and is given to no server.")
+        if name in environ:
+            return environ[name]
+        if otherwise is None:
+            raise ToolError(f"${name} is not set; export it before agent-tui is started.")
+        return otherwise
+
+    return _VARIABLE.sub(value, text)

@@ -6,8 +6,8 @@ from contextlib import aclosing
 from functools import partial
 from typing import TypeAlias, assert_never
 
+from agent_tui.commands.core.command import Completions
 from agent_tui.errors import AgentTuiError
-from agent_tui.ui.commands.registry import Offer
 from agent_tui.ui.prompt.completion import (
     MAX_ITEMS,
     ArgumentQuery,
@@ -35,8 +35,8 @@ class Completer:
     def __init__(self, sources: PromptSources) -> None:
         self._sources = sources
         self._name = ""
-        self._offer: Offer | None = None
-        self._asking: asyncio.Future[Offer] | None = None
+        self._offer: Completions | None = None
+        self._asking: asyncio.Future[Completions] | None = None
 
     def answer(self, query: Query) -> Answer:
         """What is offered for `query`, or what finds it out in a task of its own."""
@@ -70,7 +70,7 @@ class Completer:
             return
         self.forget()
         self._name = name
-        offer = self._sources.choices(name)
+        offer = self._sources.completions(name)
         if isinstance(offer, Iterable):
             self._offer = tuple(offer)
         else:
@@ -90,7 +90,7 @@ class Completer:
             async for paths in answers:
                 yield (*found, *path_items(paths, query.typed))[:MAX_ITEMS]
 
-    async def _outcome(self, asking: "asyncio.Future[Offer]") -> Offer:
+    async def _outcome(self, asking: "asyncio.Future[Completions]") -> Completions:
         """What was found; a key typed meanwhile ends the waiting, not the asking."""
         try:
             return await asyncio.shield(asking)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_tui.ui.commands.registry import Choice, Command, Offer
+from agent_tui.commands.core.command import Command, Completion, Completions
 from agent_tui.ui.prompt.fuzzy import FuzzyMatch, fuzzy_match
 
 MAX_ITEMS = 50
@@ -108,12 +108,12 @@ def _best_name(entry: Command, typed: str) -> tuple[str, FuzzyMatch | None]:
     return best_name, best
 
 
-def argument_items(offer: Offer, typed: str) -> tuple[MenuItem, ...]:
+def argument_items(offer: Completions, typed: str) -> tuple[MenuItem, ...]:
     """What the argument may become, best first.
 
     Where nothing fits all that was typed, an option may still stand behind free words.
     """
-    choices = [Choice(entry) if isinstance(entry, str) else entry for entry in offer]
+    choices = [Completion(entry) if isinstance(entry, str) else entry for entry in offer]
     whole = _ranked(choices, typed)
     words, dash, begun = typed.rpartition(" -")
     if whole or not dash:
@@ -125,7 +125,7 @@ def argument_items(offer: Offer, typed: str) -> tuple[MenuItem, ...]:
     )
 
 
-def _ranked(choices: Sequence[Choice], typed: str) -> tuple[MenuItem, ...]:
+def _ranked(choices: Sequence[Completion], typed: str) -> tuple[MenuItem, ...]:
     ranked: list[tuple[float, int, MenuItem]] = []
     for order, choice in enumerate(choices):
         match = _match(choice, typed)
@@ -143,7 +143,7 @@ def _ranked(choices: Sequence[Choice], typed: str) -> tuple[MenuItem, ...]:
     return _in_order(ranked)[:MAX_ITEMS]
 
 
-def _match(choice: Choice, typed: str) -> FuzzyMatch | None:
+def _match(choice: Completion, typed: str) -> FuzzyMatch | None:
     """How `choice` fits.
 
     An option is found by its dashes: a free text that happens to have letters of it is none.

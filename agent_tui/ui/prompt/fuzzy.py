@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
+from agent_tui.text_search import lower_in_place
+
 _WORD_START = 1.0
 _NEIGHBOUR = 1.0
 _WHOLE = 100.0
@@ -25,7 +27,7 @@ def fuzzy_match(typed: str, name: str) -> FuzzyMatch | None:
     A name that is `typed` comes before one that begins so, that before one in which a word
     begins so, that before one that has it anywhere, and that before one with letters between.
     """
-    wanted, letters = _folded(typed), _folded(name)
+    wanted, letters = lower_in_place(typed), lower_in_place(name)
     if not wanted:
         return FuzzyMatch(0.0, ())
     place = _best_place(wanted, letters)
@@ -35,14 +37,6 @@ def fuzzy_match(typed: str, name: str) -> FuzzyMatch | None:
         return FuzzyMatch(_score(offsets, letters) + bonus, offsets)
     scattered = _scattered(wanted, letters)
     return FuzzyMatch(_score(scattered, letters), scattered) if scattered else None
-
-
-def _folded(text: str) -> str:
-    """Lower case, letter by letter, so that offsets stay what they are."""
-    lower = text.lower()
-    if len(lower) == len(text):
-        return lower
-    return "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
 
 
 def _best_place(wanted: str, letters: str) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agent_tui.tools.images import ImageFile
+from agent_tui.tools.files.images import ImageFile
 
 PASTE_LINES = 10
 PASTE_CHARS = 1_000

@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from agent_tui.ui.commands.registry import CommandRegistry, Offer
+from agent_tui.commands.core.command import Completions
+from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.history import PromptHistory
 
@@ -21,13 +22,13 @@ class PromptSources:
     """Given to the prompt once they are there.
 
     Attributes:
-        choices: The arguments of a command by name; what takes time is awaited.
+        completions: The arguments of a command by name; what takes time is awaited.
         look_for_commands: Brings the registry up to date; true where that changed it.
         image_refusal: Why the present model can be given no images; empty if it can.
     """
 
     registry: CommandRegistry
-    choices: Callable[[str], Offer | Awaitable[Offer]]
+    completions: Callable[[str], Completions | Awaitable[Completions]]
     files: FileIndex
     history: PromptHistory
     image_refusal: Callable[[], str] = _always_sees

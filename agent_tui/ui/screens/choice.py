@@ -1,71 +1,70 @@
 """Asks one question with a few answers, each with a key of its own."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Key
 from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Static
 
+from agent_tui.commands.core.questions import Question
 from agent_tui.ui.sanitise import safe_text
 
 AnswerT = TypeVar("AnswerT")
-
-
-@dataclass(frozen=True, slots=True)
-class Choice(Generic[AnswerT]):
-    """One answer: its key, what it does, and what the screen returns for it."""
-
-    key: str
-    label: str
-    value: AnswerT
 
 
 class ChoiceScreen(ModalScreen[AnswerT], Generic[AnswerT]):
     """Returns the value of the chosen answer, None after Esc.
 
     Enter answers nothing, as it is typed by habit.
-
-    Args:
-        question: What is asked.
-        facts: What there is to know before answering.
-        choices: The answers.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["page.tcss", "confirm.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
-    KEYS_HINT: ClassVar[str] = "esc cancel"
+    CSS_PATH: ClassVar[CSSPathType | None] = [
+        "page.tcss",
+        "confirm.tcss",
+        "choice.tcss",
+    ]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel"),
+        Binding("up", "scroll(-1)", "Up", show=False),
+        Binding("down", "scroll(1)", "Down", show=False),
+        Binding("pageup", "scroll(-8)", "Page up", show=False),
+        Binding("pagedown", "scroll(8)", "Page down", show=False),
+    ]
 
-    def __init__(self, question: str, facts: str, choices: Sequence[Choice[AnswerT]]) -> None:
+    def __init__(self, question: Question[AnswerT]) -> None:
         super().__init__()
         self._question = question
-        self._facts = facts
-        self._choices = tuple(choices)
 
     def compose(self) -> ComposeResult:
-        """Question, facts, answers, keys."""
+        """The facts scroll, so that the answers stay in sight however much there is to know."""
+        question = self._question
         lines = [
             Content.assemble((f" {choice.key} ", "bold $primary"), f" {choice.label}")
-            for choice in self._choices
+            for choice in question.choices
         ]
         with Vertical(id="confirm"):
-            yield Static(safe_text(self._question), id="page-title", markup=False)
-            yield Static(safe_text(self._facts), id="confirm-text", markup=False)
+            yield Static(safe_text(question.title), id="page-title", markup=False)
+            with VerticalScroll(id="confirm-scroll", can_focus=False):
+                facts = safe_text("\n".join(question.facts))
+                yield Static(facts, id="confirm-text", markup=False)
             yield Static(Content("\n").join(lines), id="confirm-choices", markup=False)
-            yield Static(self.KEYS_HINT, id="page-keys", markup=False)
+            yield Static(f"esc {question.unanswered}", id="page-keys", markup=False)
 
     def on_key(self, event: Key) -> None:
         """A key of an answer gives it."""
-        for choice in self._choices:
+        for choice in self._question.choices:
             if event.key == choice.key:
                 event.stop()
                 self.dismiss(choice.value)
+
+    def action_scroll(self, step: int) -> None:
+        """Scroll the facts."""
+        self.query_one("#confirm-scroll").scroll_relative(y=step, animate=False)
 
     def action_cancel(self) -> None:
         """Close without an answer."""

@@ -11,9 +11,10 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from agent_tui.agent.context_map import PART_LABELS, ContextMap, PartKind
+from agent_tui.commands.compaction import TIER_LABELS, last_tier
+from agent_tui.commands.context import FREED_HEADING
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
-from agent_tui.ui.compaction_outlook import TIER_LABELS, last_tier
 from agent_tui.ui.context_map import bar_cells
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.reading import ReadingScreen
@@ -110,8 +111,7 @@ class ContextScreen(ReadingScreen):
                     (f"{_SIGNS[part.kind]} ", _STYLES[part.kind]), PART_LABELS[part.kind]
                 )
                 yield ContextLine(label, part.tokens, usage.window)
-            heading = "What each tier of a compaction would free"
-            yield Static(heading, classes="page-heading", markup=False)
+            yield Static(FREED_HEADING, classes="page-heading", markup=False)
             with Vertical(id="context-tiers"):
                 yield Static("Counting…", classes="context-note", markup=False)
             if self._shown.largest:

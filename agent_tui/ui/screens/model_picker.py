@@ -7,12 +7,11 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
-from agent_tui.ui.known_models import KnownModels
-from agent_tui.ui.options import ModelSource
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.commands.core.front import ModelSource
+from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.model import facts_of
+from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
-from agent_tui.ui.status_bar import short_count, short_via
 
 WIDTH_FOR_PRICES = 100
 """Columns of the terminal from which on there is room for prices beside whole names."""
@@ -82,15 +81,9 @@ def model_row(
     model: FoundModel, *, is_present: bool, is_favourite: bool = False
 ) -> PickerRow[ModelRef]:
     """A model as a line; one at a server has the name it has there."""
-    info = model.info
     mark = "● " if is_present else "★ " if is_favourite else "  "
-    is_assumed = info.source == "guess"
-    columns = (
-        _prices(info),
-        ("~" if is_assumed else "") + short_count(info.window),
-        safe_text(model.state, keep_newlines=False),
-        safe_text(short_via(model.via), keep_newlines=False),
-    )
+    facts = facts_of(model)
+    columns = (facts.prices, facts.window, facts.state, facts.via)
     title = _name_at_server(model.ref) if model.ref.base_url else model.ref.name
     search = f"{model.ref.name} {model.via}"
     return PickerRow(model.ref, mark + title, columns, search)
@@ -107,14 +100,3 @@ def _name_at_server(ref: ModelRef) -> str:
     """Without the name of the protocol; of a file's path (llama.cpp's names) the last part."""
     name = ref.model_id if ref.provider == "openai" else ref.name
     return name.rpartition("/")[2] if name.endswith(".gguf") else name
-
-
-def _prices(info: ModelInfo) -> str:
-    """Dollars per million tokens in and out."""
-    if info.input_price is None and info.output_price is None:
-        return "–"
-    return f"{_price(info.input_price)}/{_price(info.output_price)}"
-
-
-def _price(dollars_per_million: float | None) -> str:
-    return "–" if dollars_per_million is None else f"{dollars_per_million:.2f}"

@@ -7,7 +7,7 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
-from agent_tui.ui.pages import Page, Section
+from agent_tui.commands.core.pages import Page, PageSection
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.reading import ReadingScreen
 
@@ -30,7 +30,7 @@ class PageScreen(ReadingScreen):
 
 
 def section_widgets(
-    sections: Sequence[Section], *, is_after_other: bool = False
+    sections: Sequence[PageSection], *, is_after_other: bool = False
 ) -> Iterator[Widget]:
     """Headings and rows, the first column of all sections equally wide.
 

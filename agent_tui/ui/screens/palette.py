@@ -6,7 +6,7 @@ from typing import TypeAlias
 from textual.binding import Binding
 from textual.fuzzy import FuzzySearch
 
-from agent_tui.ui.commands.registry import Command
+from agent_tui.commands.core.command import Command
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
 
 PaletteChoice: TypeAlias = Command | Binding
@@ -44,9 +44,8 @@ class CommandPalette(PickerScreen[PaletteChoice]):
         """Say how to do it without the palette."""
         match row.value:
             case Command() as command:
-                usage = f"/{command.name} {command.argument_hint}".rstrip()
                 also = "  (goes into the prompt)" if command.needs_argument else ""
-                self.say(f"{usage}{also}")
+                self.say(f"{command.usage}{also}")
             case Binding() as binding:
                 self.say(f"{_key(binding)} does it in the chat")
 

@@ -18,6 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import Worker
 
+from agent_tui.commands.core.short_words import short_path
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.model import Offer, PullProgress
 from agent_tui.local_models.sizes import size_text
@@ -25,7 +26,6 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.ui.options import LocalModels
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.page import PageRow
-from agent_tui.ui.status_bar import short_path
 from agent_tui.ui.transfer import Pace, transfer_bar, transfer_text
 
 FRAMES_PER_S = 5

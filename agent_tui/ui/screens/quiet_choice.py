@@ -1,21 +1,17 @@
 """A question that no letter meant for the prompt can answer."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Generic
 
 from textual.events import Key
 
-from agent_tui.ui.screens.choice import AnswerT, Choice, ChoiceScreen
+from agent_tui.commands.core.questions import Question
+from agent_tui.ui.screens.choice import AnswerT, ChoiceScreen
 
 QUIET_S = 1.0
 """No letter answers this soon after the screen came up or another was typed: what was meant for
 the prompt must not trust a folder or start a program."""
-
-
-def ignore_letter(_character: str) -> object:
-    """Do nothing with a letter."""
-    return None
 
 
 class QuietChoiceScreen(ChoiceScreen[AnswerT], Generic[AnswerT]):
@@ -23,8 +19,6 @@ class QuietChoiceScreen(ChoiceScreen[AnswerT], Generic[AnswerT]):
 
     Args:
         question: What is asked.
-        facts: What there is to know before answering.
-        choices: The answers.
         take_stray: Gets the letters that were meant for the prompt.
         quiet_s: Seconds without a letter before one answers.
         clock: Monotonic seconds.
@@ -32,15 +26,13 @@ class QuietChoiceScreen(ChoiceScreen[AnswerT], Generic[AnswerT]):
 
     def __init__(
         self,
-        question: str,
-        facts: str,
-        choices: Sequence[Choice[AnswerT]],
-        take_stray: Callable[[str], object] = ignore_letter,
+        question: Question[AnswerT],
+        take_stray: Callable[[str], object],
         *,
         quiet_s: float = QUIET_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(question, facts, choices)
+        super().__init__(question)
         self._take_stray = take_stray
         self._quiet_s = quiet_s
         self._clock = clock
@@ -51,7 +43,7 @@ class QuietChoiceScreen(ChoiceScreen[AnswerT], Generic[AnswerT]):
         if not event.is_printable or event.character is None:
             return
         is_quiet = self._clock() - self._quiet_since_s >= self._quiet_s
-        if is_quiet and event.key in {choice.key for choice in self._choices}:
+        if is_quiet and event.key in {choice.key for choice in self._question.choices}:
             return
         event.prevent_default()
         event.stop()

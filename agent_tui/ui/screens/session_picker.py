@@ -18,6 +18,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from agent_tui.commands.sessions import PickedSession, session_title
 from agent_tui.errors import SessionError
 from agent_tui.sessions.file.tail import newest_entries
 from agent_tui.sessions.importers.discovery import (
@@ -40,13 +41,11 @@ from agent_tui.ui.screens.picker import (
     search_rows,
 )
 from agent_tui.ui.session_rows import (
-    PickedSession,
     end_of,
     foreign_facts,
     foreign_rows,
     session_facts,
     session_rows,
-    session_title,
 )
 
 _END_ENTRIES = 60

@@ -2,18 +2,16 @@
 
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 
-from agent_tui.config import LoadedSettings, Origin, Settings
+from agent_tui.commands.settings import short_origin, shown_value
+from agent_tui.config import LoadedSettings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.keys import dotted
-from agent_tui.config.specs import SettingSpec, masked, setting_specs, value_at
-from agent_tui.config.template import toml_text
+from agent_tui.config.specs import SettingSpec, setting_specs
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow
 
 VALUE_CHARS = 24
-NOTHING = "–"
 _GENERAL = "general"
 
 
@@ -35,36 +33,14 @@ def rows_by_name(loaded: LoadedSettings) -> list[PickerRow[SettingSpec]]:
 
 
 def _row(loaded: LoadedSettings, spec: SettingSpec, title: str) -> PickerRow[SettingSpec]:
-    said_by = loaded.said_by(spec.key)
-    origin = short_origin(said_by[-1])
-    if len(said_by) > 1 and spec.kind == "list":
-        origin = f"{len(said_by)} files"
+    origins = loaded.origins_of(spec.key)
+    origin = short_origin(origins[-1])
+    if len(origins) > 1 and spec.kind == "list":
+        origin = f"{len(origins)} files"
     value = shown_value(loaded.settings, spec)
     if len(value) > VALUE_CHARS:
         value = f"{value[: VALUE_CHARS - 1]}…"
     return PickerRow(spec, title, (origin, value), search=f"{spec.name} {spec.description}")
-
-
-def shown_value(settings: Settings, spec: SettingSpec) -> str:
-    """A value for the eye, without keys; `NOTHING` for an empty one."""
-    value = masked(value_at(settings, spec.key))
-    text = value if isinstance(value, str) else toml_text(value)
-    return safe_text(text, keep_newlines=False) or NOTHING
-
-
-def short_origin(origin: Origin) -> str:
-    """Who says so, in a word or two."""
-    match origin.layer:
-        case "default":
-            return "default"
-        case "own file":
-            return f"{Path(origin.source).name}:{origin.line}"
-        case "project file":
-            return "the project"
-        case "environment":
-            return "environment"
-        case "command line":
-            return origin.source
 
 
 def about(

@@ -15,12 +15,11 @@ from agent_tui.config.specs import SettingSpec, value_at
 from agent_tui.config.template import commented_settings, toml_text
 from agent_tui.errors import AgentTuiError
 from agent_tui.secret_text import has_password_in_address
-from agent_tui.ui.commands.host import CommandHost
-from agent_tui.ui.commands.settings import act_on, acts_at_once, in_use
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
 from agent_tui.ui.screens.setting_input import SettingInput
 from agent_tui.ui.screens.setting_rows import about, rows_by_name, rows_by_section
+from agent_tui.ui.setting_effects import SettingsFront, act_on, acts_at_once, in_use
 
 
 class SettingsScreen(PickerScreen[SettingSpec]):
@@ -28,7 +27,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
 
     Args:
         editor: Where the settings are read and changed.
-        host: The program that they are about.
+        front: The program that they are about.
         wanted: What stands in the search field at first.
     """
 
@@ -41,10 +40,10 @@ class SettingsScreen(PickerScreen[SettingSpec]):
     column_titles = ("from", "value")
     title_width = 26
 
-    def __init__(self, editor: SettingsEditor, host: CommandHost, *, wanted: str = "") -> None:
+    def __init__(self, editor: SettingsEditor, front: SettingsFront, *, wanted: str = "") -> None:
         super().__init__()
         self._editor = editor
-        self._host = host
+        self._front = front
         self._first_wanted = wanted
         self._by_name: list[PickerRow[SettingSpec]] = []
         self._loaded: LoadedSettings | None = None
@@ -90,7 +89,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
             self._editor,
             self._loaded,
             acts_at_once=acts_at_once(spec.key),
-            in_use=in_use(self._host, spec.key),
+            in_use=in_use(self._front, spec.key),
         )
         is_news = bool(self._news) and self._news_of == spec
         self.say(f"{self._news}\n{lines}" if is_news else lines)
@@ -129,7 +128,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
 
     async def _reset(self, spec: SettingSpec) -> None:
         try:
-            was_there = await asyncio.to_thread(self._editor.unset, spec)
+            was_there = await asyncio.to_thread(self._editor.file.unset, spec)
         except AgentTuiError as error:
             self.say(str(error))
             return
@@ -145,7 +144,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
             self.say(str(error))
             return
         before = self._now.settings
-        if not self._host.edit_file(self._editor.file.path):
+        if not await self._front.edit_file(self._editor.file.path):
             return
         loaded = await asyncio.to_thread(self._editor.load)
         specs = [row.value for row in rows_by_name(loaded)]
@@ -169,10 +168,10 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         if spec.key[-1] == "model" and spec.section in ((), ("compaction",)):
             return await self._ask_model(str(present))
         if spec.kind == "choice":
-            picked = await self._host.ask(ValuePicker(spec, str(present)))
+            picked = await self._front.show_screen(ValuePicker(spec, str(present)))
             return None if picked is None else [picked]
         text = present if isinstance(present, str) else toml_text(present)
-        written = await self._host.ask(
+        written = await self._front.show_screen(
             SettingInput(
                 spec,
                 "" if has_password_in_address(text) else text,
@@ -183,20 +182,17 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         return None if written is None else _words(spec, written)
 
     async def _ask_theme(self) -> Sequence[str] | None:
-        from agent_tui.ui.screens.theme_picker import ThemePicker
-
-        host = self._host
-        picker = ThemePicker(host.theme_names, host.theme_in_use, host.set_theme)
-        picked = await host.ask(picker)
+        picked = await self._front.pick_theme()
         return None if picked is None else [picked]
 
     async def _ask_model(self, present: str) -> Sequence[str] | None:
         from agent_tui.providers.base import ModelRef
         from agent_tui.ui.screens.model_picker import ModelPicker
 
-        in_use = ModelRef(present) if present else self._host.runtime.model
-        picked = await self._host.ask(
-            ModelPicker(self._host.models, in_use, self._host.known_models)
+        services = self._front.services
+        in_use = ModelRef(present) if present else self._front.runtime.model
+        picked = await self._front.show_screen(
+            ModelPicker(services.models, in_use, services.known_models)
         )
         return None if picked is None else [picked.name]
 
@@ -211,7 +207,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
                 later.append(spec.name)
                 continue
             try:
-                await act_on(self._host, spec.key, loaded)
+                await act_on(self._front, spec.key, loaded)
             except AgentTuiError as error:
                 news = f"{news}, but not in force yet. {error}"
         self._news = f"{news} (from the next start: {', '.join(later)})" if later else news

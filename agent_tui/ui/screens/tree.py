@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar
 
 from textual import getters, on
 from textual.app import App, ComposeResult
@@ -14,14 +13,13 @@ from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
+from agent_tui.commands.tree import TreeAction, TreeChoice
 from agent_tui.errors import AgentTuiError
 from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
 from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.tree_list import TreeList
-
-TreeAction: TypeAlias = Literal["go back", "summarise", "fork"]
 
 _PREVIEW_CHARS = 3_000
 _ANSWER_CHARS = 1_500
@@ -36,14 +34,6 @@ _KIND_NAMES: dict[RowKind, str] = {
     "branch summary": "a branch that was left",
     "note": "a note",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class TreeChoice:
-    """What was chosen, and of which entry."""
-
-    entry_id: str
-    action: TreeAction
 
 
 def _any_app() -> type[App[object]]:

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from agent_tui.text_search import SmartCaseText
 from agent_tui.ui.palette import Palette
 from agent_tui.ui.styled_lines import Line
 from agent_tui.ui.transcript.blocks import Block, BlockId
 from agent_tui.ui.transcript.found_text import (
-    Needle,
     Span,
+    block_label,
     count_found,
     readable_text,
     spans_on_rows,
-    where,
 )
 from agent_tui.ui.transcript.selection import highlighted
 from agent_tui.ui.transcript.stack import BlockStack
@@ -51,7 +51,7 @@ class Finder:
         self._stack = stack
         self.palette = palette
         self._texts: dict[BlockId, tuple[Block, str]] = {}
-        self._needle: Needle | None = None
+        self._wanted: SmartCaseText | None = None
         self._counts: dict[BlockId, tuple[Block, int]] = {}
         self._found: dict[BlockId, int] = {}
         self._spans: dict[BlockId, tuple[object, list[tuple[Span, ...]]]] = {}
@@ -62,30 +62,30 @@ class Finder:
     @property
     def text(self) -> str:
         """What is looked for, in lower case unless case counts."""
-        return self._needle.text if self._needle is not None else ""
+        return self._wanted.text if self._wanted is not None else ""
 
     @property
     def is_stale(self) -> bool:
         """Whether blocks changed since they were counted."""
-        return self._needle is not None and self._version != self._stack.version
+        return self._wanted is not None and self._version != self._stack.version
 
     def look_for(self, wanted: str) -> None:
         """Look for another text; nothing is found before `counting` ran."""
-        self._needle = Needle.of(wanted) if wanted else None
+        self._wanted = SmartCaseText.of(wanted) if wanted else None
         self._counts.clear()
         self._found = {}
         self._spans.clear()
         self.current = None
-        self.is_counted = self._needle is None
+        self.is_counted = self._wanted is None
 
     def counting(self) -> Iterator[None]:
         """Count all matches anew, in steps; blocks that did not change cost next to nothing."""
-        needle, version = self._needle, self._stack.version
-        if needle is None:
+        wanted, version = self._wanted, self._stack.version
+        if wanted is None:
             return
         found: dict[BlockId, int] = {}
         for item in tuple(self._stack):
-            count = self._count(needle, item.id, item.block)
+            count = self._count(wanted, item.id, item.block)
             if count:
                 found[item.id] = count
             yield
@@ -93,14 +93,14 @@ class Finder:
         if self.current is not None and self.current.number >= found.get(self.current.id, 0):
             self.current = self._nearest(self.current.id)
 
-    def _count(self, needle: Needle, block_id: BlockId, block: Block) -> int:
+    def _count(self, wanted: SmartCaseText, block_id: BlockId, block: Block) -> int:
         counted = self._counts.get(block_id)
         if counted is not None and counted[0] is block:
             return counted[1]
         known = self._texts.get(block_id)
         if known is None or known[0] is not block:
             known = self._texts[block_id] = (block, readable_text(block))
-        count = count_found(needle, block, known[1])
+        count = count_found(wanted, block, known[1])
         self._counts[block_id] = (block, count)
         return count
 
@@ -111,7 +111,7 @@ class Finder:
             before = (count for block_id, count in self._found.items() if block_id < current.id)
             number = sum(before) + current.number + 1
         index = None if current is None else self._stack.index(current.id)
-        place = "" if index is None else where(self._stack[index].block)
+        place = "" if index is None else block_label(self._stack[index].block)
         return FindState(self.text, number, sum(self._found.values()), place, self.is_counted)
 
     def start_at(self, block_id: BlockId) -> None:
@@ -154,7 +154,7 @@ class Finder:
     def marked(self, index: int, row: int, line: Line) -> Line:
         """`line` with the matches on it marked, the current one most."""
         item = self._stack[index]
-        if self._needle is None or self._found.get(item.id, 0) == 0:
+        if self._wanted is None or self._found.get(item.id, 0) == 0:
             return line
         drawn = self._drawn_spans(index)
         current = self.current if self.current is not None and self.current.id == item.id else None
@@ -174,9 +174,9 @@ class Finder:
 
     def _drawn_spans(self, index: int) -> list[tuple[Span, ...]]:
         """Matches on the rows of a block as it is drawn now."""
-        assert self._needle is not None
+        assert self._wanted is not None
         block_id, rows = self._stack[index].id, self._stack.rows(index)
         known = self._spans.get(block_id)
         if known is None or known[0] is not rows:
-            known = self._spans[block_id] = (rows, spans_on_rows(rows, self._needle))
+            known = self._spans[block_id] = (rows, spans_on_rows(rows, self._wanted))
         return known[1]

@@ -1,9 +1,9 @@
 """What can be found in a block: its text as it reads unfolded, and where that stands on rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
+from agent_tui.text_search import SmartCaseText
 from agent_tui.ui.diff_view import parse_diff
 from agent_tui.ui.sanitise import safe_output, safe_text
 from agent_tui.ui.styled_lines import Line, clip
@@ -26,43 +26,14 @@ Span: TypeAlias = tuple[int, int, int]
 _MARKS = str.maketrans("", "", "*`~")
 
 
-@dataclass(frozen=True, slots=True)
-class Needle:
-    """What is looked for: in any case, unless it was written with a capital."""
-
-    text: str
-    is_exact: bool
-
-    @staticmethod
-    def of(wanted: str) -> "Needle":
-        """Smart case: a capital letter in `wanted` makes capitals count."""
-        is_exact = wanted != wanted.lower()
-        return Needle(wanted if is_exact else _lowered(wanted), is_exact)
-
-    def count(self, text: str) -> int:
-        """How often it is in `text`, overlaps not counted."""
-        return (text if self.is_exact else _lowered(text)).count(self.text)
-
-    def places(self, text: str) -> list[int]:
-        """Where in `text` it begins."""
-        if not self.is_exact:
-            text = _lowered(text)
-        places: list[int] = []
-        at = text.find(self.text)
-        while at >= 0:
-            places.append(at)
-            at = text.find(self.text, at + len(self.text))
-        return places
-
-
-def count_found(needle: Needle, block: Block, text: str) -> int:
-    """How often `needle` is in a block whose `readable_text` is `text`.
+def count_found(wanted: SmartCaseText, block: Block, text: str) -> int:
+    """How often `wanted` is in a block whose `readable_text` is `text`.
 
     A reply is kept as Markdown: what its marks part on the way is found without them.
     """
-    found = needle.count(text)
+    found = wanted.count(text)
     if not found and isinstance(block, AssistantBlock | SummaryBlock):
-        found = needle.count(text.translate(_MARKS))
+        found = wanted.count(text.translate(_MARKS))
     return found
 
 
@@ -92,7 +63,7 @@ def readable_text(block: Block) -> str:
             assert_never(block)
 
 
-def where(block: Block) -> str:
+def block_label(block: Block) -> str:
     """What a block is, in words that follow "in"."""
     match block:
         case UserBlock():
@@ -113,30 +84,32 @@ def where(block: Block) -> str:
             assert_never(block)
 
 
-def spans_on_rows(rows: Sequence[Line], needle: Needle) -> list[tuple[Span, ...]]:
-    """Each place of `needle` on drawn rows; wrapped rows count as the one line they are."""
+def spans_on_rows(rows: Sequence[Line], wanted: SmartCaseText) -> list[tuple[Span, ...]]:
+    """Each place of `wanted` on drawn rows; wrapped rows count as the one line they are."""
     found: list[tuple[Span, ...]] = []
     line: list[tuple[int, int, Line]] = []
     size = 0
     for number, row in enumerate(rows):
         if row.joint is None or row.is_decoration:
-            found += _spans_on_line(line, needle)
+            found += _spans_on_line(line, wanted)
             line, size = [], 0
         if not row.is_decoration:
             size += len(row.joint or "") if line else 0
             line.append((number, size, row))
             size += len(row.text)
-    return found + _spans_on_line(line, needle)
+    return found + _spans_on_line(line, wanted)
 
 
-def _spans_on_line(line: Sequence[tuple[int, int, Line]], needle: Needle) -> list[tuple[Span, ...]]:
+def _spans_on_line(
+    line: Sequence[tuple[int, int, Line]], wanted: SmartCaseText
+) -> list[tuple[Span, ...]]:
     """Places on one line of the source, given its rows, each with where its text begins."""
     if not line:
         return []
     text = line[0][2].text + "".join((row.joint or "") + row.text for _, _, row in line[1:])
     found: list[tuple[Span, ...]] = []
-    for first in needle.places(text):
-        last = first + len(needle.text)
+    for first in wanted.places(text):
+        last = first + len(wanted.text)
         spans = tuple(
             (number, row.lead + max(first - begin, 0), row.lead + min(last - begin, len(row.text)))
             for number, begin, row in line
@@ -155,11 +128,3 @@ def _tool(block: ToolBlock) -> str:
     parts += (safe_text(row.text) for row in parse_diff(block.diff) if row.kind != "file")
     parts.append(safe_output(clip(block.output)))
     return "\n".join(parts)
-
-
-def _lowered(text: str) -> str:
-    """`text` in lower case, each character still at its place."""
-    lowered = text.lower()
-    if len(lowered) == len(text):
-        return lowered
-    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli.compact.command import run_command
+from agent_tui.cli.trust_command import run_command as trust
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, UsageError
 from agent_tui.providers.keys import secret_variables
 from agent_tui.sessions.entries import CompactionEntry, Header
@@ -305,8 +306,27 @@ def test_where_the_tiers_leave_too_little_to_sum_up_all_of_it_is_summed_up(
     assert given["tokens_after"] < given["tokens_before"]
 
 
-def test_the_command_runs_without_network_libraries_when_no_model_is_wanted() -> None:
+def test_a_trusted_project_names_the_model_and_another_is_not_obeyed(
+    capsys: pytest.CaptureFixture[str], session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in secret_variables():
+        monkeypatch.delenv(name, raising=False)
+    project = Path.cwd() / ".agent-tui" / "config.toml"
+    project.parent.mkdir()
+    project.write_text('model = "nonesuch"\n', encoding="utf-8")
+    assert run_command([str(session), "--dry-run"]) == 0
+    assert "nonesuch" not in capsys.readouterr().err
+    trust(["add", str(Path.cwd())])
+    assert run_command([str(session), "--dry-run"]) == 0
+    assert "No model is called 'nonesuch'" in capsys.readouterr().err
+
+
+def test_the_command_builds_no_conversation_and_loads_no_network_libraries() -> None:
     code = "import sys, agent_tui.cli.compact.command; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name.partition(".")[0] for name in done.stdout.split()}
-    assert loaded.isdisjoint({"textual", "rich", "litellm", "tiktoken"})
+    modules = set(done.stdout.split())
+    packages = {name.partition(".")[0] for name in modules}
+    assert packages.isdisjoint({"textual", "rich", "litellm", "tiktoken"})
+    assert modules.isdisjoint(
+        {"agent_tui.cli.compose", "agent_tui.agent.runtime", "agent_tui.tools.registry"}
+    )

@@ -3,7 +3,7 @@
 import pytest
 
 from agent_tui.config import CompactionSettings
-from agent_tui.providers.wire import anthropic_payload, openai_messages
+from agent_tui.providers.litellm.wire import anthropic_payload, openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Entry
 from agent_tui.tokens import TokenCounter

@@ -24,9 +24,9 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
-from agent_tui.providers.faults import provider_error
-from agent_tui.providers.protocol import Fault
-from agent_tui.providers.scripted import Reply, ScriptedProvider
+from agent_tui.providers.faults.classify import provider_error
+from agent_tui.providers.litellm.protocol import Fault
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.providers.text_tools.provider import TextToolProvider, refuses_tools
 from agent_tui.tools.registry import default_toolbox
 

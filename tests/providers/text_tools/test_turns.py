@@ -7,7 +7,7 @@ import pytest
 from agent_tui.events import ReplyFinished, TextDelta, ToolFinished, ToolStarted, TurnFinished
 from agent_tui.messages import ToolResultMessage, UserMessage
 from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.providers.scripted import Reply, ScriptedProvider
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.providers.text_tools.provider import TextToolProvider
 from tests.support.runtime import Stage, collect, of_kind, only, roles
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.compaction.ledger_files import touched_files
+from agent_tui.compaction.ledger.files import touched_files
 from agent_tui.errors import SessionError
 from agent_tui.messages import FileTouches, ImageContent, UserMessage
 from agent_tui.sessions.context import build_context

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.mcp_servers import Stage
 
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.mcp.protocol import Answer, Asked, Told, message_line, parse_line, reply_line
+from agent_tui.tools.mcp.json_rpc import Answer, Asked, Told, message_line, parse_line, reply_line
 from agent_tui.tools.mcp.remote_tools import readable_tools
-from agent_tui.tools.mcp.variables import filled_in
+from agent_tui.tools.mcp.spec import filled_in
 
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -14,7 +14,7 @@ import pytest
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.toolbox import WiderToolbox
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
 from tests.support.mcp_servers import KEY, Stage
 from tests.support.processes import alive, gone
@@ -22,7 +22,7 @@ from tests.support.processes import alive, gone
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from agent_tui.tools.processes import ProcessKeeper
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.mcp_servers import Stage
 
 async def main():

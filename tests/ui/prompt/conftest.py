@@ -6,7 +6,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from agent_tui.ui.commands import built_in_commands
+from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.ui.prompt import Draft, Prompt, PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.sources import PromptSources
@@ -29,7 +29,7 @@ class PromptApp(App[None]):
         self.history = history
         sources = PromptSources(
             registry=built_in_commands(),
-            choices=lambda name: ("off", "low", "high") if name == "thinking" else (),
+            completions=lambda name: ("off", "low", "high") if name == "thinking" else (),
             files=FileIndex(
                 lambda: self.folder, lambda _root, _limit: self.file_names, lambda: 0.0
             ),

@@ -1,7 +1,7 @@
 import pytest
 
-from agent_tui.ui.commands import built_in_commands
-from agent_tui.ui.commands.registry import Choice
+from agent_tui.commands.core.command import Completion
+from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.ui.prompt.completion import (
     ArgumentQuery,
     MentionQuery,
@@ -104,7 +104,7 @@ def test_the_last_of_several_words_is_completed():
 
 
 def test_a_choice_with_a_label_is_found_by_it_and_inserts_its_text():
-    sessions = (Choice("0a1b", "3h", "fix the parser"), Choice("0c2d", "2d", "parse dates"))
+    sessions = (Completion("0a1b", "3h", "fix the parser"), Completion("0c2d", "2d", "parse dates"))
     fixed, *_ = argument_items(sessions, "the par")
     assert (fixed.label, fixed.insert, fixed.description) == ("fix the parser", "0a1b", "3h")
     assert [item.insert for item in argument_items(sessions, "0c")] == ["0c2d"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.walk import project_files
+from agent_tui.tools.files.walk import project_files
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.path_ranking import PathCatalog, rank_paths
 from agent_tui.ui.prompt.paths_outside import entries_outside, leads_outside

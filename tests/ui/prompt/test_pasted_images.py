@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import UsageError
-from agent_tui.tools.images import MAX_IMAGE_BYTES
+from agent_tui.tools.files.images import MAX_IMAGE_BYTES
 from agent_tui.ui.prompt.pasted_images import may_be_images, pasted_paths, read_pasted
 from tests.support.images import png
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.tools.images import ImageFile
+from agent_tui.tools.files.images import ImageFile
 from agent_tui.ui.prompt.pastes import (
     Draft,
     DraftImage,

@@ -1,0 +1,173 @@
+"""Making room in the context, taking that back, and what it would do: counted beforehand."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent_tui.commands.core.command import Completion, command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.commands.core.short_words import counted
+from agent_tui.compaction.preview import CompactionPreview, TierPreview
+from agent_tui.config import STRATEGY_NAMES, CompactionStrategy, strategy_named
+from agent_tui.errors import AgentTuiError
+from agent_tui.events import SessionChanged
+from agent_tui.sessions.entries import Ledger
+
+PREVIEW = "--preview"
+STRATEGY = "--strategy"
+_STRATEGY_WORDS: Mapping[CompactionStrategy, str] = {
+    "tiered": "a summary, in this session",
+    "hybrid": "message by message, the model judging each",
+    "agent": "the model edits a copy of the conversation",
+}
+TIER_LABELS: Mapping[int, str] = {
+    0: "repeats and thinking go",
+    1: "long outputs shortened",
+    2: "old outputs, a line each",
+    3: "a summary instead",
+}
+
+
+@command(
+    f"[focus] [{PREVIEW}] [{STRATEGY} NAME]",
+    refusal="Cannot compact while responding. Use /abort first.",
+    completions=lambda _front: (
+        Completion(PREVIEW, "show what it would do"),
+        *(Completion(f"{STRATEGY} {name}", _STRATEGY_WORDS[name]) for name in STRATEGY_NAMES),
+    ),
+    harmless=(PREVIEW,),
+)
+async def compact(front: Front, argument: str) -> None:
+    """Summarise and go on in a new session."""
+    words = argument.replace(f"{STRATEGY}=", f"{STRATEGY} ").split()
+    if PREVIEW in words:
+        await _preview(front, is_focus_given=len(words) > 1)
+    elif STRATEGY in words:
+        await _compact_here(front, words)
+    elif words and words[0].startswith("--"):
+        front.say(f"/compact has no option {words[0]}, only {PREVIEW} and {STRATEGY}.", "warning")
+    else:
+        await front.run(front.runtime.compact(argument))
+
+
+async def _compact_here(front: Front, words: Sequence[str]) -> None:
+    """By a strategy that was named: in this session, message by message."""
+    at = words.index(STRATEGY)
+    wanted = "".join(words[at + 1 : at + 2])
+    strategy = strategy_named(wanted)
+    if strategy is None:
+        problem = f"{wanted!r} is not a strategy" if wanted else f"{STRATEGY} needs a name"
+        front.say(f"{problem}; there are {', '.join(STRATEGY_NAMES)}.", "warning")
+        return
+    focus = " ".join((*words[:at], *words[at + 2 :]))
+    await front.run(front.runtime.compact_here(strategy, focus))
+
+
+async def _preview(front: Front, *, is_focus_given: bool) -> None:
+    """Show what a compaction would do; it only reads, so it may run beside a turn."""
+    if is_focus_given:
+        front.say(f"A focus changes the summary alone, so {PREVIEW} leaves it out.")
+    runtime = front.runtime
+    await front.show(PreviewPage(runtime.preview_compaction, lambda: runtime.usage.label))
+    front.show_events(())  # the bar shows what was counted
+
+
+@command(refusal="Cannot undo while responding. Use /abort first.")
+async def uncompact(front: Front, _argument: str) -> None:
+    """Undo the last compaction."""
+    try:
+        events = await front.runtime.undo_compaction()
+    except AgentTuiError as error:
+        front.say(str(error), "warning")
+        return
+    front.show_events(events)
+    size = f"about {front.runtime.usage.used:,} tokens"
+    text = f"Undone: the context is as it was before, {size} again."
+    if any(isinstance(event, SessionChanged) for event in events):
+        text = f"Undone: back in the session from before /compact, {size}."
+    if front.runtime.conversation.is_overfull:
+        text += " That is more than the window holds: it is compacted again before it is sent."
+    front.say(text)
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewPage:
+    """What a compaction would do now; counting it takes a moment.
+
+    Attributes:
+        load: Works it out.
+        present_label: The context as it is shown; asked when `load` is done.
+    """
+
+    load: Callable[[], Awaitable[CompactionPreview]]
+    present_label: Callable[[], str]
+
+    async def page(self) -> Page:
+        """Each tier's gain, what follows from them, and the facts that stay."""
+        preview = await self.load()
+        notes = [("", verdict(preview))]
+        if preview.problem:
+            notes.append(("", f"No summary: {preview.problem}"))
+        return Page(
+            "What a compaction would do now",
+            (
+                PageSection("", (("as it is", f"{preview.tokens_before:,} tokens"),)),
+                PageSection("Tiers", (*tier_rows(preview), *notes)),
+                *kept_facts(preview.ledger),
+            ),
+        )
+
+
+def tier_rows(preview: CompactionPreview) -> tuple[Row, ...]:
+    """A row for each tier, a mark at the one where an automatic compaction would stop."""
+    last = last_tier(preview)
+    return tuple(
+        (
+            f"{'▸' if tier is last else ' '} {tier.tier}  {TIER_LABELS[tier.tier]}",
+            f"{counted(tier.messages, 'message')}, frees {tier.freed:,}, "
+            f"leaves {tier.tokens_after:,}",
+        )
+        for tier in preview.tiers
+    )
+
+
+def last_tier(preview: CompactionPreview) -> TierPreview | None:
+    """The tier where an automatic compaction would stop; None if it would use none."""
+    used = [tier for tier in preview.tiers if tier.is_used]
+    return used[-1] if used else None
+
+
+def verdict(preview: CompactionPreview) -> str:
+    """What an automatic compaction would leave, against its target."""
+    percent = preview.target_tokens * 100 // preview.window if preview.window > 0 else 0
+    target = f"{preview.target_tokens:,} ({percent}%)"
+    if last_tier(preview) is None:
+        return f"Automatic compaction would change nothing; its target is {target}."
+    left = f"Automatic compaction would leave {preview.tokens_after:,} tokens (▸)"
+    if preview.tokens_after > preview.target_tokens:
+        return f"{left}, more than its target of {target}."
+    return f"{left}; its target is {target}."
+
+
+def kept_facts(ledger: Ledger) -> tuple[PageSection, ...]:
+    """The facts that code carries over whatever the summary says, each list bounded."""
+    lists = (
+        ("Your rules, word for word", ledger.pinned, 12),
+        ("Changed files", ledger.modified_files, 8),
+        ("Read files", ledger.read_files, 5),
+        ("Open errors", ledger.errors, 5),
+        ("Open steps of the plan", ledger.open_todos, 8),
+        ("What you agreed to", ledger.decisions, 5),
+    )
+    return tuple(
+        PageSection(f"{heading} ({len(facts):,})", _rows(facts, most))
+        for heading, facts, most in lists
+        if facts
+    )
+
+
+def _rows(facts: Sequence[str], most: int) -> tuple[Row, ...]:
+    rows = [("·", " ".join(fact.split())) for fact in facts[:most]]
+    if hidden := len(facts) - len(rows):
+        rows.append(("", f"+{hidden:,} more"))
+    return tuple(rows)

@@ -1,0 +1,66 @@
+"""What fills the context window."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from agent_tui.agent.context_map import PART_LABELS, ContextMap, map_context
+from agent_tui.commands.compaction import tier_rows
+from agent_tui.commands.core.command import command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.errors import AgentTuiError
+
+FREED_HEADING = "What each tier of a compaction would free"
+
+
+@command()
+async def context(front: Front, _argument: str) -> None:
+    """Show what fills the context window."""
+    runtime = front.runtime
+    shown = await map_context(runtime.conversation)
+    await front.show(ContextPage(shown, runtime.preview_compaction))
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPage:
+    """The map of the window.
+
+    Attributes:
+        shown: What fills it.
+        load_preview: Counts what a compaction would free, which takes a moment.
+    """
+
+    shown: ContextMap
+    load_preview: Callable[[], Awaitable[CompactionPreview]]
+
+    async def page(self) -> Page:
+        """Tokens of each kind, what each tier would free, the largest messages."""
+        shown, usage = self.shown, self.shown.usage
+        sections = [
+            PageSection(
+                "", tuple((PART_LABELS[p.kind], _share(p.tokens, shown)) for p in shown.parts)
+            ),
+            PageSection(FREED_HEADING, await self._tiers()),
+        ]
+        if shown.largest:
+            rows = tuple((large.label, _share(large.tokens, shown)) for large in shown.largest)
+            sections.append(PageSection("Largest messages", rows))
+        about = "about " if usage.is_estimate else ""
+        title = (
+            f"Context window: {about}{usage.used:,} of {usage.window:,} tokens, {usage.percent}%"
+        )
+        return Page(title, tuple(sections))
+
+    async def _tiers(self) -> tuple[Row, ...]:
+        try:
+            preview = await self.load_preview()
+        except AgentTuiError as error:
+            return (("", str(error)),)
+        rows = tier_rows(preview)
+        return (*rows, ("", preview.problem)) if preview.problem else rows
+
+
+def _share(tokens: int, shown: ContextMap) -> str:
+    window = shown.usage.window
+    return f"{tokens:,} tokens" + (f", {tokens * 100 / window:.1f}%" if window else "")

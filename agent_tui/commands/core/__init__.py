@@ -1,0 +1,1 @@
+"""What commands are made of: parser, registry, the `Front` they talk to."""

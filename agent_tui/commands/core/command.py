@@ -1,0 +1,127 @@
+"""A slash command as a value: what dispatch, completion and help are fed from."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from agent_tui.commands.core.front import Front
+
+CommandFunction: TypeAlias = Callable[[Front, str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Something an argument may be.
+
+    Attributes:
+        text: What is written; one that ends with a blank wants more behind it.
+        description: Second column of the menu.
+        label: What is shown and searched instead of `text`, where that is only an id.
+    """
+
+    text: str
+    description: str = ""
+    label: str = ""
+
+
+Completions: TypeAlias = Iterable[str | Completion]
+CompletionSource: TypeAlias = Callable[[Front], Completions | Awaitable[Completions]]
+"""What takes time to find out is awaited, in a task of its own."""
+CommandSource: TypeAlias = Literal["program", "user", "project"]
+Need: TypeAlias = Literal["", "person", "screen"]
+"""What a command cannot do without: somebody who answers, or a screen that is drawn on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One slash command.
+
+    Attributes:
+        name: What is typed after the slash.
+        description: One line for the menu and ``/help``.
+        argument_hint: ``[focus]``, ``<name>``, or empty if it takes none.
+        run: The command itself.
+        aliases: Other names it answers to.
+        refusal: Why it cannot run while a turn runs; empty if it can.
+        completions: What the argument may be.
+        harmless: Words in the argument with which it can run beside a turn all the same.
+        takes_path: Whether paths complete the last word of the argument, after `completions`.
+        needs: What the front must have.
+        source: Where it comes from: the program, or a prompt file of the person or project.
+    """
+
+    name: str
+    description: str
+    argument_hint: str
+    run: CommandFunction
+    aliases: tuple[str, ...] = ()
+    refusal: str = ""
+    completions: CompletionSource | None = None
+    harmless: tuple[str, ...] = ()
+    takes_path: bool = False
+    needs: Need = ""
+    source: CommandSource = "program"
+
+    @property
+    def needs_argument(self) -> bool:
+        """Whether it says nothing without an argument."""
+        return self.argument_hint.startswith("<")
+
+    @property
+    def usage(self) -> str:
+        """``/name [argument]``."""
+        return f"/{self.name} {self.argument_hint}".rstrip()
+
+    def missing_in(self, front: Front) -> str:
+        """Why it can do nothing in `front`; empty if it can."""
+        match self.needs:
+            case "screen" if front.screen is None:
+                return f"/{self.name} needs the screen: start agent-tui without {front.name}."
+            case "person" if not front.can_ask:
+                return f"/{self.name} asks what you want, and nobody answers with {front.name}."
+            case _:
+                return ""
+
+    def refusal_of(self, argument: str) -> str:
+        """Why it cannot run with `argument` while a turn runs; empty if it can."""
+        return "" if any(word in self.harmless for word in argument.split()) else self.refusal
+
+
+def command(
+    argument: str = "",
+    *,
+    aliases: tuple[str, ...] = (),
+    refusal: str = "",
+    completions: CompletionSource | None = None,
+    harmless: tuple[str, ...] = (),
+    takes_path: bool = False,
+    needs: Need = "",
+) -> Callable[[CommandFunction], Command]:
+    """Make a slash command of a function: its name and its docstring's first line.
+
+    Args:
+        argument: Hint for the argument, in ``[]`` if it can be left out.
+        aliases: Other names.
+        refusal: If given, the command is refused while a turn runs, with these words.
+        completions: What the argument may be.
+        harmless: Words in the argument with which it is not refused.
+        takes_path: Whether paths complete the last word of the argument.
+        needs: What the front must have; where it is missing the command says so.
+    """
+
+    def make(function: CommandFunction) -> Command:
+        return Command(
+            name=getattr(function, "__name__", "").rstrip("_"),
+            description=(inspect.getdoc(function) or "").partition("\n")[0].removesuffix("."),
+            argument_hint=argument,
+            run=function,
+            aliases=aliases,
+            refusal=refusal,
+            completions=completions,
+            harmless=harmless,
+            takes_path=takes_path,
+            needs=needs,
+        )
+
+    return make

@@ -1,0 +1,220 @@
+"""What a command may use of the front the person is at: the screen, lines, ``-p``, an editor.
+
+A command says what it wants to tell, to ask and to do; how that looks is the front's. Nothing
+here assumes a terminal.
+"""
+
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
+
+from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.core.pages import PageSection, Row, Showable
+from agent_tui.commands.core.questions import Pickable, Question
+
+if TYPE_CHECKING:  # pydantic and the conversation come after the first paint
+    from agent_tui.agent.runtime import AgentRuntime
+    from agent_tui.config.editor import SettingsEditor
+    from agent_tui.events import AgentEvent
+    from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+    from agent_tui.tools.mcp.hub import McpHub
+
+Level: TypeAlias = Literal["info", "warning", "error"]
+AnswerT = TypeVar("AnswerT")
+
+
+class ModelSource(Protocol):
+    """What is asked about models (`ModelCatalog` does it)."""
+
+    def resolve(self, name: str) -> "ModelRef":
+        """The model called `name`; raises an `AgentTuiError` that names near matches."""
+        ...
+
+    def info(self, ref: "ModelRef") -> "ModelInfo":
+        """What is known of a model."""
+        ...
+
+    async def found(self) -> "tuple[FoundModel, ...]":
+        """Models that can be used now: keys that are set, servers that answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommandServices:
+    """What of the program commands work on besides the conversation.
+
+    Attributes:
+        models: Answers questions about models.
+        known_models: Which models were chosen before, and which the person marked.
+        servers: The MCP servers; None where there can be none.
+        settings: Where settings are read and changed; None where there are none.
+    """
+
+    models: ModelSource
+    known_models: KnownModels = field(default_factory=KnownModels)
+    servers: "McpHub | None" = None
+    settings: "SettingsEditor | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrontHelp:
+    """What a front tells of itself in ``/help`` and ``/keys``.
+
+    Attributes:
+        first_keys: The keys one needs first.
+        keys: All keys; empty where there are none.
+        commands: The commands that do something in this front, by where they come from.
+    """
+
+    first_keys: tuple[Row, ...]
+    keys: tuple[PageSection, ...]
+    commands: tuple[PageSection, ...]
+
+
+class ScreenControls(Protocol):
+    """What only a front that draws on a screen has."""
+
+    @property
+    def theme_names(self) -> tuple[str, ...]:
+        """Themes that can be chosen."""
+        ...
+
+    @property
+    def theme_in_use(self) -> str:
+        """The theme that is shown."""
+        ...
+
+    def set_theme(self, name: str) -> None:
+        """Use another theme."""
+        ...
+
+    async def pick_theme(self) -> str | None:
+        """Let the person try the themes on; the one that was in use is back after a no."""
+        ...
+
+    @property
+    def is_mouse_on(self) -> bool:
+        """Whether clicks and drags come to the program."""
+        ...
+
+    def set_mouse(self, on: bool) -> None:
+        """Take the mouse, or leave it to the terminal."""
+        ...
+
+    async def find(self, text: str) -> None:
+        """Search the chat for `text`, or ask for it."""
+        ...
+
+    def show_scrollback(self) -> None:
+        """Write the whole conversation into the terminal's scrollback, and wait there."""
+        ...
+
+    @property
+    def last_reply(self) -> str:
+        """The text of the model's last reply, empty if there is none."""
+        ...
+
+    def copy(self, text: str) -> str:
+        """Copy to the clipboard; returns the way it was done, for the person."""
+        ...
+
+
+class Front(Protocol):
+    """Where the person is, as commands see it."""
+
+    @property
+    def name(self) -> str:
+        """What one calls it by: ``--plain``."""
+        ...
+
+    @property
+    def runtime(self) -> "AgentRuntime":
+        """The conversation."""
+        ...
+
+    @property
+    def services(self) -> CommandServices:
+        """What else commands work on."""
+        ...
+
+    @property
+    def screen(self) -> ScreenControls | None:
+        """What only a screen has; None where nothing is drawn."""
+        ...
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether somebody is there who answers `ask` and `pick`."""
+        ...
+
+    @property
+    def is_working(self) -> bool:
+        """Whether an activity runs, beside which a command was called."""
+        ...
+
+    def help(self) -> FrontHelp:
+        """What can be done here."""
+        ...
+
+    def say(self, text: str, level: Level = "info") -> None:
+        """Tell one thing, in a line or a few."""
+        ...
+
+    def show_events(self, events: "Iterable[AgentEvent]") -> None:
+        """Show what a quick change of the runtime returned."""
+        ...
+
+    def show_thinking(self, is_shown: bool) -> None:
+        """Show or hide what the model thinks, from now on."""
+        ...
+
+    async def show(self, shown: Showable) -> None:
+        """Show a page, until the person has read it where it covers others."""
+        ...
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
+        """Ask something with a few answers; None if it was left without one."""
+        ...
+
+    async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
+        """Have one thing picked; a text was typed instead, None: nothing was picked."""
+        ...
+
+    async def edit_file(self, path: Path) -> bool:
+        """Let the person's editor change a file; false, with the reason said, if it did not."""
+        ...
+
+    async def set_up_model(self) -> bool:
+        """Offer the ways to a first model; false where there is none but ``/model``."""
+        ...
+
+    def warm_up(self) -> None:
+        """Get the model in use ready in the background."""
+        ...
+
+    async def run(self, events: "AsyncGenerator[AgentEvent, None]") -> None:
+        """Run an activity of the runtime and show its events.
+
+        Returns at once where the person can go on meanwhile, else at its end.
+        """
+        ...
+
+    async def send(self, text: str) -> None:
+        """Deliver `text` to the running turn, or send it if none runs; returns as `run`."""
+        ...
+
+    def interrupt(self) -> bool:
+        """Stop the running activity; false if none runs."""
+        ...
+
+    def leave(self) -> None:
+        """End the program."""
+        ...
+
+
+async def has_model(front: Front) -> bool:
+    """Whether a model is chosen; where none is, the person is offered the ways to one."""
+    if not front.runtime.model.name and not await front.set_up_model():
+        front.say("No model is chosen. Use /model.", "warning")
+    return bool(front.runtime.model.name)

@@ -1,0 +1,93 @@
+"""Slash commands made of prompt files: ``review.md`` is ``/review``, sent as a message."""
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_tui.agent.prompt_shelf import FoundPrompts, LeftOut, PromptFile, PromptShelf
+from agent_tui.commands.core.command import Command
+from agent_tui.commands.core.front import Front, has_model
+from agent_tui.commands.core.registry import CommandRegistry, UnusableFile
+from agent_tui.commands.core.short_words import shown_file
+
+_MOST_TOLD = 3
+"""Of many unusable files the others are named by ``/help``."""
+_SPEAKS_OF_PATHS = re.compile(r"path|file|folder|dir", re.IGNORECASE)
+"""In an argument's hint: then paths complete it, which would be in the way of other words."""
+
+
+class PromptFileCommands:
+    """Keeps a registry in step with the prompt files.
+
+    Args:
+        registry: Gets their commands.
+        shelf: Where the files are.
+        cwd: The folder that is worked in.
+        tell: Gets a line for each file that cannot be used, once.
+    """
+
+    def __init__(
+        self,
+        registry: CommandRegistry,
+        shelf: PromptShelf,
+        cwd: Callable[[], Path],
+        tell: Callable[[str], object] = lambda _line: None,
+    ) -> None:
+        self._registry = registry
+        self._shelf = shelf
+        self._cwd = cwd
+        self._tell = tell
+        self._found = FoundPrompts()
+        self._told: set[LeftOut] = set()
+
+    async def refresh(self) -> bool:
+        """Look for new, changed and removed files, in a thread; false where nothing changed."""
+        found = await asyncio.to_thread(self._shelf.look, self._cwd())
+        if found == self._found:
+            return False
+        self._found = found
+        self._registry.use_prompt_files(
+            map(self._command, found.files),
+            [UnusableFile(self._shown(one), one.why, one.name) for one in found.left_out],
+        )
+        self._tell_of([one for one in found.left_out if one not in self._told])
+        return True
+
+    def _tell_of(self, news: Sequence[LeftOut]) -> None:
+        self._told.update(news)
+        for one in news[:_MOST_TOLD]:
+            self._tell(f"{self._shown(one)} {one.why}.")
+        if (more := len(news) - _MOST_TOLD) > 0:
+            self._tell(f"{more:,} more prompt files cannot be used: /help says which and why.")
+
+    def _shown(self, one: LeftOut) -> str:
+        return shown_file(one.path, self._cwd())
+
+    def _command(self, file: PromptFile) -> Command:
+        return Command(
+            name=file.name,
+            description=f"{file.source} · {file.description}",
+            argument_hint=file.argument_hint,
+            takes_path=_SPEAKS_OF_PATHS.search(file.argument_hint) is not None,
+            run=_SendPromptFile(file, self._shelf),
+            source=file.source,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _SendPromptFile:
+    """Sends what a prompt file makes of an argument; while a turn runs it is queued."""
+
+    file: PromptFile
+    shelf: PromptShelf
+
+    async def __call__(self, front: Front, argument: str) -> None:
+        name, cwd = self.file.name, front.runtime.cwd
+        text = await asyncio.to_thread(self.shelf.message, name, argument, cwd)
+        if text is None:
+            where = f"{self.file.path} is gone, or no longer in force here"
+            front.say(f"There is no /{name} any more: {where}.", "warning")
+        elif await has_model(front):
+            await front.send(text)

@@ -1,0 +1,112 @@
+"""All commands by name, and which of them a text calls."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent_tui.commands.core.command import Command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.parser import parse_command
+
+
+@dataclass(frozen=True, slots=True)
+class CalledCommand:
+    """A command with the argument it was called with."""
+
+    command: Command
+    argument: str
+
+    def refusal(self, front: Front) -> str:
+        """Why `front` cannot run it now; empty if it can."""
+        missing = self.command.missing_in(front)
+        return missing or (self.command.refusal_of(self.argument) if front.is_working else "")
+
+    async def run(self, front: Front) -> None:
+        """Do it, or say why not.
+
+        Raises:
+            AgentTuiError: It could not be done; the text says why.
+        """
+        if why := self.refusal(front):
+            front.say(why, "warning")
+        else:
+            await self.command.run(front, self.argument)
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownCommand:
+    """A call of what is no command; `why` is for the person, who gets their text back."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableFile:
+    """A prompt file that is no command.
+
+    `shown` is its path as one writes it, `why` goes on from there; `name` is the command it
+    would have been, empty where it could be none.
+    """
+
+    shown: str
+    why: str
+    name: str = ""
+
+
+class CommandRegistry:
+    """All commands by name and alias, in the order they are shown: the program's, then others."""
+
+    def __init__(self, commands: Iterable[Command]) -> None:
+        self._own = tuple(commands)
+        self._commands = self._own
+        self._by_name = _names(self._own)
+        self.unusable: tuple[UnusableFile, ...] = ()
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """Every command once."""
+        return self._commands
+
+    @property
+    def own_names(self) -> frozenset[str]:
+        """Names and aliases of the program's own commands, which no other takes the place of."""
+        return frozenset(_names(self._own))
+
+    def use_prompt_files(
+        self, commands: Iterable[Command], unusable: Iterable[UnusableFile] = ()
+    ) -> None:
+        """Have the `commands` of prompt files besides the program's, in place of those before."""
+        self.unusable = tuple(unusable)
+        self._commands = (*self._own, *commands)
+        self._by_name = {**_names(self._commands), **_names(self._own)}
+
+    def find(self, name: str) -> Command | None:
+        """The command called `name` or with that alias."""
+        return self._by_name.get(name.lower())
+
+    def read(self, text: str) -> CalledCommand | UnknownCommand | None:
+        """What `text` calls; None for a message, which calls nothing."""
+        call = parse_command(text)
+        if call is None:
+            return None
+        found = self.find(call.name)
+        if found is None:
+            return UnknownCommand(self._why_unknown(call.name))
+        return CalledCommand(found, call.argument)
+
+    def refusal(self, text: str) -> str:
+        """Why `text` calls nothing that is known; empty if it does, or is a message."""
+        read = self.read(text)
+        return read.why if isinstance(read, UnknownCommand) else ""
+
+    def _why_unknown(self, name: str) -> str:
+        for file in self.unusable:
+            if file.name == name:
+                return f"{file.shown} {file.why}."
+        close = difflib.get_close_matches(name, self._by_name, n=1, cutoff=0.5)
+        ask = f"Did you mean /{close[0]}?" if close else "/help lists all commands."
+        return f"Unknown command /{name}. {ask}"
+
+
+def _names(commands: Iterable[Command]) -> dict[str, Command]:
+    return {name: entry for entry in commands for name in (entry.name, *entry.aliases)}

@@ -1,0 +1,38 @@
+"""Counts and paths in few letters, as all fronts write them."""
+
+from pathlib import Path
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 line``, ``2,000 lines``; `many` where that is not `one` and an s."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def short_count(count: int) -> str:
+    """A token count in at most five characters: ``950``, ``12.3k``, ``1.2M``."""
+    if count < 1_000:
+        return str(count)
+    if count < 99_950:
+        return f"{count / 1_000:.1f}k"
+    if count < 999_500:
+        return f"{count / 1_000:.0f}k"
+    return f"{count / 1_000_000:.1f}M"
+
+
+def short_via(via: str) -> str:
+    """Where a model was found, in few cells: ``Ollama :11434``."""
+    return via.replace(" at 127.0.0.1:", " :")
+
+
+def short_path(path: Path, home: Path) -> str:
+    """`path` with the home folder as ``~``."""
+    if path == home:
+        return "~"
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def shown_file(path: Path, cwd: Path) -> str:
+    """`path` as one would write it in `cwd`: from there, from the home folder, or whole."""
+    if path.is_relative_to(cwd):
+        return str(path.relative_to(cwd))
+    return short_path(path, Path.home())

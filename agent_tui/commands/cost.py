@@ -1,0 +1,77 @@
+"""What the session took and cost."""
+
+from collections.abc import Callable
+
+from agent_tui.agent.spending import Spending, Spent, spending_of
+from agent_tui.commands.core.command import command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.short_words import counted
+from agent_tui.events import TotalsChanged
+from agent_tui.providers.base import ModelRef
+
+
+@command()
+async def cost(front: Front, _argument: str) -> None:
+    """Say what this session took and cost."""
+    runtime = front.runtime
+
+    def has_price(name: str) -> bool:
+        ref = ModelRef(name)
+        runs_here = ref.provider in ("local", "scripted")
+        return runs_here or front.services.models.info(ref).input_price is not None
+
+    spending = spending_of(runtime.log)
+    front.say("\n".join(cost_lines(spending, runtime.totals, runtime.model.name, has_price)))
+
+
+def cost_lines(
+    spending: Spending, totals: TotalsChanged, model: str, has_price: Callable[[str], bool]
+) -> list[str]:
+    """The session as a whole, then by model, its summaries, and the newest part of it.
+
+    Args:
+        spending: What the session file tells.
+        totals: Tokens and dollars as the status bar has them.
+        model: The model of the next request.
+        has_price: Whether the price of a model is known.
+    """
+    replies = spending.replies
+    requests = sum(spent.requests for spent in replies) + spending.summaries.requests
+    whole = Spent(
+        requests=requests,
+        input_tokens=totals.input_tokens,
+        cached_tokens=sum(one.cached_tokens for one in replies) + spending.summaries.cached_tokens,
+        output_tokens=totals.output_tokens,
+        cost_usd=totals.cost_usd,
+        has_estimates=any(one.has_estimates for one in replies),
+    )
+    used = [spent.model for spent in replies] or [model]
+    unpriced = [name for name in used if name and not has_price(name)]
+    knows_all, knows_some = not unpriced, len(unpriced) < len(used) or bool(totals.cost_usd)
+    lines = [f"This session: {_amounts(whole, with_cost=knows_all or knows_some)}."]
+    parts = [(spent.model, spent) for spent in replies] if len(replies) > 1 else []
+    if spending.summaries.requests:
+        parts.append(("summaries", spending.summaries))
+    lines += [f"  {name}: {_amounts(one, with_cost=name not in unpriced)}" for name, one in parts]
+    if spending.since_compaction is not None:
+        since = _amounts(spending.since_compaction, with_cost=knows_all)
+        lines.append(f"Since the last compaction: {since}.")
+    if unpriced:
+        names = " and ".join(unpriced)
+        verb = "is" if len(unpriced) == 1 else "are"
+        what = "price" if len(unpriced) == 1 else "prices"
+        lines.append(f"The {what} of {names} {verb} not known, so not counted.")
+    elif totals.cost_usd:
+        lines.append("At list prices; what you are billed may differ.")
+    if whole.has_estimates:
+        lines.append("Some tokens are our own estimate: the provider sent no counts.")
+    return lines
+
+
+def _amounts(spent: Spent, *, with_cost: bool) -> str:
+    cached = f" ({spent.cached_tokens:,} from the cache)" if spent.cached_tokens else ""
+    requests = counted(spent.requests, "request")
+    amounts = [f"{spent.input_tokens:,} tokens in{cached}", f"{spent.output_tokens:,} out"]
+    if with_cost:
+        amounts.append(f"${spent.cost_usd:.4f}")
+    return ", ".join((*amounts, requests))

@@ -1,0 +1,47 @@
+"""Getting a project ready to be worked on: an AGENTS.md."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from agent_tui.agent.init_prompt import init_prompt, init_target
+from agent_tui.agent.memory import why_not_obeyed
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.command import command
+from agent_tui.commands.core.front import Front, has_model
+from agent_tui.commands.core.short_words import shown_file
+from agent_tui.events import AgentEvent, Notice
+
+
+@command(
+    "[what to stress]",
+    refusal="Cannot write AGENTS.md while responding. Use /abort first, or wait.",
+)
+async def init(front: Front, argument: str) -> None:
+    """Have AGENTS.md written or improved."""
+    runtime = front.runtime
+    if runtime.permission_mode == "plan":
+        front.say("In plan mode nothing can be written. Use /permissions ask first.", "warning")
+        return
+    if await has_model(front):
+        prompt = await asyncio.to_thread(init_prompt, runtime.cwd, argument)
+        await front.run(_written(runtime, prompt))
+
+
+async def _written(runtime: AgentRuntime, prompt: str) -> AsyncGenerator[AgentEvent, None]:
+    """The turn, and then what it wrote put in force; the model has not to be told of it twice."""
+    before = runtime.context_files
+    async with aclosing(runtime.submit(prompt)) as events:
+        async for event in events:
+            yield event
+    file = init_target(runtime.cwd)
+    if not file.exists():
+        return
+    for event in await runtime.apply_trust():
+        yield event
+    shown = shown_file(file, runtime.cwd)
+    if all(one.path != file for one in runtime.context_files):
+        why = why_not_obeyed(file, runtime.trust)
+        yield Notice("info", f"{shown} is not in force: {why}. /trust changes that.")
+    elif runtime.context_files != before:
+        yield Notice("info", f"{shown} is in force from the next message on.")

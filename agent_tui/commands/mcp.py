@@ -1,0 +1,108 @@
+"""The MCP servers, whose tools the model may call."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from agent_tui.commands.core.command import Completion, command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.pages import Page, PageSection
+from agent_tui.commands.core.short_words import counted, short_path
+from agent_tui.commands.trust import server_question
+from agent_tui.errors import AgentTuiError
+from agent_tui.tools.mcp.hub import McpHub, ServerView
+
+_HOW = (
+    ("/mcp restart NAME", "start one again"),
+    ("/mcp off NAME, on NAME", "until the program ends; enabled = false in config.toml stays"),
+    ("what it may do", 'Each call asks, unless a rule allows it: allow = ["mcp__NAME__*"].'),
+    ("when it counts", "Tools that come or go do so when your next message is sent."),
+)
+_HOW_TO_HAVE_ONE = (
+    (
+        "yours",
+        'In config.toml: [mcp.servers.NAME] with command = "..." and args = ["..."], '
+        'or with url = "https://...".',
+    ),
+    ("a project's", '.mcp.json in its folder: {"mcpServers": {"NAME": {"command": "..."}}}'),
+)
+
+
+def _completions(front: Front) -> Iterator[Completion]:
+    servers = front.services.servers
+    for server in servers.servers if servers is not None else ():
+        name = server.spec.name
+        match server.state:
+            case "ready" | "failed" | "starting":
+                yield Completion(f"restart {name}", f"start it again; it is {server.state}")
+                yield Completion(f"off {name}", "end it, until the program ends")
+            case "off":
+                yield Completion(f"on {name}", "start it")
+                if server.spec.is_projects:
+                    yield Completion(f"ask {name}", "say whether it may be started")
+            case "not asked":
+                yield Completion(f"ask {name}", "say whether it may be started")
+
+
+@command("[restart NAME | on NAME | off NAME | ask NAME]", completions=_completions)
+async def mcp(front: Front, argument: str) -> None:
+    """Show, restart or switch MCP servers."""
+    servers = front.services.servers
+    if servers is None:
+        front.say("There are no MCP servers in this run.")
+        return
+    verb, _, name = argument.partition(" ")
+    try:
+        match verb:
+            case "":
+                await _show(front, servers)
+            case "restart":
+                await servers.restart(name.strip())
+                front.say(f"MCP server {name.strip()} is started again; /mcp shows how it is.")
+            case "on" | "off":
+                await servers.switch(name.strip(), is_on=verb == "on")
+                front.say(f"MCP server {name.strip()} is {verb} until the program ends.")
+            case "ask":
+                await _ask(front, servers, name.strip())
+            case _:
+                front.say(f"/mcp takes restart, on, off or ask, not {verb}.", "warning")
+    except AgentTuiError as error:
+        front.say(str(error), "warning")
+
+
+async def _show(front: Front, servers: McpHub) -> None:
+    await servers.look(front.runtime.cwd)
+    await front.show(mcp_page(servers.servers, Path.home()))
+
+
+async def _ask(front: Front, servers: McpHub, name: str) -> None:
+    spec = servers.project_server(name)
+    answer = await front.ask(server_question(spec))
+    if answer is not None:
+        await servers.answer(spec, is_allowed=answer)
+        front.say(f"MCP server {name}: {'it is started' if answer else 'it is not started'}.")
+
+
+def mcp_page(servers: Sequence[ServerView], home: Path) -> Page:
+    """The servers in their order, then the commands."""
+    if not servers:
+        return Page("MCP servers", (PageSection("There are none", _HOW_TO_HAVE_ONE),))
+    sections = [PageSection(_heading(server), tuple(_rows(server, home))) for server in servers]
+    return Page("MCP servers", (*sections, PageSection("How", _HOW)))
+
+
+def _heading(server: ServerView) -> str:
+    if server.state != "ready":
+        return f"{server.spec.name}: {server.state}"
+    return f"{server.spec.name}: ready, {counted(len(server.tools), 'tool')}"
+
+
+def _rows(server: ServerView, home: Path) -> list[tuple[str, str]]:
+    spec = server.spec
+    rows = [("why", server.why)] if server.why else []
+    if server.state == "not asked":
+        rows.append(("why", f"/mcp ask {spec.name} asks whether it may be started"))
+    rows.append(("address" if spec.url else "command", spec.command_line))
+    rows.append(("named in", short_path(Path(spec.source), home)))
+    if server.tools:
+        rows.append(("tools", ", ".join(server.tools)))
+    return rows + [("note", note) for note in server.notes]

@@ -1,0 +1,230 @@
+"""What every conversation is told from AGENTS.md files: shown, added to, edited, read anew."""
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from agent_tui.agent.context_files import load_context_files
+from agent_tui.agent.memory import (
+    Change,
+    FileInForce,
+    add_line,
+    changes_on_disk,
+    files_in_force,
+    make_folder,
+    own_file,
+    project_file,
+    why_not_obeyed,
+)
+from agent_tui.commands.core.command import Completion, command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.pages import Page, PageSection
+from agent_tui.commands.core.short_words import counted, shown_file
+from agent_tui.commands.trust import ask_about_workspace
+from agent_tui.permissions.project_files import CONTEXT_NAMES
+from agent_tui.permissions.trust import WithheldFile
+
+_MINE = "--user"
+_BUSY = "Cannot {} while responding. Use /abort first."
+_NONE = "Nothing. /init has the model write AGENTS.md, /memory add TEXT begins one."
+_CHANGES: dict[Change, str] = {
+    "changed": "changed since it was read",
+    "new": "was not there when a session began here",
+    "gone": "is gone or no longer obeyed, but what it said still counts",
+}
+_HOW = (
+    (
+        "/memory add TEXT",
+        "add a line to this project's; --user TEXT adds it to yours, for all folders",
+    ),
+    ("/memory edit [file]", "open one in $EDITOR; --user opens yours"),
+    ("/memory reload", "read them again"),
+    (
+        "when it counts",
+        "They are read when a session begins and after /compact. What you add or edit here counts "
+        "from the next message on. Other changes wait for /memory reload: for a changed system "
+        "prompt the provider reads the whole conversation anew, once.",
+    ),
+)
+
+
+def _completions(front: Front) -> Iterator[Completion]:
+    runtime = front.runtime
+    yield Completion("add ", "add a line to this project's AGENTS.md")
+    yield Completion(f"add {_MINE} ", "add a line to yours, for all folders")
+    yield Completion("edit", "open this project's in $EDITOR")
+    yield Completion(f"edit {_MINE}", "open yours")
+    files = [file.path for file in runtime.context_files]
+    files += [file.path for file in runtime.withheld_files if file.path.name in CONTEXT_NAMES]
+    for file in files:
+        yield Completion(f"edit {shown_file(file, runtime.cwd)}", "open this one")
+    yield Completion("reload", "read them again")
+
+
+@command(f"[add [{_MINE}] TEXT | edit [file] | reload]", completions=_completions)
+async def memory(front: Front, argument: str) -> None:
+    """Show or change what AGENTS.md tells."""
+    verb, _, rest = argument.partition(" ")
+    match verb:
+        case "":
+            await _show(front)
+        case "add":
+            await _add(front, rest.strip())
+        case "edit":
+            await _edit(front, rest.strip())
+        case "reload":
+            await _reload(front)
+        case _:
+            front.say(f"/memory takes add, edit or reload, not {verb}.", "warning")
+
+
+async def _show(front: Front) -> None:
+    runtime = front.runtime
+    conversation, trust = runtime.conversation, runtime.trust
+    in_force, on_disk, prompt = await asyncio.gather(
+        asyncio.to_thread(files_in_force, runtime.context_files, conversation.counter.count_text),
+        asyncio.to_thread(load_context_files, runtime.user_config_dir, runtime.cwd, trust.may_obey),
+        asyncio.to_thread(lambda: conversation.prompt),
+    )
+    page = memory_page(
+        in_force,
+        changes_on_disk(runtime.context_files, on_disk),
+        runtime.withheld_files,
+        runtime.cwd,
+        window=runtime.model_info.window,
+        fit_note=prompt.note,
+    )
+    await front.show(page)
+
+
+async def _add(front: Front, text: str) -> None:
+    is_mine = text == _MINE or text.startswith(f"{_MINE} ")
+    line = text.removeprefix(_MINE).strip() if is_mine else text
+    if not line:
+        front.say(f"What should be remembered? Write /memory add [{_MINE}] and it.", "warning")
+        return
+    file = _file(front, is_mine=is_mine)
+    if why := "" if is_mine else why_not_obeyed(file, front.runtime.trust):
+        front.say(f"{file} is not obeyed: {why}. Use /trust, or /memory add {_MINE}.", "warning")
+        return
+    was_there = file.exists()
+    await asyncio.to_thread(add_line, file, line)
+    await _put_in_force(front, file, "Added to" if was_there else "Made", f": {line}")
+
+
+async def _edit(front: Front, wanted: str) -> None:
+    if front.runtime.is_busy:
+        front.say(_BUSY.format("open an editor"), "warning")
+        return
+    if wanted in ("", _MINE):
+        file = _file(front, is_mine=wanted == _MINE)
+    else:
+        file = _named_file(front.runtime.cwd, wanted)
+        if file.name not in CONTEXT_NAMES:
+            front.say(f"{wanted} is neither {' nor '.join(CONTEXT_NAMES)}.", "warning")
+            return
+    if wanted == _MINE:
+        await asyncio.to_thread(make_folder, file)
+    before = await asyncio.to_thread(_content, file)
+    if not await front.edit_file(file):
+        return
+    if await asyncio.to_thread(_content, file) == before:
+        front.say(f"{shown_file(file, front.runtime.cwd)} is as it was.")
+    else:
+        await _put_in_force(front, file, "Changed", ".")
+
+
+async def _reload(front: Front) -> None:
+    runtime = front.runtime
+    if runtime.is_busy:
+        front.say(_BUSY.format("read them again"), "warning")
+        return
+    before = runtime.context_files
+    front.show_events(await runtime.apply_trust())
+    names = ", ".join(shown_file(file.path, runtime.cwd) for file in runtime.context_files)
+    is_same = runtime.context_files == before
+    said = "Read again, nothing changed" if is_same else "In force from the next message on"
+    front.say(f"{said}: {names or 'no file'}.")
+
+
+async def _put_in_force(front: Front, file: Path, done: str, end: str) -> None:
+    """Have the next message sent with `file` as it is now, where that can be; say so."""
+    runtime = front.runtime
+    said = f"{done} {shown_file(file, runtime.cwd)}"
+    if runtime.is_busy:
+        later = "in force in the next session, or after /memory reload when the turn is done"
+        front.say(f"{said}, {later}{end}")
+        return
+    is_first = runtime.trust.state_of(file.parent) == "not asked"
+    if is_first and not file.is_relative_to(runtime.user_config_dir):
+        await ask_about_workspace(front)
+    front.show_events(await runtime.apply_trust())
+    is_told = any(one.path == file for one in runtime.context_files)
+    counts = "in force from the next message on" if is_told else "not in force (/memory says why)"
+    front.say(f"{said}, {counts}{end}")
+
+
+def _file(front: Front, *, is_mine: bool) -> Path:
+    runtime = front.runtime
+    return own_file(runtime.user_config_dir) if is_mine else project_file(runtime.cwd)
+
+
+def _named_file(cwd: Path, written: str) -> Path:
+    try:
+        return Path(os.path.normpath(cwd / Path(written).expanduser()))
+    except RuntimeError:  # ~ of an unknown person
+        return cwd / written
+
+
+def _content(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
+
+
+def memory_page(
+    in_force: Sequence[FileInForce],
+    changes: Sequence[tuple[Path, Change]],
+    withheld: Sequence[WithheldFile],
+    cwd: Path,
+    *,
+    window: int,
+    fit_note: str,
+) -> Page:
+    """What is in force, the most general first; what is not, and why; how to change it.
+
+    Args:
+        in_force: What the model is given.
+        changes: What is not as in the files any more.
+        withheld: What of the project is not obeyed.
+        cwd: The workspace.
+        window: Tokens of the model's window; 0 where it is not known.
+        fit_note: What of it had to be cut for that window; empty for nothing.
+    """
+    rows = [(shown_file(one.file.path, cwd), _size(one)) for one in in_force]
+    if len(in_force) > 1:
+        rows.append(("together", _tokens(sum(one.tokens for one in in_force), window)))
+    sections = [PageSection("In force", tuple(rows) or (("", _NONE),))]
+    if fit_note:
+        sections.append(PageSection("", (("", fit_note),)))
+    if changes:
+        changed = tuple((shown_file(path, cwd), _CHANGES[change]) for path, change in changes)
+        sections.append(PageSection("Not in force yet (/memory reload)", changed))
+    if withheld:
+        kept_back = tuple((shown_file(file.path, cwd), file.why) for file in withheld)
+        sections.append(PageSection("Not in force (/trust)", kept_back))
+    sections.append(PageSection("Change it", _HOW))
+    return Page("What the model is told from AGENTS.md and CLAUDE.md", tuple(sections))
+
+
+def _size(one: FileInForce) -> str:
+    lines = len(one.file.text.splitlines())
+    cut = ", cut: it is too long" if one.file.was_cut else ""
+    return f"{_tokens(one.tokens, 0)}, {counted(lines, 'line')}{cut}"
+
+
+def _tokens(tokens: int, window: int) -> str:
+    share = f", {tokens / window:.1%} of the window" if window else ""
+    return f"about {tokens:,} tokens{share}"

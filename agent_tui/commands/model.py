@@ -1,0 +1,172 @@
+"""The model of the next requests, and how much it thinks."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import get_args
+
+from agent_tui.commands.core.command import Completion, command
+from agent_tui.commands.core.front import Front, ModelSource
+from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.core.questions import Choice, Listing
+from agent_tui.commands.core.short_words import short_count, short_via
+from agent_tui.errors import AgentTuiError
+from agent_tui.messages import ThinkingLevel
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.safe_text import safe_text
+
+THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
+_SHOWN = {"show": True, "hide": False}
+
+
+async def _models(front: Front) -> tuple[Completion, ...]:
+    """Every model that can be used now, with window, price, state and where it is from."""
+    present = front.runtime.model
+    found = await front.services.models.found()
+    completions = {
+        model.ref.name: Completion(model.ref.name, facts_of(model).in_one_line)
+        for model in sorted(found, key=lambda model: model.ref != present)
+    }
+    if present.name:
+        completions.setdefault(present.name, Completion(present.name, "in use"))
+    return tuple(completions.values())
+
+
+@command(
+    "[name]",
+    refusal="Cannot change the model while responding. Use /abort first.",
+    completions=_models,
+)
+async def model(front: Front, argument: str) -> None:
+    """Choose the model of the next requests."""
+    chosen: ModelRef | str | None = argument
+    if not argument:
+        if not front.runtime.model.name and await front.set_up_model():
+            return
+        services = front.services
+        chosen = await front.pick(
+            PickableModels(services.models, front.runtime.model, services.known_models)
+        )
+    if chosen is None:
+        return
+    if isinstance(chosen, str):
+        chosen = await _model_named(front.services.models, chosen)
+    front.show_events(front.runtime.set_model(chosen))
+    await asyncio.to_thread(front.services.known_models.chose, chosen)
+    front.say(f"Model: {chosen.name}")
+    front.warm_up()
+    front.show_events(await front.runtime.refresh_usage())
+
+
+async def _model_named(models: ModelSource, name: str) -> ModelRef:
+    """The model that `name` means; running servers are asked before it is taken for unknown.
+
+    Raises:
+        AgentTuiError: there is none.
+    """
+    try:
+        return models.resolve(name)
+    except AgentTuiError:
+        await models.found()
+        return models.resolve(name)
+
+
+def marked(names: Iterable[str], present: str) -> tuple[Completion, ...]:
+    """`names`, the present one said to be so."""
+    return tuple(Completion(name, "in use" if name == present else "") for name in names)
+
+
+@command(
+    "[level|show|hide]",
+    completions=lambda front: (
+        *marked(THINKING_LEVELS, front.runtime.thinking),
+        Completion("show", "show what it thinks"),
+        Completion("hide", "hide what it thinks"),
+    ),
+)
+async def thinking(front: Front, argument: str) -> None:
+    """Let the model think more or less."""
+    wanted = argument.lower()
+    if not wanted:
+        levels = "|".join((*THINKING_LEVELS, *_SHOWN))
+        front.say(f"Thinking is {front.runtime.thinking}. Use /thinking {levels}.")
+        return
+    if wanted in _SHOWN:
+        front.show_thinking(_SHOWN[wanted])
+        return
+    for level in THINKING_LEVELS:
+        if level == wanted:
+            front.show_events(front.runtime.set_thinking(level))
+            front.say(f"Thinking: {level}")
+            return
+    known = ", ".join((*THINKING_LEVELS, *_SHOWN))
+    front.say(f"No level {argument}: use one of {known}.", "warning")
+
+
+@dataclass(frozen=True, slots=True)
+class PickableModels:
+    """The models that can be used now.
+
+    Attributes:
+        models: Where they come from.
+        present: The one in use.
+        known: Which were chosen before, and which are marked.
+    """
+
+    models: ModelSource
+    present: ModelRef
+    known: KnownModels
+
+    async def listing(self) -> Listing[ModelRef]:
+        """The one in use, favourites, those chosen before, then the others."""
+        await asyncio.to_thread(self.known.load)
+        found = await self.models.found()
+        ordered = sorted(
+            found, key=lambda each: (each.ref != self.present, self.known.place(each.ref))
+        )
+        choices = (
+            Choice(each.ref, each.ref.name, details=f"window {facts_of(each).in_one_line}")
+            for each in ordered
+        )
+        nothing = "No model can be reached: no key is set and no local server answers."
+        return Listing("Choose a model", tuple(choices), nothing, typed="a model's name")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What is told of a model beside its name: few letters each."""
+
+    prices: str
+    window: str
+    state: str
+    via: str
+
+    @property
+    def in_one_line(self) -> str:
+        """All that is known."""
+        prices = "" if self.prices == _NO_PRICE else f"$ {self.prices}"
+        return " · ".join(part for part in (self.window, prices, self.state, self.via) if part)
+
+
+_NO_PRICE = "–"
+
+
+def facts_of(model: FoundModel) -> ModelFacts:
+    """Prices in dollars per million tokens in and out, the window, its state, where it is."""
+    info = model.info
+    return ModelFacts(
+        _prices(info),
+        ("~" if info.source == "guess" else "") + short_count(info.window),
+        safe_text(model.state, keep_newlines=False),
+        safe_text(short_via(model.via), keep_newlines=False),
+    )
+
+
+def _prices(info: ModelInfo) -> str:
+    if info.input_price is None and info.output_price is None:
+        return _NO_PRICE
+    return f"{_price(info.input_price)}/{_price(info.output_price)}"
+
+
+def _price(dollars_per_million: float | None) -> str:
+    return _NO_PRICE if dollars_per_million is None else f"{dollars_per_million:.2f}"

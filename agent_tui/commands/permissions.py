@@ -1,0 +1,97 @@
+"""What asks for approval: the mode, the rules, the last decisions."""
+
+from typing import get_args
+
+from agent_tui.commands.core.command import command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.commands.model import marked
+from agent_tui.config import PermissionMode
+from agent_tui.permissions.decision_log import Decided
+from agent_tui.permissions.engine import Approvals
+
+PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
+MODES: tuple[tuple[PermissionMode, str], ...] = (
+    ("plan", "reads only"),
+    ("ask", "reads freely; asks before it writes or runs commands"),
+    ("accept-edits", "also edits files here freely; asks before it runs commands"),
+    ("full", "runs everything but what is always asked"),
+)
+_SOURCES = {"session": "this session", "project": "this project", "settings": "config.toml"}
+_MADE_BY_ANSWERS = ("session", "project")
+_SHOWN_DECISIONS = 20
+
+
+@command(
+    "[mode|remove RULE]",
+    completions=lambda front: (
+        *marked(PERMISSION_MODES, front.runtime.permission_mode),
+        *_removals(front),
+    ),
+)
+async def permissions(front: Front, argument: str) -> None:
+    """Show or change what asks for approval."""
+    if not argument:
+        await front.show(permissions_page(front.runtime.approvals))
+        return
+    verb, _, rule_text = argument.partition(" ")
+    if verb == "remove":
+        _remove_rule(front, rule_text.strip())
+        return
+    for mode in PERMISSION_MODES:
+        if mode == argument.lower():
+            front.runtime.set_permission_mode(mode)
+            front.show_events(())
+            front.say(f"Permissions: {mode}")
+            return
+    front.say(f"No mode {argument}: use one of {', '.join(PERMISSION_MODES)}.", "warning")
+
+
+def _removals(front: Front) -> tuple[str, ...]:
+    """What would take back each rule that was made by answering an approval."""
+    rules = front.runtime.approvals.rules
+    return tuple(f"remove {rule}" for rule in rules if rule.source in _MADE_BY_ANSWERS)
+
+
+def _remove_rule(front: Front, text: str) -> None:
+    """Take a rule back that an answer made.
+
+    Raises:
+        AgentTuiError: It cannot be taken out of the project's rules.
+    """
+    approvals = front.runtime.approvals
+    removable = _removals(front)
+    if f"remove {text}" not in removable:
+        known = ", ".join(removal.removeprefix("remove ") for removal in removable)
+        front.say(f"No rule {text or 'named'}. Those that can be removed: {known or 'none'}.")
+        return
+    for rule in approvals.rules:
+        if str(rule) == text and rule.source in _MADE_BY_ANSWERS:
+            approvals.remove_rule(rule)
+    front.say(f"Removed: {text}")
+
+
+def permissions_page(approvals: Approvals) -> Page:
+    """The mode in force, the others, the rules and where they come from, the last decisions."""
+    modes = tuple((("● " if mode == approvals.mode else "  ") + mode, text) for mode, text in MODES)
+    rows = [
+        (rule.decision, f"{rule}   {_SOURCES.get(rule.source, rule.source)}")
+        for rule in approvals.rules
+    ]
+    if not rows:
+        rows = [("none", "Rules go into config.toml, or are made when an approval is answered.")]
+    sections = [
+        PageSection("Mode (/permissions MODE or shift+tab)", modes),
+        PageSection("Rules, deny wins (/permissions remove takes one back)", tuple(rows)),
+    ]
+    if decided := approvals.log.latest[:_SHOWN_DECISIONS]:
+        sections.append(PageSection("Decided last", tuple(_decision_row(one) for one in decided)))
+    return Page("Permissions", tuple(sections))
+
+
+def _decision_row(decided: Decided) -> Row:
+    """When and what was decided; about what, by whom and why."""
+    at = decided.decided_at.astimezone().strftime("%H:%M:%S")
+    why = f": {decided.why}" if decided.why else ""
+    what = " ".join(decided.what.split())
+    return f"{at} {decided.decision}", f"{decided.tool}: {what}   by {decided.by}{why}"

@@ -1,0 +1,57 @@
+"""The program itself: help, the way out."""
+
+from collections.abc import Iterable
+
+from agent_tui.commands.core.command import Command, command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.commands.core.registry import CommandRegistry
+
+
+@command()
+async def help_(front: Front, _argument: str) -> None:
+    """List the commands and first keys."""
+    known = front.help()
+    first = (PageSection("Keys", known.first_keys),) if known.first_keys else ()
+    await front.show(Page("Help", (*first, *known.commands)))
+
+
+@command()
+async def keys(front: Front, _argument: str) -> None:
+    """List the keys."""
+    if sections := front.help().keys:
+        await front.show(Page("Keys", sections))
+    else:
+        front.say(f"There are no keys with {front.name}.")
+
+
+@command(aliases=("quit",))
+async def exit_(front: Front, _argument: str) -> None:
+    """Leave; the session can be resumed."""
+    front.leave()
+
+
+def command_sections(registry: CommandRegistry, front: Front) -> tuple[PageSection, ...]:
+    """Every command that does something in `front`, then those that prompt files make."""
+    usable = [entry for entry in registry.commands if not entry.missing_in(front)]
+    own = [entry for entry in usable if entry.source == "program"]
+    others = [entry for entry in usable if entry.source != "program"]
+    sections = [PageSection("Commands", tuple(map(_help_row, own)))]
+    if others:
+        sections.append(PageSection("From prompt files", tuple(map(_help_row, others))))
+    if registry.unusable:
+        rows = tuple((file.shown, file.why) for file in registry.unusable)
+        sections.append(PageSection("Prompt files that make no command", rows))
+    if missing := [entry for entry in registry.commands if entry.missing_in(front)]:
+        sections.append(PageSection("Not here", (("", _missing(missing, front)),)))
+    return tuple(sections)
+
+
+def _help_row(entry: Command) -> Row:
+    also = ", ".join(f"/{alias}" for alias in entry.aliases)
+    return entry.usage, f"{entry.description} (also {also})" if also else entry.description
+
+
+def _missing(commands: Iterable[Command], front: Front) -> str:
+    names = ", ".join(f"/{entry.name}" for entry in commands)
+    return f"{names} can do nothing with {front.name}."

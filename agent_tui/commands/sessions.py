@@ -1,0 +1,318 @@
+"""Sessions: leave one, open one, name and export it."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from agent_tui.agent.export_file import export_target, write_export
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.session_desk import TAKEN_OVER
+from agent_tui.commands.core.command import Completion, command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.questions import Choice, Listing, Question
+from agent_tui.commands.core.short_words import counted
+from agent_tui.commands.trust import ask_about_workspace
+from agent_tui.errors import AgentTuiError
+from agent_tui.sessions.file.status import SessionStatus
+from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, ForeignAgent, foreign_sessions
+from agent_tui.sessions.importers.import_session import import_session
+from agent_tui.sessions.listing.summary import SessionSummary, one_line
+from agent_tui.sessions.store import SessionStore
+
+OpenWay: TypeAlias = Literal["write", "read-only", "fork", "here"]
+AGENT_NAMES = {"pi": "pi", "claude": "Claude Code", "codex": "Codex"}
+
+_EXPORT_KINDS = (
+    ("md", "Markdown, to read"),
+    ("html", "a web page by itself"),
+    ("jsonl", "the whole session file"),
+)
+_BUSY = "Cannot leave this session while responding. Use /abort first."
+_LONG_S = 0.3
+_MOST_COMPLETED = 1_000
+_MOST_LISTED = 20
+_SHORT_ID = 8
+_TITLE_CHARS = 80
+
+
+@command(refusal=_BUSY)
+async def new(front: Front, _argument: str) -> None:
+    """Begin an empty session."""
+    await _start_new(front)
+
+
+@command(refusal=_BUSY)
+async def clear(front: Front, _argument: str) -> None:
+    """Begin an empty session (this one stays)."""
+    await _start_new(front)
+
+
+async def _start_new(front: Front) -> None:
+    front.show_events(await front.runtime.start_new_session())
+    front.show_events(await front.runtime.refresh_usage())
+
+
+async def _completions(front: Front) -> tuple[Completion, ...]:
+    """Earlier sessions by name or first prompt, this project's first; each inserts its id."""
+    runtime = front.runtime
+    sessions = await asyncio.to_thread(
+        _session_completions,
+        runtime.store,
+        runtime.log.header.id,
+        runtime.cwd,
+        datetime.now(UTC),
+    )
+    others = (Completion(f"--from {agent}", f"sessions of {agent}") for agent in FOREIGN_AGENTS)
+    return (*sessions, *others)
+
+
+def _session_completions(
+    store: SessionStore, present_id: str, cwd: Path, now: datetime
+) -> tuple[Completion, ...]:
+    """All but the present one. Blocking."""
+    sessions = store.list()
+    begun = Counter(found.id[:_SHORT_ID] for found in sessions)
+    others = [found for found in sessions if found.id != present_id]
+    others.sort(key=lambda found: cwd not in (found.cwd, found.launch_cwd))
+    completions: list[Completion] = []
+    for found in others[:_MOST_COMPLETED]:
+        is_here = cwd in (found.cwd, found.launch_cwd)
+        facts = [age(found.modified, now), counted(found.message_count, "message")]
+        completions.append(
+            Completion(
+                found.id[:_SHORT_ID] if begun[found.id[:_SHORT_ID]] == 1 else found.id,
+                " · ".join(facts if is_here else [*facts, found.cwd.name]),
+                " ".join(session_title(found).split()),
+            )
+        )
+    return tuple(completions)
+
+
+@command(
+    "[id or name | --from agent]", aliases=("sessions",), refusal=_BUSY, completions=_completions
+)
+async def resume(front: Front, argument: str) -> None:
+    """Go on with an earlier session."""
+    picked: PickedSession | str | None = argument
+    if not argument or argument.startswith("--from"):
+        wanted = argument.removeprefix("--from").strip(" =")
+        agents: list[ForeignAgent] = [agent for agent in FOREIGN_AGENTS if wanted == agent]
+        if argument and not agents:
+            front.say(f"/resume --from takes one of: {', '.join(FOREIGN_AGENTS)}.", "error")
+            return
+        picked = await front.pick(PickableSessions(front.runtime, tuple(agents)))
+    if picked is None:
+        return
+    if isinstance(picked, str):
+        is_open = await open_session(front, picked)
+    else:
+        is_open = await open_picked(front, picked)
+    if is_open:
+        await ask_about_workspace(front)
+
+
+@command("<name>")
+async def name(front: Front, argument: str) -> None:
+    """Name this session."""
+    if not argument:
+        present = front.runtime.log.name
+        text = f"This session is called {present}." if present else "This session has no name."
+        front.say(f"{text} Use /name and a name.")
+        return
+    wanted = one_line(argument)
+    front.show_events(front.runtime.rename(wanted))
+    front.say(f"Session named: {wanted}")
+
+
+@command(
+    "[md|html|jsonl] [path]",
+    completions=lambda _front: tuple(Completion(*kind) for kind in _EXPORT_KINDS),
+    takes_path=True,
+)
+async def export(front: Front, argument: str) -> None:
+    """Write the conversation to a file."""
+    log = front.runtime.log
+    if not log.entries:
+        front.say("There is nothing to export yet.", "warning")
+        return
+    kind, path = export_target(argument, log, front.runtime.cwd)
+    try:
+        await asyncio.to_thread(write_export, kind, path, log)
+    except FileExistsError:
+        front.say(f"{path} exists already; name another file.", "error")
+    except OSError as error:
+        front.say(f"{path} cannot be written: {error.strerror}.", "error")
+    else:
+        front.say(f"Exported to {path}")
+
+
+# Picking one
+
+
+@dataclass(frozen=True, slots=True)
+class PickedSession:
+    """A session file; `agent` wrote it, None means it is one of ours."""
+
+    path: Path
+    agent: ForeignAgent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PickableSessions:
+    """Earlier sessions.
+
+    Attributes:
+        runtime: The present one, which is left out, and where the others are.
+        agents: Other agents whose sessions are meant; empty: ours.
+    """
+
+    runtime: AgentRuntime
+    agents: tuple[ForeignAgent, ...] = ()
+
+    async def listing(self) -> Listing[PickedSession]:
+        """The newest of this folder; any other can be typed."""
+        return await asyncio.to_thread(self._foreign if self.agents else self._ours)
+
+    def _ours(self) -> Listing[PickedSession]:
+        runtime = self.runtime
+        present_id = runtime.log.header.id
+        sessions = [found for found in runtime.store.list(runtime.cwd) if found.id != present_id]
+        now = datetime.now(UTC)
+        choices = tuple(
+            Choice(
+                PickedSession(found.path),
+                one_line(session_title(found), _TITLE_CHARS),
+                details=f"{counted(found.message_count, 'message')} · {age(found.modified, now)}",
+            )
+            for found in sessions[:_MOST_LISTED]
+        )
+        nothing = "There is no other session of this folder."
+        title = f"Go on with a session: the newest {_MOST_LISTED}"
+        if len(sessions) <= _MOST_LISTED:
+            title = "Go on with a session of this folder"
+        return Listing(title, choices, nothing, typed="a session's id or name")
+
+    def _foreign(self) -> Listing[PickedSession]:
+        cwd, now = self.runtime.cwd, datetime.now(UTC)
+        files = foreign_sessions(Path.home(), os.environ, self.agents)
+        ordered = sorted(files, key=lambda file: file.cwd != cwd)
+        choices = tuple(
+            Choice(
+                PickedSession(file.path, file.agent),
+                one_line(file.title or NO_MESSAGE, _TITLE_CHARS),
+                details=f"{AGENT_NAMES[file.agent]} · {file.cwd} · {age(file.modified, now)}",
+            )
+            for file in ordered[:_MOST_LISTED]
+        )
+        nothing = "No sessions of pi, Claude Code or Codex were found."
+        return Listing("Go on with a session of another agent, in a copy", choices, nothing)
+
+
+NO_MESSAGE = "(no message yet)"
+
+
+def session_title(summary: SessionSummary) -> str:
+    """Its name, or the beginning of its first prompt."""
+    return summary.name or " ".join(summary.first_prompt.split()) or NO_MESSAGE
+
+
+def age(then: datetime, now: datetime) -> str:
+    """``now``, ``5m``, ``3h``, ``2d``, or the date after two weeks."""
+    seconds = max((now - then).total_seconds(), 0)
+    if seconds < 60:
+        return "now"
+    if seconds < 3_600:
+        return f"{seconds // 60:.0f}m"
+    if seconds < 86_400:
+        return f"{seconds // 3_600:.0f}h"
+    if seconds < 14 * 86_400:
+        return f"{seconds // 86_400:.0f}d"
+    return f"{then:%Y-%m-%d}"
+
+
+# Opening it: what stands in the way is asked before anything is changed
+
+
+async def open_session(front: Front, ref: str, *, keep_model: bool = False) -> bool:
+    """Go on with the session `ref` means; false where the person would not, or it failed.
+
+    Args:
+        front: Where to ask and to show.
+        ref: What `SessionStore.open` takes.
+        keep_model: Go on with the present model instead of the session's.
+    """
+    try:
+        look = await front.runtime.session_status(ref)
+        way = await _way_to_open(front, look)
+        if way is None:
+            return False
+        mode = "write" if way == "here" else way
+        is_here = way == "here" or (way == "fork" and not look.has_folder)
+        with _shows_that_it_lives(front):
+            events = await front.runtime.open_session(
+                str(look.path), keep_model=keep_model, mode=mode, here=is_here
+            )
+    except AgentTuiError as error:
+        front.say(str(error), "error")
+        return False
+    front.show_events(events)
+    front.show_events(await front.runtime.refresh_usage())
+    return True
+
+
+async def open_picked(front: Front, picked: PickedSession) -> bool:
+    """Go on with a picked session; one of another agent in a copy of our own."""
+    if picked.agent is None:
+        return await open_session(front, str(picked.path))
+    runtime = front.runtime
+    try:
+        imported = await asyncio.to_thread(
+            import_session, runtime.store, picked.path, cwd=runtime.cwd, format_name=picked.agent
+        )
+    except AgentTuiError as error:
+        front.say(str(error), "error")
+        return False
+    if not await open_session(front, str(imported.path)):
+        return False
+    front.say(TAKEN_OVER.format(count=imported.entries))
+    for warning in imported.warnings:
+        front.say(warning, "warning")
+    return True
+
+
+@contextmanager
+def _shows_that_it_lives(front: Front) -> Generator[None]:
+    """A line in the chat where it takes long; the session that is opened takes its place."""
+    waiting = asyncio.get_running_loop().call_later(_LONG_S, front.say, "Reading the session…")
+    try:
+        yield
+    finally:
+        waiting.cancel()
+
+
+async def _way_to_open(front: Front, look: SessionStatus) -> OpenWay | None:
+    choices: tuple[Choice[OpenWay], ...]
+    if look.owner_pid is not None:
+        owner = f"another agent-tui (pid {look.owner_pid})" if look.owner_pid else "another one"
+        title = "This session is open elsewhere"
+        facts = f"It is open in {owner}; only one can write to it."
+        choices = (
+            Choice("read-only", "look at it, read-only", "r"),
+            Choice("fork", "fork: go on in a copy", "f"),
+        )
+    elif not look.has_folder:
+        title = "The folder of this session is gone"
+        facts = f"It worked in {look.cwd}, which does not exist now."
+        choices = (
+            Choice("here", f"continue it in {front.runtime.cwd}", "c"),
+            Choice("fork", "fork: go on there in a copy", "f"),
+        )
+    else:
+        return "write"
+    return await front.ask(Question(title, (facts,), choices))

@@ -1,0 +1,82 @@
+"""The tree of a session: going back in it, and forking it."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from agent_tui.agent.mentions import without_attachments
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.command import command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.questions import Choice, Listing, Question
+from agent_tui.errors import AgentTuiError
+from agent_tui.messages import UserMessage
+from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.listing.summary import one_line
+
+TreeAction: TypeAlias = Literal["go back", "summarise", "fork"]
+
+_ACTIONS: tuple[Choice[TreeAction], ...] = (
+    Choice("go back", "go back to it, and say it otherwise", "b"),
+    Choice("summarise", "go back, with a summary of what came after", "s"),
+    Choice("fork", "go on from there in a copy of the session", "f"),
+)
+_BUSY = "Cannot go back while responding. Use /abort first."
+
+
+@dataclass(frozen=True, slots=True)
+class TreeChoice:
+    """The entry that was picked, and what is to be done; None is to be asked."""
+
+    entry_id: str
+    action: TreeAction | None
+
+
+@command(refusal=_BUSY, needs="person")
+async def tree(front: Front, _argument: str) -> None:
+    """Go back to an earlier message."""
+    runtime = front.runtime
+    if not runtime.log.entries:
+        front.say("There is nothing to go back to yet.")
+        return
+    picked = await front.pick(PickableEntries(runtime))
+    if picked is None or isinstance(picked, str):
+        return
+    action = picked.action or await front.ask(Question("What then?", (), _ACTIONS))
+    try:
+        match action:
+            case "go back":
+                front.show_events(await runtime.go_back(picked.entry_id))
+            case "fork":
+                front.show_events(await runtime.fork(picked.entry_id))
+            case "summarise":
+                await front.run(runtime.go_back_with_summary(picked.entry_id))
+            case None:
+                pass
+    except AgentTuiError as error:
+        front.say(str(error), "warning")
+
+
+@command(refusal="Cannot fork while responding. Use /abort first.")
+async def fork(front: Front, _argument: str) -> None:
+    """Go on in a copy of this session."""
+    try:
+        front.show_events(await front.runtime.fork())
+    except AgentTuiError as error:
+        front.say(str(error), "warning")
+
+
+@dataclass(frozen=True, slots=True)
+class PickableEntries:
+    """The entries one can go back to."""
+
+    runtime: AgentRuntime
+
+    async def listing(self) -> Listing[TreeChoice]:
+        """What the person said on this branch, the newest first."""
+        said = [
+            Choice(TreeChoice(entry.id, None), one_line(without_attachments(entry.message.text)))
+            for entry in reversed(self.runtime.history())
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
+        ]
+        nothing = "You said nothing in this session that one could go back to."
+        return Listing("Go back to what you said", tuple(said), nothing)

@@ -1,0 +1,144 @@
+"""What the program takes from the folder it works in: whether that is obeyed and started."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from agent_tui.commands.core.command import command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.questions import Choice, Question
+from agent_tui.errors import AgentTuiError
+from agent_tui.permissions.project_files import COMMANDS_FOLDER
+from agent_tui.permissions.trust import Answer, TrustQuestion, TrustState
+from agent_tui.safe_text import safe_text
+from agent_tui.tools.mcp.spec import ServerSpec
+
+MAX_FILES_SHOWN = 3
+MAX_PATH_CHARS = 100
+MAX_NAME_CHARS = 46
+
+_TRUST_ANSWERS: tuple[Choice[Answer], ...] = (
+    Choice("trust", "trust it, and what is below it, from now on", "y"),
+    Choice("this run", "only this time", "o"),
+    Choice("no", "go on without: nothing of it is obeyed", "n"),
+)
+_TRUST_STATES: Mapping[TrustState, str] = {
+    "trusted": "It is trusted now.",
+    "not trusted": "It is not trusted now.",
+    "not asked": "Trust it only if you know who made it.",
+}
+_SERVER_ANSWERS = (
+    Choice(True, "yes, from now on, until its command changes", "y"),
+    Choice(False, "no, never", "n"),
+)
+
+
+@command(
+    refusal="Cannot change what is trusted while responding. Use /abort first.", needs="person"
+)
+async def trust(front: Front, _argument: str) -> None:
+    """Say whether this folder is obeyed."""
+    await ask_about_workspace(front, is_wanted=True)
+
+
+async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
+    """Ask about the folder that is worked in, and go on as the answer says.
+
+    Args:
+        front: Where to ask and to show.
+        is_wanted: Ask even if it is decided, or nothing there would be obeyed.
+    """
+    runtime = front.runtime
+    trust, cwd = runtime.trust, runtime.cwd
+    find = trust.question_about if is_wanted else trust.question
+    question = await asyncio.to_thread(find, cwd)
+    if question is None:
+        if is_wanted:
+            front.say(f"{cwd} is too broad to be trusted. Work in one of the folders below.")
+        await ask_about_servers(front)
+        return
+    answer = await front.ask(trust_question(question))
+    if answer is None and is_wanted:
+        return
+    try:
+        await asyncio.to_thread(trust.answer, question, answer)
+    except AgentTuiError as error:
+        front.say(str(error), "warning")
+    front.show_events(await runtime.apply_trust())
+    if is_wanted:
+        front.say(f"{question.folder}: {trust.state_of(question.folder)}")
+    if answer in ("trust", "this run") and any(f.suffix == ".toml" for f in question.files):
+        front.say("Its rules hold now, its other settings when agent-tui is started there.")
+    await ask_about_servers(front)
+
+
+async def ask_about_servers(front: Front) -> None:
+    """Ask about each MCP server of the project that was not decided on, and start it or not."""
+    servers = front.services.servers
+    if servers is None:
+        return
+    await servers.look(front.runtime.cwd)
+    for spec in servers.not_asked:
+        answer = await front.ask(server_question(spec))
+        if answer is None:
+            continue
+        try:
+            await servers.answer(spec, is_allowed=answer)
+        except AgentTuiError as error:
+            front.say(str(error), "warning")
+
+
+def trust_question(question: TrustQuestion) -> Question[Answer]:
+    """Whether a folder is trusted; short enough for the answers to stay in sight."""
+    facts = [_short(str(question.folder), MAX_PATH_CHARS), ""]
+    if question.files:
+        facts.append("What would be obeyed:")
+        facts += [f"  {_shown(file, question)}" for file in question.files[:MAX_FILES_SHOWN]]
+        more = len(question.files) - MAX_FILES_SHOWN
+        facts += [f"  … and {more} more"] if more > 0 else []
+    else:
+        facts.append("It holds no AGENTS.md, settings or commands of ours now.")
+    if question.git_doubt:
+        doubt = question.git_doubt.replace(f"{question.folder}/", "")
+        facts.append(_short(f"What git would obey: {doubt}", MAX_PATH_CHARS))
+    elif question.has_repository:
+        facts.append("Git would be asked which files a command changed.")
+    return Question(
+        "Trust this folder?",
+        (*facts, _TRUST_STATES[question.state]),
+        _TRUST_ANSWERS,
+        is_grave=True,
+        unanswered="go on without; it is asked again",
+    )
+
+
+def server_question(spec: ServerSpec) -> Question[bool]:
+    """Whether an MCP server that a project names may be started; what would be, is told whole."""
+    verb = "Speak with" if spec.url else "Start"
+    does = "It is sent what the model calls it with." if spec.url else "It runs as you, unwatched."
+    facts = (spec.command_line, *(f"with {extra}" for extra in spec.extras))
+    return Question(
+        f"{verb} this project's MCP server {spec.name}?",
+        tuple(
+            safe_text(fact, keep_newlines=False)
+            for fact in (*facts, f"named in {spec.source}", does)
+        ),
+        _SERVER_ANSWERS,
+        is_grave=True,
+        unanswered="not now; it is asked again",
+    )
+
+
+def _shown(file: Path, question: TrustQuestion) -> str:
+    """A file; of a folder of prompt files, which is not listed before, what it may hold."""
+    name = str(file.relative_to(question.folder))
+    of_prompts = file.parts[-2:] == COMMANDS_FOLDER.parts
+    return _short(name, MAX_NAME_CHARS) + ("/*.md (commands)" if of_prompts else "")
+
+
+def _short(text: str, limit: int) -> str:
+    """`text` in one line; of a long one the beginning and the end."""
+    line = safe_text(text, keep_newlines=False)
+    if len(line) <= limit:
+        return line
+    return f"{line[: limit // 2]}…{line[-(limit // 2) :]}"

@@ -1,0 +1,84 @@
+"""Facts of single calls and messages, each in one line: what was run, the error, the decision."""
+
+import re
+
+from agent_tui.compaction.ledger.tool_names import SHELLS
+from agent_tui.compaction.shorten import one_line
+from agent_tui.messages import ToolCall
+
+_ERROR_LINE = re.compile(
+    r"\b(error|exception|failed|failure|fatal|panic|denied|not found|no such|cannot|could not)\b"
+    r"|\w(?:Error|Exception)\b",
+    re.IGNORECASE,
+)
+_NO_ERROR = re.compile(
+    r"^\W*(?:operation |command |request |tool )?(?:was )?(?:aborted|cancell?ed"
+    r"|interrupted|denied by|the person)",
+    re.IGNORECASE,
+)
+_NAMES_ERROR = re.compile(
+    r"\w(?:Error|Exception|Warning)\b\S{0,3}:? \S|^\W*(?:fatal )?error\b\W+\w", re.I
+)
+"""A line that says which error it was, rather than that there was one."""
+
+_SAYS_NOTHING = re.compile(
+    r"^(?:\(?(?:no output|(?:command |process )?exited with (?:code|status) \d+)\)?"
+    r"|</?\w+>(?:-?\d+</\w+>)?|[=_~^!-]{3,}.*[=_~^!-]{3,}|[\W_]+)$",
+    re.IGNORECASE,
+)
+"""Endings, tags around an output, rules and headings."""
+
+_TELLING_LINES = 3
+_LONGEST_ERROR_LINE = 400
+"""Longer lines are generated or minified text that happens to hold the word."""
+
+_CONFIRMED = re.compile(
+    r"^\W*(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|go ahead|go with|do it|let['’]?s|sounds good"
+    r"|perfect|correct|approved|option \w+)\b",
+    re.IGNORECASE,
+)
+
+_CHOSE = re.compile(r"^\W*(?:yes|agreed|go with|let['’]?s|option \w+)\b|\bgo with\b", re.IGNORECASE)
+_QUESTION = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+\?(?=\s|$)")
+_LONGEST_CONSENT = 60
+"""A longer message that begins with "ok" is a new request rather than an answer."""
+
+
+def looks_like_error(text: str) -> bool:
+    """Whether a line of `text` speaks of an error."""
+    return bool(_ERROR_LINE.search(text))
+
+
+def call_label(tool_name: str, call: ToolCall | None) -> str:
+    """What was tried, in one line: ``$ pytest -q`` or ``edit src/a.py``."""
+    arguments = call.arguments if call is not None else {}
+    command = arguments.get("command")
+    if tool_name.lower() in SHELLS and isinstance(command, str):
+        return "$ " + one_line(command, 200)
+    target = next((v for v in arguments.values() if isinstance(v, str) and v), "")
+    return f"{tool_name} {one_line(target, 120)}".strip()
+
+
+def error_text(output: str) -> str:
+    """The lines that say what went wrong: the last that name or mention an error, or the end."""
+    lines = [line.strip() for line in output[-20_000:].split("\n")]
+    lines = [line for line in lines if line and not _SAYS_NOTHING.match(line)]
+    if not lines or _NO_ERROR.match(lines[0]) or _NO_ERROR.match(lines[-1]):
+        return ""
+    short = [line for line in lines if len(line) <= _LONGEST_ERROR_LINE] or lines
+    telling = list(dict.fromkeys(line for line in short if _ERROR_LINE.search(line)))
+    naming = [line for line in telling if _NAMES_ERROR.search(line)][-_TELLING_LINES:]
+    others = [line for line in telling if line not in naming]
+    chosen = {*naming, *others[max(len(others) - _TELLING_LINES + len(naming), 0) :]}
+    return one_line(" | ".join([x for x in telling if x in chosen] or short[-1:]), 300)
+
+
+def decision_in(text: str, last_reply: str) -> str:
+    """What the person agreed to: their words, and the question they answer when it is short."""
+    said = one_line(text, 200)
+    if not _CONFIRMED.match(said) or said.endswith("?"):
+        return ""
+    if len(said) > _LONGEST_CONSENT:
+        return said if _CHOSE.search(said) else ""
+    questions = _QUESTION.findall(last_reply[-4_000:])
+    return f"{said} (asked: {one_line(questions[-1], 200)})" if questions else ""

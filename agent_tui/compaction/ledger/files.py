@@ -1,0 +1,191 @@
+"""Which files the successful calls of a conversation read and changed."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_tui.compaction.ledger.shell_files import patched_files, shell_files
+from agent_tui.compaction.ledger.tool_names import (
+    COMMAND_EDITORS,
+    EDITORS,
+    MANY_READERS,
+    PATCHERS,
+    PATH_ARGUMENTS,
+    READERS,
+    SHELLS,
+    WRITERS,
+)
+from agent_tui.messages import BashExecutionMessage, FileTouches, ToolCall, ToolResultMessage
+
+MAX_FILES = 5_000
+"""A bound on what is carried; what the model is shown is capped in characters."""
+
+_OPEN_FILE = re.compile(r"^\[File: (\S[^\n]*?) \(\d+ lines total\)\]", re.MULTILINE)
+"""How an editor that keeps one file open says which one it changed."""
+
+_SAYS_FAILED = re.compile(
+    r"\s*(?:<tool_use_error>|error\b|traceback \(|no replacement was performed|invalid `"
+    r"|your (?:proposed )?edit (?:command )?(?:has introduced|was not|failed|could not)"
+    r"|(?:file|text|path|string) (?:to \w+ )?(?:does not exist|not found))",
+    re.IGNORECASE,
+)
+"""The first words of a refusal, from programs that do not mark failed results."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileOperations:
+    """Paths in one form, newest first. No path is in both."""
+
+    read: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+
+
+def normalise_path(path: str, folders: Sequence[str]) -> str:
+    """`path` relative to the working folder when inside it, else absolute; ``""`` if neither.
+
+    Args:
+        path: As a tool reported it or the model wrote it (``@src/a.py``, ``~/b``, ``./c``).
+        folders: Names of the working folder, absolute; the first one resolves relative paths.
+    """
+    text = path.strip().removeprefix("@")
+    if not text or "\n" in text or "\0" in text:
+        return ""
+    given = Path(text).expanduser() if text.startswith("~/") else Path(text)
+    whole = os.path.normpath(Path(folders[0]) / given)
+    for folder in folders:
+        root = os.path.normpath(folder)
+        if whole == root:
+            return ""
+        if whole.startswith(root.rstrip(os.sep) + os.sep):
+            return os.path.relpath(whole, root)
+    return whole
+
+
+def touched_files(result: ToolResultMessage, call: ToolCall | None) -> FileTouches:
+    """The files a call touched: what the tool said, else what its name and arguments tell.
+
+    A failed call touched nothing; a failed command what it was seen to change, as it may have
+    failed after that. What a tool for commands reports is what git saw; files that git ignores
+    and those that were read are told by the command.
+    """
+    is_shell = result.tool_name.lower() in SHELLS
+    if result.is_error:
+        return result.tool_details.files if is_shell else FileTouches()
+    if isinstance(result.details, dict) and "files" in result.details:
+        reported = result.tool_details.files
+        return _both(told_files(call), reported) if is_shell else reported
+    if call is None or (call.name.lower() not in SHELLS and _SAYS_FAILED.match(result.text)):
+        return FileTouches()
+    told = told_files(call)
+    if told == FileTouches() and call.name.lower() in EDITORS:
+        return FileTouches(edited=tuple(_OPEN_FILE.findall(result.text)[-1:]))
+    return told
+
+
+def touched_by_person(message: BashExecutionMessage) -> FileTouches:
+    """The files a command of the person's touched: as for a tool that runs commands."""
+    reported = message.files or FileTouches()
+    return _both(shell_files(message.command), reported) if message.exit_code == 0 else reported
+
+
+def _both(told: FileTouches, reported: FileTouches) -> FileTouches:
+    return FileTouches(
+        read=(*told.read, *reported.read),
+        written=(*told.written, *reported.written),
+        edited=(*told.edited, *reported.edited),
+    )
+
+
+def told_files(call: ToolCall | None) -> FileTouches:
+    """The files a call is about if it succeeds, told from its name and arguments."""
+    if call is None:
+        return FileTouches()
+    name = call.name.lower()
+    command = call.arguments.get("command")
+    if name in SHELLS:
+        return shell_files(command) if isinstance(command, str) else FileTouches()
+    if name in PATCHERS:
+        texts = (value for value in call.arguments.values() if isinstance(value, str))
+        return FileTouches(edited=tuple(path for text in texts for path in patched_files(text)))
+    if name in COMMAND_EDITORS:
+        name = command if isinstance(command, str) else "edit"
+    paths = _paths(call)
+    return FileTouches(
+        read=paths if name in READERS | MANY_READERS else (),
+        written=paths if name in WRITERS else (),
+        edited=paths if name in EDITORS else (),
+    )
+
+
+def _paths(call: ToolCall) -> tuple[str, ...]:
+    for key in (*PATH_ARGUMENTS, "paths"):
+        match call.arguments.get(key):
+            case str() as path if path:
+                return (path,)
+            case list() as paths:
+                return tuple(path for path in paths if isinstance(path, str))
+            case _:
+                continue
+    return ()
+
+
+class FileTracker:
+    """Collects file operations in the order they happened."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._folders = tuple(folders)
+        self._read: dict[str, None] = {}
+        self._modified: dict[str, None] = {}
+
+    def add(self, touches: FileTouches) -> None:
+        """One successful call."""
+        self.add_read(touches.read)
+        self.add_modified((*touches.written, *touches.edited))
+
+    def add_read(self, paths: Iterable[str]) -> None:
+        """Files that were read, oldest first."""
+        self._put(self._read, paths)
+
+    def add_modified(self, paths: Iterable[str]) -> None:
+        """Files that were written or edited, oldest first."""
+        self._put(self._modified, paths)
+
+    @property
+    def operations(self) -> FileOperations:
+        """What was collected; a file that was changed is not listed as read."""
+        modified = tuple(reversed(self._modified))[:MAX_FILES]
+        read = (path for path in reversed(self._read) if path not in self._modified)
+        return FileOperations(tuple(read)[:MAX_FILES], modified)
+
+    def _put(self, known: dict[str, None], paths: Iterable[str]) -> None:
+        for path in paths:
+            if normal := normalise_path(path, self._folders):
+                known.pop(normal, None)
+                known[normal] = None
+
+
+def capped_lists(files: FileOperations, max_chars: int) -> tuple[list[str], list[str]]:
+    """Lines for the model: read files and modified files, each sorted, in `max_chars` in all.
+
+    Read files are left out first, the oldest first; a last line "+N more" counts what is not
+    listed.
+    """
+    modified, room = _that_fit(files.modified, max_chars)
+    read, _ = _that_fit(files.read, room)
+    return _listed(read, len(files.read)), _listed(modified, len(files.modified))
+
+
+def _that_fit(newest_first: Sequence[str], room: int) -> tuple[list[str], int]:
+    taken: list[str] = []
+    for path in newest_first:
+        if len(path) + 1 <= room:
+            taken.append(path)
+            room -= len(path) + 1
+    return taken, room
+
+
+def _listed(paths: list[str], count: int) -> list[str]:
+    more = count - len(paths)
+    return [*sorted(paths), *([f"+{more} more"] if more else [])]

@@ -1,0 +1,145 @@
+"""What happened in a scope as text for a model: one line for each thing."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from agent_tui.compaction.shorten import one_line, shorten_middle
+from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.sessions.entries import BranchSummaryEntry, CustomMessageEntry, Entry, MessageEntry
+from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopeStep, mark_of
+from agent_tui.tokens import TokenCounter
+
+_MARKING_TOOL = "scope"
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """How many characters each kind of text may take."""
+
+    said: int
+    argument: int
+    result: int
+
+
+_LIMITS = (
+    _Limits(said=4_000, argument=300, result=1_000),
+    _Limits(said=1_000, argument=120, result=250),
+    _Limits(said=300, argument=60, result=80),
+)
+"""From generous to tight; the tighter ones are for long scopes and small windows."""
+
+
+def scope_text(entries: Sequence[Entry], counter: TokenCounter, room_tokens: int) -> str:
+    """`entries` one a line, escaped, in about `room_tokens`.
+
+    A variable is ``name = json``, a call ``name(args) -> result``, what was said
+    ``"prompt" -> "reply"``. Of scopes inside only their summaries are there, as variables. What
+    is too long even in its shortest form loses lines in the middle.
+    """
+    lines: list[str] = []
+    for limits in _LIMITS:
+        lines = [escape_tags(line) for line in _lines(entries, limits)]
+        if counter.count_text("\n".join(lines)) <= room_tokens:
+            return "\n".join(lines)
+    return _ends_of(lines, counter, room_tokens)
+
+
+def _lines(entries: Sequence[Entry], limits: _Limits) -> Iterator[str]:
+    messages = [entry.message for entry in entries if isinstance(entry, MessageEntry)]
+    results = {m.tool_call_id: m for m in messages if isinstance(m, ToolResultMessage)}
+    asked: list[str] = []
+    for entry in entries:
+        match mark_of(entry), entry:
+            case (ScopeStep() as step, _):
+                yield from _step_lines(step)
+            case (ScopeExit(summary=summary, label=label), _) if summary:
+                yield f"{_name(label)} = {_quoted(summary, limits.said)}"
+            case (None, MessageEntry(message=UserMessage(content=_) as message)):
+                asked.append(message.text)
+            case (None, CustomMessageEntry(text=text) | BranchSummaryEntry(summary=text)):
+                asked.append(text)
+            case (None, MessageEntry(message=AssistantMessage() as reply)):
+                if reply.text.strip():
+                    yield _exchange(asked, reply.text, limits)
+                    asked = []
+                for call in reply.tool_calls:
+                    if call.name == _MARKING_TOOL:
+                        continue
+                    yield _call_line(call, results.get(call.id), limits)
+            case (None, MessageEntry(message=BashExecutionMessage() as run)):
+                yield _run_line(run, limits)
+            case _:
+                pass
+    if asked:
+        yield _exchange(asked, "", limits)
+
+
+def _step_lines(step: ScopeStep) -> Iterator[str]:
+    yield f"step = {step.number}"
+    if step.item is not None:
+        yield f"item = {json.dumps(step.item, ensure_ascii=False)}"
+
+
+def _exchange(asked: Sequence[str], reply: str, limits: _Limits) -> str:
+    prompt = "\n".join(asked)
+    said = _quoted(reply, limits.said)
+    return f"{_quoted(prompt, limits.said)} -> {said}" if prompt else f"-> {said}"
+
+
+def _call_line(call: ToolCall, result: ToolResultMessage | None, limits: _Limits) -> str:
+    given = ", ".join(
+        f"{one_line(key, limits.argument)}={_value(value, limits.argument)}"
+        for key, value in call.arguments.items()
+    )
+    return f"{call.name}({given}) -> {_outcome(result, limits)}"
+
+
+def _outcome(result: ToolResultMessage | None, limits: _Limits) -> str:
+    if result is None:
+        return "(no result)"
+    failed = "error: " if result.is_error else ""
+    return failed + _quoted(result.text, limits.result)
+
+
+def _run_line(run: BashExecutionMessage, limits: _Limits) -> str:
+    command = _quoted(run.command, limits.argument)
+    return f"the person ran({command}) -> {_quoted(run.output, limits.result)}"
+
+
+def _value(value: JsonValue, max_chars: int) -> str:
+    if isinstance(value, str):
+        return _quoted(value, max_chars)
+    return shorten_middle(json.dumps(value, ensure_ascii=False), max_chars)
+
+
+def _quoted(text: str, max_chars: int) -> str:
+    return json.dumps(shorten_middle(text.strip(), max_chars), ensure_ascii=False)
+
+
+def _name(label: str) -> str:
+    return one_line(label, 60)
+
+
+def _ends_of(lines: Sequence[str], counter: TokenCounter, room_tokens: int) -> str:
+    """The first third and the last two thirds of what fits, and how much is not there."""
+    sizes = [counter.count_text(line) + 1 for line in lines]
+    first, last, room = 0, len(lines), room_tokens
+    while first < last:
+        takes_first = first <= (len(lines) - last) // 2
+        size = sizes[first] if takes_first else sizes[last - 1]
+        if size > room:
+            break
+        room -= size
+        first, last = (first + 1, last) if takes_first else (first, last - 1)
+    left_out = f"[{last - first} lines left out]"
+    return "\n".join([*lines[:first], left_out, *lines[last:]])

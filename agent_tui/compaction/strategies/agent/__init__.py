@@ -1,0 +1,1 @@
+"""The strategy ``agent``: a model compresses a copy of the context with four tools."""

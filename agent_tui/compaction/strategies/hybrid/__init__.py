@@ -1,0 +1,1 @@
+"""The strategy ``hybrid``: metadata for tool results, fewer words for old messages."""

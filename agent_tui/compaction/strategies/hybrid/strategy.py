@@ -1,0 +1,116 @@
+"""Strategy `hybrid`: metadata for tool results, fewer words for what was said, the newest as is."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from agent_tui.compaction.asking import OnProgress, OnUsage, Spending
+from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.strategies.hybrid.draft import HybridDraft, LongUnit
+from agent_tui.compaction.strategies.hybrid.model import Condenser
+from agent_tui.compaction.strategies.hybrid.report import decisions, note_on, statistics
+from agent_tui.compaction.summary.candidates import ModelLookup, candidates
+from agent_tui.config import CompactionSettings
+from agent_tui.errors import NothingToCompactError
+from agent_tui.providers.base import Provider
+from agent_tui.providers.retry import Sleep
+from agent_tui.tokens import TokenCounter
+
+OnDecisions: TypeAlias = Callable[[Sequence[str]], None]
+"""Called with one line for each message: what became of it, and why."""
+
+
+class HybridStrategy:
+    """Makes messages shorter one by one, the oldest first, until the target is reached.
+
+    Args:
+        provider: Who puts messages into fewer words; None has them cut instead.
+        counter: Estimates.
+        models: Answers what is known of models.
+        settings: Target, ``max_output_tokens``, ``model`` and ``summary_role``.
+        sleep: Waits before a request is tried again.
+        on_decisions: Told of every decision, for a log; None for no log.
+    """
+
+    def __init__(
+        self,
+        provider: Provider | None,
+        counter: TokenCounter,
+        models: ModelLookup,
+        settings: CompactionSettings,
+        sleep: Sleep = asyncio.sleep,
+        on_decisions: OnDecisions | None = None,
+    ) -> None:
+        self._provider = provider
+        self._counter = counter
+        self._models = models
+        self._settings = settings
+        self._sleep = sleep
+        self._on_decisions = on_decisions
+
+    def use_settings(self, settings: CompactionSettings) -> None:
+        """See `Strategy.use_settings`."""
+        self._settings = settings
+
+    async def plan(
+        self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
+    ) -> StrategyPlan:
+        """See `Strategy.plan`. A model that fails costs words, not the plan.
+
+        Raises:
+            NothingToCompactError: No message can be made shorter.
+        """
+        on_progress("reading the conversation", 0)
+        draft = await asyncio.to_thread(HybridDraft, request, self._counter, self._settings)
+        on_progress("describing tool results", 0)
+        await asyncio.to_thread(draft.describe_old_results)
+        condenser = self._condenser(request, on_progress, on_usage)
+        await self._condense(draft, condenser)
+        await asyncio.to_thread(draft.describe_new_results)
+        plan = await asyncio.to_thread(_finished, draft, condenser)
+        if self._on_decisions is not None:
+            lines = decisions(draft, plan.edits)
+            await asyncio.to_thread(self._on_decisions, lines)
+        if not plan.edits:
+            raise NothingToCompactError("Nothing to compact: no older message can be shorter.")
+        return plan
+
+    def _condenser(
+        self, request: CompactionRequest, on_progress: OnProgress, on_usage: OnUsage
+    ) -> Condenser | None:
+        if self._provider is None:
+            return None
+        found = candidates(self._models, self._settings, request.model)
+        spending = Spending(on_usage)
+        return Condenser(
+            self._provider, found.models, self._sleep, on_progress, spending, request.focus
+        )
+
+    async def _condense(self, draft: HybridDraft, condenser: Condenser | None) -> None:
+        """Call by call until the target is reached or no long message is left."""
+        waiting: Iterator[LongUnit] = draft.long_units()
+        done = 0
+        while asked := await asyncio.to_thread(draft.next_call, waiting):
+            texts = [""] * len(asked)
+            if condenser is not None:
+                first, last = done + 1, done + len(asked)
+                found = await condenser.condense(
+                    [long.asked for long in asked], f"condensing messages {first}-{last}"
+                )
+                texts = [found.get(at, "") for at in range(len(asked))]
+            await asyncio.to_thread(draft.take_short_forms, asked, texts)
+            done += len(asked)
+
+
+def _finished(draft: HybridDraft, condenser: Condenser | None) -> StrategyPlan:
+    edits = draft.finished()
+    after = draft.tokens_before - sum(unit.tokens - draft.size_of(unit) for unit in draft.units)
+    failures = condenser.failures if condenser is not None else ["no model"]
+    return StrategyPlan(
+        edits=edits,
+        tokens_before=draft.tokens_before,
+        tokens_after=after,
+        statistics=statistics(draft, edits, after),
+        note=note_on(draft, edits, after, failures),
+    )

@@ -1,0 +1,49 @@
+"""Which models are asked to make a conversation shorter, and in which order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent_tui.compaction.summary.writer import SummaryModel
+from agent_tui.config import CompactionSettings
+from agent_tui.errors import AgentTuiError
+from agent_tui.providers.base import ModelInfo, ModelRef
+
+
+class ModelLookup(Protocol):
+    """What is asked about models; the model catalog answers."""
+
+    def info(self, ref: ModelRef) -> ModelInfo:
+        """What is known of a model."""
+        ...
+
+    def resolve(self, name: str) -> ModelRef:
+        """The model a setting names; raises an `AgentTuiError` for an unknown one."""
+        ...
+
+    def cheap_model(self, ref: ModelRef) -> ModelRef | None:
+        """The cheap model of the same provider, if it has one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Models to try, in order and without repeats, and what is wrong with the setting."""
+
+    models: Sequence[SummaryModel]
+    problems: tuple[str, ...] = ()
+
+
+def candidates(lookup: ModelLookup, settings: CompactionSettings, model: ModelRef) -> Candidates:
+    """The model that the settings name, the cheap one beside `model`, and `model` itself."""
+    problems: tuple[str, ...] = ()
+    refs: list[ModelRef] = []
+    if settings.model:
+        try:
+            refs.append(lookup.resolve(settings.model))
+        except AgentTuiError as error:
+            problems = (f"compaction.model = {settings.model!r}: {error.message}",)
+    cheap = lookup.cheap_model(model)
+    refs.extend([cheap, model] if cheap is not None else [model])
+    found = [SummaryModel(ref, lookup.info(ref)) for ref in dict.fromkeys(refs)]
+    return Candidates(found, problems)

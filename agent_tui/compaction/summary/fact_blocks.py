@@ -1,0 +1,113 @@
+"""The blocks of facts that code puts after every summary, and takes off before the next one."""
+
+import re
+from collections.abc import Sequence, Set
+
+from agent_tui.compaction.ledger.files import FileOperations, capped_lists
+from agent_tui.compaction.ledger.names import index_lines
+from agent_tui.compaction.ledger.pinned import bounded_pins
+from agent_tui.compaction.shorten import shorten_middle
+from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.sessions.entries import Ledger, NamedIn
+
+MAX_FILE_CHARS = 6_000
+MAX_PIN_CHARS = 8_000
+MAX_ERROR_CHARS = 3_000
+MAX_REQUEST_CHARS = 6_000
+MAX_INDEX_CHARS = 36_000
+_LEAST_CHARS = 600
+
+_TAGS = (
+    "current-request",
+    "pinned-constraints",
+    "open-errors",
+    "read-files",
+    "modified-files",
+    "names-by-file",
+)
+_BLOCK = re.compile(rf"(?<!\n)\n*<({'|'.join(_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
+
+_INDEX = re.compile(r"(?<!\n)\n*<names-by-file>\n.*?\n?</names-by-file>", re.DOTALL)
+
+
+def fact_blocks(ledger: Ledger, *, request: str, window: int) -> str:
+    """The blocks that follow the prose of a summary; empty when there is nothing to add.
+
+    Args:
+        ledger: Pinned constraints, open errors and file lists.
+        request: The person's newest message if it does not stay itself; or empty.
+        window: Context window in tokens. All blocks together are never more characters than
+            a third of its tokens (about a twelfth of it). Each takes at most half of what is left,
+            in the order of their worth: rules, request, errors, changed files, read files.
+    """
+    room = _Room(max(window // 3, _LEAST_CHARS))
+    pins = bounded_pins(ledger.pinned, room.share(MAX_PIN_CHARS))
+    room.take(pins)
+    request = shorten_middle(request.strip(), room.share(MAX_REQUEST_CHARS))
+    room.take([request])
+    errors = _that_fit(ledger.errors, room.share(MAX_ERROR_CHARS))
+    room.take(errors)
+    read, modified = capped_lists(
+        FileOperations(ledger.read_files, ledger.modified_files), min(MAX_FILE_CHARS, room.chars)
+    )
+    blocks = (
+        ("current-request", [request] if request else []),
+        ("pinned-constraints", [f"- {pin}" for pin in reversed(pins)]),
+        ("open-errors", [f"- {error}" for error in errors]),
+        ("read-files", read),
+        ("modified-files", modified),
+    )
+    return "\n\n".join(_block(tag, lines) for tag, lines in blocks if lines)
+
+
+def index_block(
+    groups: Sequence[NamedIn], *, room_chars: int, known: Set[str] = frozenset()
+) -> str:
+    """The last block of a summary: which names occurred in which file; may be empty.
+
+    Args:
+        groups: The ledger's names.
+        room_chars: Bound, of the lines in the block. Five to six characters are a token.
+        known: Identifiers that the context holds anyway; they need no place here.
+    """
+    lines = index_lines(groups, max_chars=min(room_chars, MAX_INDEX_CHARS), known=known)
+    return _block("names-by-file", lines) if lines else ""
+
+
+class _Room:
+    """Characters that are left for blocks."""
+
+    def __init__(self, chars: int) -> None:
+        self.chars = chars
+
+    def share(self, most: int) -> int:
+        """What the next block may take: half of what is left, and at most `most`."""
+        return min(most, self.chars // 2)
+
+    def take(self, texts: Sequence[str]) -> None:
+        self.chars -= sum(len(text) + 3 for text in texts)
+
+
+def without_fact_blocks(summary: str) -> str:
+    """The prose of a summary alone: what the next summary continues."""
+    return _BLOCK.sub("", summary).strip()
+
+
+def without_index(summary: str) -> str:
+    """`summary` for a person: the index of names serves the model alone."""
+    return _INDEX.sub("", summary)
+
+
+def _block(tag: str, lines: Sequence[str]) -> str:
+    body = escape_tags("\n".join(lines))
+    return f"<{tag}>\n{body}\n</{tag}>"
+
+
+def _that_fit(texts: Sequence[str], room: int) -> list[str]:
+    taken: list[str] = []
+    for text in texts:
+        if len(text) + 3 > room:
+            break
+        taken.append(text)
+        room -= len(text) + 3
+    return taken

@@ -1,0 +1,254 @@
+"""One model writing a summary: the conversation folded chunk by chunk into one document."""
+
+import asyncio
+from dataclasses import dataclass
+
+from agent_tui.compaction.asking import OnProgress, Spending, SummaryLine
+from agent_tui.compaction.shorten import shorten_middle
+from agent_tui.compaction.summary.prompts import SYSTEM_PROMPT, SummaryPrompt, reminder
+from agent_tui.compaction.summary.source import SummarySource
+from agent_tui.compaction.summary.templates import Template
+from agent_tui.compaction.summary.validate import (
+    AcceptedSummary,
+    Judgement,
+    LongSummary,
+    RefusedSummary,
+    SummaryJudge,
+    ThinSummary,
+    fit_to_tokens,
+)
+from agent_tui.compaction.transcript.chunks import MOST_PARTS, Transcript, split_transcript
+from agent_tui.errors import CompactionError
+from agent_tui.messages import JsonObject, Message
+from agent_tui.providers.base import ModelInfo, ModelRef, Provider, ProviderError
+from agent_tui.providers.retry import Sleep
+from agent_tui.tokens import TokenCounter
+
+_INPUT_SHARE = 0.75
+"""Our token estimates were up to 30 % under a provider's count on real sessions."""
+
+_MOST_HALVINGS = 4
+_LEAST_PART_TOKENS = 200
+
+_FRAME_PARTS = 4
+"""The prompt around the conversation may take this part of the window; else it is shortened."""
+
+_CHARS_PER_TOKEN = 3
+"""A low figure, so that what a schema allows does not run into the output limit."""
+
+_SCHEMA_CHARS = (100, 1_900)
+"""Bounds of one section under a schema: llama.cpp refuses more than about 2,000 repetitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryModel:
+    """A model that may write the summary."""
+
+    ref: ModelRef
+    info: ModelInfo
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryJob:
+    """What is to be summarised, and how.
+
+    Args:
+        messages: The messages that the summary will stand for.
+        previous_prose: The summary so far, without its fact blocks.
+        source: What the summary is checked against.
+        focus: What the person asked to pay attention to; may be empty.
+        template: The form of the document.
+        wanted_tokens: The size the model is asked for.
+        max_tokens: The size above which a document is too long.
+        splits_turn: `messages` end in the middle of a turn.
+    """
+
+    messages: tuple[Message, ...]
+    previous_prose: str
+    source: SummarySource
+    focus: str
+    template: Template
+    wanted_tokens: int
+    max_tokens: int
+    splits_turn: bool
+
+
+class UnusableReplyError(CompactionError):
+    """A model's reply was refused, the reminder did not help."""
+
+
+class SummaryWriter:
+    """One model's try. `left_out` counts the messages that the model was not shown."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        counter: TokenCounter,
+        sleep: Sleep,
+        job: SummaryJob,
+        model: SummaryModel,
+        on_progress: OnProgress,
+        spending: Spending,
+    ) -> None:
+        self._counter = counter
+        self._job = job
+        self._info = model.info
+        self._line = SummaryLine(provider, model.ref, sleep, on_progress, spending)
+        self._judge = SummaryJudge(job.template, job.source, counter, job.max_tokens)
+        self._schema = self._reply_schema() if model.info.takes_schema else None
+        self._focus = shorten_middle(job.focus, max(model.info.window // 2, 200))
+        self._is_short = False
+        self._largest_part_tokens = 0
+        self.left_out = 0
+
+    async def run(self) -> AcceptedSummary | ThinSummary:
+        """The document; smaller parts are tried when the model's window proves smaller.
+
+        Raises:
+            ProviderError: a request failed.
+            UnusableReplyError: a reply was refused twice.
+        """
+        room = await asyncio.to_thread(self._settle)
+        for _ in range(_MOST_HALVINGS):
+            try:
+                return await self._fold(room)
+            except ProviderError as error:
+                if error.kind != "context_overflow" or room <= _LEAST_PART_TOKENS:
+                    raise
+                room = max(min(room, self._largest_part_tokens) // 2, _LEAST_PART_TOKENS)
+        return await self._fold(room)
+
+    def _settle(self) -> int:
+        """Choose the wording; tokens of conversation that fit into one request beside it."""
+        self._is_short = self._frame_tokens() > self._info.window // _FRAME_PARTS
+        taken = self._output_tokens + self._frame_tokens() + self._job.max_tokens
+        return max(int((self._info.window - taken) * _INPUT_SHARE), _LEAST_PART_TOKENS)
+
+    def _frame_tokens(self) -> int:
+        """Tokens of a request without conversation and summary, the reminder included."""
+        prompt = self._prompt("", "x", (1, MOST_PARTS)).text
+        again = reminder("", self._job.template, 0, as_json=self._schema is not None)
+        return self._counter.count_text(SYSTEM_PROMPT + prompt + again)
+
+    @property
+    def _output_tokens(self) -> int:
+        """Room for the document, and for models that think aloud before it."""
+        wanted = 2 * self._job.wanted_tokens + 1_000
+        limits = [limit for limit in (self._info.max_output, self._info.window // 4) if limit > 0]
+        return min([wanted, *limits])
+
+    def _reply_schema(self) -> JsonObject:
+        """Bounds that let all sections be written, whatever the first of them say.
+
+        One may have twice its equal share of the document's size, but no more than its share of
+        the room for output.
+        """
+        count = len(self._job.template.writable)
+        share = 2 * self._job.max_tokens // count
+        chars = _CHARS_PER_TOKEN * min(share, self._output_tokens // count)
+        lowest, highest = _SCHEMA_CHARS
+        return self._job.template.schema(min(max(chars, lowest), highest))
+
+    async def _fold(self, room: int) -> AcceptedSummary | ThinSummary:
+        transcript = await asyncio.to_thread(self._transcript, room)
+        parts = transcript.parts
+        outcome: AcceptedSummary | ThinSummary | None = None
+        for number, part in enumerate(parts, start=1):
+            previous = outcome.text if outcome is not None else self._job.previous_prose
+            outcome = await self._write(part, previous, (number, len(parts)))
+        assert outcome is not None
+        return outcome
+
+    def _transcript(self, room: int) -> Transcript:
+        transcript = split_transcript(self._job.messages, self._counter, room)
+        self._largest_part_tokens = max(map(self._counter.count_text, transcript.parts))
+        self.left_out = transcript.left_out
+        return transcript
+
+    def _prompt(self, conversation: str, previous: str, part: tuple[int, int]) -> SummaryPrompt:
+        job = self._job
+        return SummaryPrompt(
+            template=job.template,
+            conversation=conversation,
+            previous_summary=previous,
+            focus=self._focus,
+            max_tokens=job.wanted_tokens,
+            part=part,
+            splits_turn=job.splits_turn,
+            as_json=self._schema is not None,
+            is_short=self._is_short,
+        )
+
+    async def _write(
+        self, conversation: str, previous: str, part: tuple[int, int]
+    ) -> AcceptedSummary | ThinSummary:
+        """One document; after a reply that cannot stand the model is reminded once.
+
+        A thin one is good enough for a part that others follow.
+        """
+        number, count = part
+        phase = "summarising" if count == 1 else f"summarising {number}/{count}"
+        outcome = await self._ask(conversation, previous, part, phase)
+        is_draft = number < count and isinstance(outcome, ThinSummary)
+        if not (isinstance(outcome, AcceptedSummary) or is_draft):
+            again = await self._ask(
+                conversation, previous, part, f"{phase}, again", problem=outcome.problem
+            )
+            outcome = min(again, outcome, key=_rank)
+        match outcome:
+            case RefusedSummary(problem=problem):
+                raise UnusableReplyError(f"its summary could not be used, {problem}")
+            case LongSummary(text=text):
+                return AcceptedSummary(self._fitted(text))
+            case ThinSummary(text=text, problem=problem):
+                return ThinSummary(self._fitted(text), problem)
+            case AcceptedSummary():
+                return outcome
+
+    async def _ask(
+        self,
+        conversation: str,
+        previous: str,
+        part: tuple[int, int],
+        phase: str,
+        *,
+        problem: str = "",
+    ) -> Judgement:
+        """What came back, judged; a server that does not take the schema is asked without."""
+        has_schema = self._schema is not None
+        prompt = self._prompt(conversation, previous, part).text
+        if problem:
+            job = self._job
+            remark = reminder(problem, job.template, job.wanted_tokens, as_json=has_schema)
+            prompt = f"{prompt}\n\n{remark}"
+        try:
+            reply = await self._line.ask(
+                prompt, phase, max_output_tokens=self._output_tokens, schema=self._schema
+            )
+        except ProviderError as error:
+            if error.kind != "bad_request" or not has_schema:
+                raise
+            self._schema = None
+            return await self._ask(conversation, previous, part, phase, problem=problem)
+        return await asyncio.to_thread(self._judge.judge, reply)
+
+    def _fitted(self, document: str) -> str:
+        return fit_to_tokens(
+            document,
+            template=self._job.template,
+            counter=self._counter,
+            max_tokens=self._job.max_tokens,
+        )
+
+
+def _rank(judgement: Judgement) -> int:
+    """The order in which documents are preferred, best first."""
+    match judgement:
+        case AcceptedSummary():
+            return 0
+        case LongSummary():
+            return 1
+        case ThinSummary():
+            return 2
+        case RefusedSummary():
+            return 3

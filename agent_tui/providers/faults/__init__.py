@@ -1,0 +1,1 @@
+"""Failed requests: what a failure means, and how the person is told."""

@@ -1,0 +1,227 @@
+"""What a failed request means: its kind, what to tell the person, and what they can do.
+
+Decided by status and content, never by litellm's class: 529 and 403 arrive as ``APIError``,
+504 and 408 as ``Timeout``, and no answer at all as a made-up 500.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
+from agent_tui.providers.faults.overflow import is_context_overflow
+from agent_tui.providers.faults.wording import connection_detail, plain_detail
+from agent_tui.providers.keys import key_variable
+from agent_tui.providers.litellm.protocol import Fault
+from agent_tui.providers.servers.error_texts import loading_delay_s, server_title, server_words
+
+MAX_RETRY_AFTER_S = 60.0
+"""A server that asks for more is not waited for that long; the person may retry by hand."""
+
+# Not litellm's APIConnectionError, which also wraps its own bugs.
+_NETWORK_CAUSES = frozenset(
+    {
+        "ClientConnectorCertificateError",
+        "ClientConnectorDNSError",
+        "ClientConnectorError",
+        "ClientConnectorSSLError",
+        "ClientOSError",
+        "ClientPayloadError",
+        "ConnectError",
+        "ConnectTimeout",
+        "ConnectionRefusedError",
+        "ConnectionResetError",
+        "ReadError",
+        "RemoteProtocolError",
+        "ServerDisconnectedError",
+        "WriteError",
+        "gaierror",
+    }
+)
+_QUOTA = re.compile(
+    r"insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota|billing"
+    r"|credit balance is too low|payment required|out of credits|more credits"
+    r"|quota[^.]{0,40}per ?day|spending limit|usage limit reached|arrears",
+    re.I,
+)
+_RATE = re.compile(
+    r"rate.?limit|too many requests|tokens?[ _]per[ _](?:min|hour|day)|requests? per (?:min|hour)"
+    r"|resource_exhausted|throttl|please wait \w+ trying|max organization [tr]pm",
+    re.I,
+)
+_COMES_BACK = re.compile(r"(?:re)?try (?:again )?(?:in|after) \d", re.I)
+"""Gemini names plan and billing for a limit per minute too, with the time to wait."""
+_OVERLOADED = re.compile(r"overloaded|over capacity|at capacity|model is loading|busy", re.I)
+_BAD_KEY = re.compile(
+    r"api[_ ]?key[^.]{0,40}(?:invalid|not valid|missing|incorrect|expired|must be set)"
+    r"|(?:invalid|incorrect|missing|no)[^.]{0,20}api[_ ]?key|authentication[_ ]?error"
+    r"|unauthori[sz]ed|credentials",
+    re.I,
+)
+_FILTERED = re.compile(
+    r"content.?(?:filter|policy|management policy)|responsibleaipolicy|flagged|safety", re.I
+)
+_NO_MODEL = re.compile(
+    r"model[^.]{0,80}(?:not found|does not exist|not exist|not supported|unknown)"
+    r"|(?:no such|unknown|invalid) model|try pulling it|provider not provided"
+    r"|no models? (?:is |are )?loaded|failed to load model",  # LM Studio
+    re.I,
+)
+
+
+def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False) -> ProviderError:
+    """The error to raise for `fault`.
+
+    Args:
+        fault: What the provider process reported.
+        model: What was asked; named in the message with its address and key variable.
+        is_mid_stream: Part of the reply had come, so a break is an interruption.
+    """
+    kind = classify(fault, is_mid_stream=is_mid_stream)
+    detail = "" if _was_answered(fault) else connection_detail((fault.name, *fault.causes))
+    detail = detail or plain_detail(fault.text)
+    of_server = server_words(kind, model, detail) if model.base_url else None
+    message, hint = of_server or _words(kind, model, detail, fault)
+    status = fault.status if _was_answered(fault) else None
+    delay_s = retry_after_s(fault.headers)
+    if delay_s is None:
+        delay_s = loading_delay_s(kind, detail)
+    return ProviderError(kind, message, hint, status=status, retry_after_s=delay_s)
+
+
+def classify(fault: Fault, *, is_mid_stream: bool = False) -> FaultKind:
+    """The kind of `fault`."""
+    kind = _kind_of_answer(fault)
+    if is_mid_stream and kind in ("network", "server"):
+        return "interrupted"
+    return kind
+
+
+def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds the server asks to wait, at most `MAX_RETRY_AFTER_S`; None where it does not.
+
+    ``Retry-After`` is a number of seconds or an HTTP date (RFC 9110, 10.2.3); OpenAI's
+    ``retry-after-ms`` is finer and wins.
+    """
+    if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
+        return _bounded(milliseconds / 1000)
+    value = headers.get("retry-after", "").strip()
+    if (seconds := _number(value)) is not None:
+        return _bounded(seconds)
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return _bounded((date - (now or datetime.now(UTC))).total_seconds())
+
+
+def _kind_of_answer(fault: Fault) -> FaultKind:
+    if fault.name == "IdleTimeout":
+        return "timeout"
+    text = f"{fault.text} {' '.join(fault.codes)}"
+    status = _real_status(fault)
+    if status in (429, 402) or _RATE.search(text):
+        is_over = _QUOTA.search(text) and not _COMES_BACK.search(text)
+        return "quota" if status == 402 or is_over else "rate_limit"
+    if is_context_overflow(text, status):
+        return "context_overflow"
+    if status in (503, 529) or (status is None and _OVERLOADED.search(text)):
+        return "overloaded"
+    if status == 401 or (status in (None, 400, 403, 500) and _BAD_KEY.search(text)):
+        return "auth"
+    if status in (400, 403, 422, None) and _FILTERED.search(text):
+        return "content_filter"
+    if status == 403:
+        return "quota" if _QUOTA.search(text) else "auth"
+    if status == 404 or (status in (400, None) and _NO_MODEL.search(text)):
+        return "not_found"
+    if status is None:
+        return "network" if _has_network_cause(fault) else "server"
+    if status in (408, 409, 425) or status >= 500:
+        return "server"
+    return "quota" if _QUOTA.search(text) else "bad_request"
+
+
+def _real_status(fault: Fault) -> int | None:
+    """The status of the answer, or the one an error event names; None without an answer."""
+    for code in fault.codes:
+        if re.fullmatch(r"[45]\d\d", code):
+            return int(code)
+    return fault.status if _was_answered(fault) else None
+
+
+def _was_answered(fault: Fault) -> bool:
+    """Whether `status` came from the server and not from litellm's imagination."""
+    if fault.status is None:
+        return False
+    return fault.status != 500 or not (
+        _has_network_cause(fault) or fault.name in ("MidStreamFallbackError", "APIConnectionError")
+    )
+
+
+def _has_network_cause(fault: Fault) -> bool:
+    return fault.name in _NETWORK_CAUSES or not _NETWORK_CAUSES.isdisjoint(fault.causes)
+
+
+def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple[str, str]:
+    """The message and the hint for the person."""
+    name, where = model.name, _where(model)
+    match kind:
+        case "auth":
+            return f"{where} refused the key for {name}: {detail}", _key_hint(model)
+        case "not_found":
+            hint = "Choose another with /model."
+            return f"{where} does not know the model {name}: {detail}", hint
+        case "rate_limit":
+            return f"{where} limits how often {name} may be asked: {detail}", "Try again later."
+        case "quota":
+            hint = "Check the plan and billing of the account, or choose another with /model."
+            return f"{where} says that no quota is left for {name}: {detail}", hint
+        case "overloaded":
+            hint = "Try again later, or choose another with /model."
+            return f"{where} is overloaded ({name}): {detail}", hint
+        case "server":
+            status = f" with status {fault.status}" if _was_answered(fault) else ""
+            return f"{where} failed{status} ({name}): {detail}", "Try again later."
+        case "network":
+            hint = "Check the network connection."
+            return f"{where} cannot be reached ({name}): {detail}", hint
+        case "timeout":
+            hint = "Try again, or raise request_idle_timeout_s in the settings."
+            return f"{where} went silent ({name}): {detail}", hint
+        case "interrupted":
+            return f"The reply of {name} broke off: {detail}", "Try again, or ask it to go on."
+        case "context_overflow":
+            hint = "Make the conversation smaller with /compact, or choose a larger /model."
+            return f"The conversation is larger than {name} can take: {detail}", hint
+        case "content_filter":
+            hint = "Put it in other words, or choose another with /model."
+            return f"{where} refused the content ({name}): {detail}", hint
+        case "bad_request":
+            return f"{where} refused the request to {name}: {detail}", "Choose another with /model."
+        case "crashed":
+            return f"The provider process ended ({name}): {detail}", "Try again."
+
+
+def _where(model: ModelRef) -> str:
+    return server_title(model) if model.base_url else model.provider or "The provider"
+
+
+def _key_hint(model: ModelRef) -> str:
+    variable = model.api_key_env or ("" if model.base_url else key_variable(model.provider))
+    if variable:
+        return f"The key comes from {variable}: set it anew, or choose another with /model."
+    if model.base_url:
+        return "Name the variable that holds its key with --api-key-env."
+    return "Set the provider's key in the environment, or choose another with /model."
+
+
+def _number(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"\s*\d{1,9}(?:\.\d+)?\s*", text) else None
+
+
+def _bounded(seconds: float) -> float:
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER_S)

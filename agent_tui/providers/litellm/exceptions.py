@@ -1,0 +1,117 @@
+"""An exception of litellm's, and everything behind it, as data that can cross the pipe."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeGuard
+
+from agent_tui.providers.litellm.protocol import Fault
+from agent_tui.secret_text import mask_secrets
+
+_MAX_TEXT_CHARS = 4_000
+_RETRY_HEADERS = ("retry-after", "retry-after-ms")
+
+
+def fault_of(error: BaseException, secrets: Iterable[str]) -> Fault:
+    """`error` as a `Fault`; `secrets` are taken out of its texts."""
+    secrets = tuple(secrets)
+    chain = list(_chain(error))
+    codes = dict.fromkeys(code for e in chain for code in _codes(e))
+    text = next((said for e in chain if (said := _message(_answer(e)))), str(error))
+    return Fault(
+        name=type(error).__name__,
+        text=mask_secrets(text, secrets)[:_MAX_TEXT_CHARS],
+        status=_status(chain),
+        headers=_retry_headers(chain),
+        codes=[mask_secrets(code, secrets)[:100] for code in codes],
+        causes=[type(e).__name__ for e in chain[1:]],
+    )
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """`error` and every exception behind it, each once, nearest first."""
+    waiting: list[BaseException] = [error]
+    seen: set[int] = set()
+    while waiting:
+        current = waiting.pop(0)
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        wrapped = getattr(current, "original_exception", None)
+        behind = (wrapped, current.__cause__, current.__context__)
+        waiting += [e for e in behind if isinstance(e, BaseException)]
+
+
+def _status(chain: Iterable[BaseException]) -> int | None:
+    """The innermost status: litellm makes a 500 of a 529 from Anthropic."""
+    found = [getattr(error, "status_code", None) for error in chain]
+    return next((status for status in reversed(found) if isinstance(status, int)), None)
+
+
+def _codes(error: BaseException) -> Iterator[str]:
+    """The machine-readable codes and types that an answer names."""
+    answer = _answer(error)
+    for key in ("code", "type", "status"):
+        if _is_mapping(answer):
+            value = answer.get(key)
+            if isinstance(value, str | int) and str(value):
+                yield str(value)
+        elif isinstance(value := getattr(error, key, None), str) and value:
+            yield value  # numbers there are the HTTP library's own, not the server's
+
+
+def _answer(error: BaseException) -> object:
+    """The ``error`` of the JSON that the server answered with, else None."""
+    body: object = getattr(error, "body", None)
+    if not _is_mapping(body):
+        body = _parsed(_response_text(error)) or _parsed(getattr(error, "message", None))
+    return body.get("error", body) if _is_mapping(body) else None
+
+
+def _message(answer: object) -> str:
+    """What the server says, with what the one behind it said (OpenRouter puts that beside)."""
+    if not _is_mapping(answer):
+        return answer if isinstance(answer, str) else ""
+    message = answer.get("message") or answer.get("detail")
+    said = message if isinstance(message, str) else ""
+    metadata: object = answer.get("metadata")
+    raw = metadata.get("raw") if _is_mapping(metadata) else None
+    if not isinstance(raw, str) or not raw.strip():
+        return said
+    inner = _parsed(raw)
+    behind = _message(inner.get("error", inner)) if _is_mapping(inner) else ""
+    return f"{said}: {behind or raw}" if said else behind or raw
+
+
+def _response_text(error: BaseException) -> str:
+    try:
+        text: object = getattr(getattr(error, "response", None), "text", None)
+    except RuntimeError:  # httpx: it was streamed and is not there any more
+        return ""
+    return text if isinstance(text, str) else ""
+
+
+def _parsed(text: object) -> object:
+    if not isinstance(text, str | bytes) or text.lstrip()[:1] not in ("{", b"{"):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _retry_headers(chain: Iterable[BaseException]) -> dict[str, str]:
+    for error in chain:
+        for holder in (error, getattr(error, "response", None)):
+            for attribute in ("litellm_response_headers", "headers"):
+                headers: object = getattr(holder, attribute, None)
+                if not _is_mapping(headers):
+                    continue
+                found = {name: str(headers[name]) for name in _RETRY_HEADERS if name in headers}
+                if found:
+                    return found
+    return {}
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(value, Mapping)

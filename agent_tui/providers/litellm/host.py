@@ -1,0 +1,233 @@
+"""Models through litellm, which lives in a process of its own: the `Provider` of real use."""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    ModelRequest,
+    ProviderError,
+)
+from agent_tui.providers.faults.classify import provider_error
+from agent_tui.providers.litellm.protocol import (
+    Cancel,
+    Ended,
+    Event,
+    Fault,
+    Start,
+    Warm,
+    Warmed,
+    command_line,
+)
+from agent_tui.providers.litellm.wire import messages_to_send
+from agent_tui.providers.litellm.worker_process import WorkerDiedError, WorkerProcess
+from agent_tui.text import repair_json
+
+_SILENCE_MARGIN_S = 60.0
+"""Beyond the idle time: importing litellm on a slow machine is part of the first wait."""
+
+_WARM_ID: Final = 0
+
+
+class ProviderHost:
+    """Owns the provider process: starts it, sends it requests, restarts it when it dies.
+
+    Args:
+        log_path: File to which the process's stderr is appended.
+        idle_timeout_s: How long a request may be silent, before its first byte and after, unless
+            it says so itself.
+        environ: The process's environment; it finds the keys there. They are read nowhere else
+            and never cross the pipe.
+    """
+
+    def __init__(
+        self, *, log_path: Path, idle_timeout_s: float, environ: Mapping[str, str]
+    ) -> None:
+        self._log_path = log_path
+        self._idle_timeout_s = idle_timeout_s
+        self._environ = environ
+        self._ids = itertools.count(_WARM_ID + 1)
+        self._launching: asyncio.Task[WorkerProcess] | None = None
+        self._retiring: set[asyncio.Task[None]] = set()
+        self._warm_problem = ""
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the provider process, None while there is none."""
+        if self._launching is None or not self._launching.done():
+            return None
+        return None if self._launching.exception() else self._launching.result().pid
+
+    @property
+    def warm_problem(self) -> str:
+        """Why the last `warm` failed, for a diagnosis; empty when it did not."""
+        return self._warm_problem
+
+    def start(self) -> None:
+        """Start the process in the background, unless it runs; needs a running event loop."""
+        if self._launching is None or _is_over(self._launching):
+            self._launching = asyncio.create_task(
+                WorkerProcess.launch(self._log_path, self._environ)
+            )
+
+    async def warm(self) -> None:
+        """Have the process import litellm and rehearse a request (about 4 s on its own core)."""
+        with contextlib.suppress(WorkerDiedError):
+            worker = await self._worker()
+            events = worker.listen(_WARM_ID)
+            worker.send(Warm())
+            match await events.get():
+                case None:
+                    events.put_nowait(None)  # for whoever else waits for the same process
+                case Warmed(problem):
+                    self._warm_problem = problem
+                case _:
+                    pass
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """See `Provider.stream`. A death of the process before the first chunk is made good once.
+
+        Raises:
+            ProviderError: the request failed, or the stream broke off.
+        """
+        request_id = next(self._ids)
+        if request.idle_timeout_s is None:
+            request = replace(request, idle_timeout_s=self._idle_timeout_s)
+        line = await asyncio.to_thread(_start_line, request_id, request)
+        for is_last_attempt in (False, True):
+            has_begun = False
+            try:
+                async with aclosing(self._attempt(request_id, line, request)) as chunks:
+                    async for chunk in chunks:
+                        has_begun = True
+                        yield chunk
+                return
+            except WorkerDiedError as error:
+                if has_begun or is_last_attempt:
+                    raise self._crashed(request, error) from error
+
+    def forget_worker(self) -> None:
+        """Let the next request start a new process, which sees the environment as it is then.
+
+        For a key that came in while the program runs. Requests under way end as crashed.
+        """
+        if self._launching is not None:
+            retiring = asyncio.create_task(_end(self._launching))
+            self._launching = None
+            self._retiring.add(retiring)
+            retiring.add_done_callback(self._retiring.discard)
+
+    async def aclose(self) -> None:
+        """End the process and wait until it is gone."""
+        self.forget_worker()
+        await asyncio.gather(*self._retiring)
+
+    async def _attempt(
+        self, request_id: int, line: bytes, request: ModelRequest
+    ) -> AsyncGenerator[Chunk, None]:
+        worker = await self._worker()
+        events = worker.listen(request_id)
+        worker.send_line(line)
+        is_mid_stream = has_finished = has_ended = False
+        try:
+            while True:
+                match await _next_event(events, worker, request):
+                    case None:
+                        has_ended = True
+                        raise WorkerDiedError("it ended without a word")
+                    case Fault() as fault:
+                        raise provider_error(fault, request.model, is_mid_stream=is_mid_stream)
+                    case Ended():
+                        has_ended = True
+                        break
+                    case Warmed():
+                        continue
+                    case chunk:
+                        is_mid_stream = True
+                        has_finished |= isinstance(chunk, FinishChunk)
+                        yield chunk
+        finally:
+            if not has_ended:
+                worker.send(Cancel(request_id))
+            worker.forget(request_id)
+        if not has_finished:
+            fault = Fault("Interrupted", "the stream ended without a finish reason")
+            raise provider_error(fault, request.model, is_mid_stream=True)
+
+    async def _worker(self) -> WorkerProcess:
+        self.start()
+        assert self._launching is not None
+        try:
+            return await asyncio.shield(self._launching)
+        except OSError as error:
+            raise WorkerDiedError(f"it cannot be started: {error}") from error
+
+    def _crashed(self, request: ModelRequest, error: WorkerDiedError) -> ProviderError:
+        return ProviderError(
+            "crashed",
+            f"The provider process ended while {request.model.name} was asked: {error}.",
+            f"See {self._log_path}, or try again.",
+        )
+
+
+async def _next_event(
+    events: "asyncio.Queue[Event | None]", worker: WorkerProcess, request: ModelRequest
+) -> Event | None:
+    assert request.idle_timeout_s is not None
+    limit_s = request.idle_timeout_s + _SILENCE_MARGIN_S
+    try:
+        async with asyncio.timeout(limit_s):
+            return await events.get()
+    except TimeoutError:
+        worker.kill()  # its own timer should have fired: it hangs
+        raise WorkerDiedError(f"it did not answer for {limit_s:g} s") from None
+
+
+async def _end(launching: "asyncio.Task[WorkerProcess]") -> None:
+    with contextlib.suppress(OSError):  # it never started
+        worker = await launching
+        await worker.aclose()
+
+
+def _is_over(launching: "asyncio.Task[WorkerProcess]") -> bool:
+    """Whether a launch failed or its process has died since."""
+    if not launching.done():
+        return False
+    return launching.exception() is not None or not launching.result().is_alive
+
+
+def _start_line(request_id: int, request: ModelRequest) -> bytes:
+    model = request.model
+    assert request.idle_timeout_s is not None
+    return command_line(
+        Start(
+            id=request_id,
+            model=model.name,
+            messages=messages_to_send(request.system, request.messages, model=model.name),
+            tools=[_tool(spec) for spec in request.tools],
+            base_url=model.base_url,
+            api_key_env=model.api_key_env,
+            max_output_tokens=request.max_output_tokens,
+            thinking=request.thinking,
+            idle_timeout_s=request.idle_timeout_s,
+            reply_schema=request.reply_schema,
+            grammar=request.grammar,
+        )
+    )
+
+
+def _tool(spec: ToolSpec) -> JsonObject:
+    function: JsonObject = {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": repair_json(spec.parameters),
+    }
+    return {"type": "function", "function": function}

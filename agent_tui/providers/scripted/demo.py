@@ -1,0 +1,258 @@
+"""The scripted tour of ``--demo``: the real loop and real tools, with replies written ahead.
+
+`demo_reply` is a pure function of the request: how far the tour is follows from the results in
+the conversation, so it survives an interruption, a steering message and a resume.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent_tui.messages import AssistantMessage, Message, ToolCall, ToolResultMessage, UserMessage
+from agent_tui.providers.base import ModelRef, ModelRequest
+from agent_tui.providers.scripted.demo_summary import demo_summary
+from agent_tui.providers.scripted.provider import Reply, call
+
+DEMO_MODEL = ModelRef("scripted/tour")
+DEMO_WINDOW = 32_000
+"""Tokens; small enough that the context bar moves during a short tour."""
+
+DELAY_S_PER_CHUNK = 0.012
+"""About the pace of a fast model."""
+
+TEST_COMMAND = "sh run-tests.sh"
+
+_BUGGY_LINE = '    return f"Hello, {name}!"'
+_MENDED_LINE = "    return f\"Hello, {name or 'world'}!\""
+
+_GREET = f'''"""Greets people by name."""
+
+
+def greet(name: str) -> str:
+    """Return a greeting for `name`, or for the whole world when the name is empty."""
+{_BUGGY_LINE}
+'''
+
+_TEST_GREET = '''"""A test of greet.py without any library: prints what is wrong and fails."""
+
+from greet import greet
+
+EXPECTED = {"Ada": "Hello, Ada!", "": "Hello, world!"}
+
+problems = [
+    f"FAIL: greet({name!r}) is {greet(name)!r}, expected {expected!r}"
+    for name, expected in EXPECTED.items()
+    if greet(name) != expected
+]
+print("\\n".join(problems) or f"OK: {len(EXPECTED)} greetings")
+raise SystemExit(bool(problems))
+'''
+
+_PLAN = ("Read greet.py", "Run its test and see it fail", "Fix the bug", "Run the test again")
+_CALL_PREFIX = "tour_"
+
+
+def prepare_demo_folder(folder: Path) -> None:
+    """Create `folder` if need be and put the tour's files in it, as they are at its start."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "greet.py").write_text(_GREET, encoding="utf-8")
+    (folder / "test_greet.py").write_text(_TEST_GREET, encoding="utf-8")
+    # Named outright, for there may be no "python3" on the PATH.
+    run = f'exec "{sys.executable}" -B test_greet.py\n'
+    (folder / "run-tests.sh").write_text(run, encoding="utf-8")
+
+
+def demo_reply(request: ModelRequest) -> Reply:
+    """What the tour says to `request`; the script of its `ScriptedProvider`."""
+    if request.purpose == "summary":
+        return _paced(Reply(text=demo_summary(_last_user_text(request.messages))))
+    if _is_over(request.messages):
+        return _paced(Reply(text=answer_to(_last_user_text(request.messages))))
+    results = [
+        message
+        for message in request.messages
+        if isinstance(message, ToolResultMessage) and message.tool_call_id.startswith(_CALL_PREFIX)
+    ]
+    return _paced(_step(results))
+
+
+def _paced(reply: Reply) -> Reply:
+    return Reply(
+        text=reply.text,
+        thinking=reply.thinking,
+        tool_calls=reply.tool_calls,
+        delay_s_per_chunk=DELAY_S_PER_CHUNK,
+    )
+
+
+def _is_over(messages: Sequence[Message]) -> bool:
+    """Whether the tour has had its last word, or lies behind a compaction."""
+    for message in messages:
+        if isinstance(message, UserMessage) and "<summary>" in message.text:
+            return True
+        if (
+            isinstance(message, AssistantMessage)
+            and message.stop_reason == "stop"
+            and not message.tool_calls
+        ):
+            return True
+    return False
+
+
+def _last_user_text(messages: Sequence[Message]) -> str:
+    users = (m.text for m in reversed(messages) if isinstance(m, UserMessage))
+    return next(users, "")
+
+
+def _step(results: Sequence[ToolResultMessage]) -> Reply:
+    """The step after `results`, one result a step; says so when one did not go as planned."""
+    if not results:
+        return Reply(
+            thinking="A short tour: plan, read, test, fix, test again. Every step is real.",
+            text=_WELCOME,
+            tool_calls=(_plan_call(1, done=0),),
+        )
+    last = results[-1]
+    match len(results):
+        case 1 if not last.is_error:
+            return Reply(
+                text="First I read the file.",
+                tool_calls=(_call(2, "read", path="greet.py"),),
+            )
+        case 2 if _BUGGY_LINE.strip() in last.text:
+            return Reply(
+                thinking="The docstring promises a greeting for an empty name. The code has none.",
+                text="The docstring speaks of an empty name, but the code does not. I run the "
+                "test to be sure. Running a command needs your approval:",
+                tool_calls=(_call(3, "bash", command=TEST_COMMAND),),
+            )
+        case 3 if "FAIL:" in last.text:
+            change: dict[str, object] = {"old": _BUGGY_LINE, "new": _MENDED_LINE}
+            return Reply(
+                text="It fails, as expected. The fix is one line; you see the change as a diff:",
+                tool_calls=(_call(4, "edit", path="greet.py", edits=[change]),),
+            )
+        case 4 if not last.is_error:
+            return Reply(
+                text="Now the same test again.",
+                tool_calls=(_call(5, "bash", command=TEST_COMMAND),),
+            )
+        case 5 if "OK:" in last.text:
+            return Reply(tool_calls=(_plan_call(6, done=len(_PLAN)),))
+        case 6:
+            return Reply(text=_FAREWELL)
+        case _:
+            return Reply(text=_stopped(last))
+
+
+def _call(number: int, name: str, /, **arguments: object) -> ToolCall:
+    return call(f"{_CALL_PREFIX}{number}", name, **arguments)
+
+
+def _plan_call(number: int, *, done: int) -> ToolCall:
+    statuses = ["completed"] * done + ["in_progress"] + ["pending"] * len(_PLAN)
+    todos = [
+        {"text": text, "status": status} for text, status in zip(_PLAN, statuses, strict=False)
+    ]
+    return _call(number, "todo", todos=todos)
+
+
+def _stopped(last: ToolResultMessage) -> str:
+    lines = last.text.strip().splitlines() or ["no output"]
+    return (
+        f"That step did not go as the script expects (`{last.tool_name}`: {lines[0][:200]}), and "
+        "since no model is at work here I cannot find another way. Nothing else was done. Type "
+        "`help` to see what you can try, or start the tour afresh with `agent-tui --demo`."
+    )
+
+
+_WELCOME = """\
+Hello! This is a **scripted tour**: these words were written ahead, **no model is being called** \
+and nothing leaves your machine. The tools, the files and the session are real, though, and I \
+work in a scratch folder, not in your project.
+
+I will fix a small bug in `greet.py`. First, a plan:"""
+
+_FAREWELL = """\
+The test passes. What happened:
+
+- `greet("")` gave `Hello, !`, because an empty name was put into the text as it was.
+- Now the name falls back to the world:
+
+```python
+return f"Hello, {name or 'world'}!"
+```
+
+Every step is in the session file, so you can leave now and come back with `agent-tui -c`. \
+Some things to try:
+
+| type | and see |
+|---|---|
+| `/compact --preview` | what a compaction would do, and what it would keep |
+| `/compact` | the conversation becomes a summary; `[ctx: N%]` drops |
+| `/uncompact` | it is all there again |
+| `/context` | what fills the context window |
+| `/resume` | your sessions; the one before the compaction is still there |
+| `!cat greet.py` | run a command yourself |
+| `/model` | choose a real model |
+
+You can also just type something. The answers stay scripted until you choose a model."""
+
+
+_REMARK = "*(This answer is scripted; no model was called.)*"
+
+_ANSWERS: tuple[tuple[str, str], ...] = (
+    (
+        r"\bcompact|\bsummar|\bcontext\b",
+        "`/compact` turns the conversation into a structured summary and goes on in a new "
+        "session; `/compact focus on the tests` tells the summary what matters, `/compact "
+        "--preview` shows beforehand what would go and what stays, and `/uncompact` takes it "
+        "back. `/context` shows what fills the window, and the bar at the bottom right how full "
+        "it is.",
+    ),
+    (
+        r"\bresume|\bsession|\bcontinue\b|\bhistory",
+        "Every message is in a session file. `/resume` lists the sessions of this folder, "
+        "`agent-tui -c` opens the newest one, and `/name` gives this one a name.",
+    ),
+    (
+        r"\bmodel|\bkey\b|\bclaude|\bgpt|\bgemini|\bollama|\blocal\b",
+        "`/model` lists every model whose key is in the environment (such as "
+        "`ANTHROPIC_API_KEY` or `OPENAI_API_KEY`) and the servers that run on this machine "
+        "(Ollama, LM Studio, llama.cpp, vLLM). Any server that speaks OpenAI's protocol works "
+        "with `--base-url`. Choose one, and I am real.",
+    ),
+    (
+        r"\bapprov|\bpermission|\bsafe|\ballow",
+        "Reading is free; writing files and running commands ask first. You can allow a call "
+        "once, for the session, or always in this project. `/permissions` shows the rules.",
+    ),
+    (
+        r"\bhelp\b|\bcommands?\b|what can|\?$",
+        "Type `/` for all commands: `/compact`, `/context`, `/resume`, `/model`, `/export` and "
+        "more. `!ls` runs a command, `@` names a file, Shift+Enter makes a new line and Esc "
+        "interrupts me.",
+    ),
+    (
+        r"\bthank|\bgreat\b|\bnice\b|\bcool\b",
+        "You are welcome. Try `/compact` next, or choose a real model with `/model`.",
+    ),
+    (
+        r"\bhello\b|\bhi\b|\bhey\b",
+        "Hello again! Type `help` to see what can be tried here.",
+    ),
+)
+
+_WOULD_DO = (
+    "With a model behind me I would now look for the files this concerns, make a plan, change "
+    "the code and run the tests, asking you before anything is written or run. Here I can only "
+    "talk about it. `/model` chooses a real model; `help` lists what can be tried without one."
+)
+
+
+def answer_to(text: str) -> str:
+    """The answer to `text`, found by its words; always says that it is scripted."""
+    lowered = text.strip().lower()
+    answers = (answer for pattern, answer in _ANSWERS if re.search(pattern, lowered))
+    return f"{next(answers, _WOULD_DO)}\n\n{_REMARK}"

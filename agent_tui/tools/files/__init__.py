@@ -1,0 +1,1 @@
+"""What the file tools share: reading and writing text, walking folders, images, differences."""

@@ -1,0 +1,212 @@
+"""Text files as they are on disk: bytes, encoding, line endings; and how to replace one."""
+
+import codecs
+import hashlib
+import os
+import secrets
+import stat
+from bisect import bisect_right
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_tui.tools.base import FileMemory, ToolContext, ToolError
+from agent_tui.tools.files.walk import near_names
+
+MAX_FILE_BYTES = 50_000_000
+"""Larger files are not taken into memory."""
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_SNIFFED_BYTES = 8_192
+_GUESSED_BYTES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A decoded file. `raw_text` has its own line endings, `text` only ``\\n``."""
+
+    raw_text: str
+    encoding: str
+    bom: bytes
+    digest: str
+
+    @property
+    def text(self) -> str:
+        """The content with ``\\r\\n`` as ``\\n``, as the model sees it."""
+        return self.raw_text.replace("\r\n", "\n")
+
+    @property
+    def newline(self) -> str:
+        """The line ending most lines have."""
+        crlf = self.raw_text.count("\r\n")
+        return "\r\n" if crlf > self.raw_text.count("\n") - crlf else "\n"
+
+    def encoded(self, raw_text: str) -> bytes:
+        """`raw_text` as bytes in this file's encoding, with its byte order mark.
+
+        Raises:
+            ToolError: the encoding lacks a character.
+        """
+        try:
+            return self.bom + raw_text.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            missing = raw_text[error.start]
+            raise ToolError(
+                f"The file is encoded as {self.encoding}, which has no {missing!r}."
+            ) from error
+
+    def replaced(self, spans: list[tuple[int, int, str]]) -> str:
+        """`raw_text` with `spans` of `text` (start, end, new text) replaced.
+
+        What lies outside the spans keeps its bytes; new text gets the file's line ending.
+        Spans are in order and do not overlap.
+        """
+        offsets = _RawOffsets(self.raw_text)
+        pieces: list[str] = []
+        done = 0
+        for start, end, new in spans:
+            pieces.append(self.raw_text[done : offsets.of(start)])
+            pieces.append(new.replace("\r\n", "\n").replace("\n", self.newline))
+            done = offsets.of(end)
+        return "".join([*pieces, self.raw_text[done:]])
+
+
+class _RawOffsets:
+    """Offsets in a text with ``\\r\\n`` for offsets in the same text with ``\\n``."""
+
+    def __init__(self, raw_text: str) -> None:
+        self._dropped: list[int] = []
+        at = raw_text.find("\r\n")
+        while at >= 0:
+            self._dropped.append(at - len(self._dropped))
+            at = raw_text.find("\r\n", at + 2)
+
+    def of(self, offset: int) -> int:
+        return offset + bisect_right(self._dropped, offset - 1)
+
+
+def digest_of(content: bytes) -> str:
+    """The name of this very content, for noticing changes."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_bytes(path: Path, shown: str) -> bytes:
+    """The content of a regular file of bearable size.
+
+    Args:
+        path: The file, resolved.
+        shown: Its name in error texts.
+
+    Raises:
+        ToolError: it is no regular file, too large or not readable.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ToolError(f"{shown} is not a regular file.")
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ToolError(f"{shown} cannot be read: {error.strerror}.") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise ToolError(
+            f"{shown} is larger than {MAX_FILE_BYTES // 1_000_000} MB. Look at parts of it with "
+            "grep, or with head, tail or sed in bash."
+        )
+    return content
+
+
+def decode(content: bytes) -> TextFile | None:
+    """`content` as text, or None where it is binary.
+
+    A byte order mark decides; else UTF-8; else what charset-normalizer finds likeliest. Only
+    encodings that give the very same bytes back are taken.
+    """
+    digest = digest_of(content)
+    for bom, encoding in _BOMS:
+        if content.startswith(bom):
+            text = _decoded_exactly(content[len(bom) :], encoding)
+            return None if text is None else TextFile(text, encoding, bom, digest)
+    if b"\0" in content[:_SNIFFED_BYTES]:
+        return None
+    if (text := _decoded_exactly(content, "utf-8")) is not None:
+        return TextFile(text, "utf-8", b"", digest)
+    encoding = _guessed_encoding(content)
+    if encoding is None or (text := _decoded_exactly(content, encoding)) is None:
+        return None
+    return TextFile(text, encoding, b"", digest)
+
+
+def _decoded_exactly(content: bytes, encoding: str) -> str | None:
+    try:
+        text = content.decode(encoding)
+        return text if text.encode(encoding) == content else None
+    except UnicodeError:
+        return None
+
+
+def _guessed_encoding(content: bytes) -> str | None:
+    from charset_normalizer import from_bytes  # 60 ms, and few files are not UTF-8
+
+    best = from_bytes(content[:_GUESSED_BYTES]).best()
+    return None if best is None else best.encoding
+
+
+def check_seen(path: Path, content: bytes, files: FileMemory, shown: str) -> None:
+    """Refuse to change what the model has not seen as it is now.
+
+    Raises:
+        ToolError: never read, or changed since.
+    """
+    seen = files.seen.get(path)
+    if seen is None:
+        raise ToolError(f"{shown} exists and you have not read it. Read it first.")
+    if seen != digest_of(content):
+        raise ToolError(f"{shown} was changed since you read it. Read it again first.")
+
+
+def replace_file(path: Path, content: bytes, shown: str) -> None:
+    """Put `content` at `path` in one step: readers see the old file or the new one, whole.
+
+    Missing folders are created. An existing file keeps its mode. `path` is resolved, so that a
+    link stays a link.
+
+    Raises:
+        ToolError: the folder or the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+        temporary = path.with_name(f".{path.name[:60]}.{secrets.token_hex(8)}.tmp")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                if mode is not None:
+                    os.fchmod(file.fileno(), mode)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ToolError(f"{shown} cannot be written: {error.strerror}.") from error
+
+
+def missing_file_error(path: Path, context: ToolContext) -> ToolError:
+    """There is no such file; names those that come nearest."""
+    near = near_names(path, context.cwd)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return ToolError(f"There is no file {context.shown(path)}.{hint}")
+
+
+def content_fingerprint(path: Path, before: bytes | None, after: bytes) -> str:
+    """Names this change of this file; differs as soon as target, old or new content does."""
+    parts = (os.fsencode(path), b"-" if before is None else digest_of(before).encode())
+    return digest_of(b"\0".join([*parts, digest_of(after).encode()]))

@@ -1,0 +1,165 @@
+"""Which files a command changed, told by comparing what git says before and after it."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from agent_tui.messages import FileTouches
+from agent_tui.tools.git.command import GitSilentError
+from agent_tui.tools.git.status import (
+    Committed,
+    WorkTree,
+    committed_changes,
+    has_content,
+    read_work_tree,
+    top_folder,
+)
+from agent_tui.tools.processes.keeper import ProcessKeeper
+
+LOOK_S = 1.0
+"""How long a command may be held up before it begins."""
+
+COMPARE_S = 2.0
+"""How long its result may be held up."""
+
+MAX_CHANGED_FILES = 200
+"""A command that changes more (a checkout, an unpacking) is told by its text: so many names
+would drown those of the files that the work is about."""
+
+_CHANCES = 2
+"""The first look at a large work tree reads a cold disk; when it is slow again, that was all."""
+
+_Stamp: TypeAlias = tuple[int, int, int]
+"""Time of change in nanoseconds, size in bytes and inode of a file; it changes with the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A work tree before a command, with the stamps of its dirty files (None: not there)."""
+
+    cwd: Path
+    environ: Mapping[str, str]
+    tree: WorkTree
+    stamps: Mapping[str, _Stamp | None]
+
+
+class GitChanges:
+    """Looks at the work tree around commands, and remembers where looking takes too long.
+
+    A file counts when its bytes in the work tree changed: one that did not exist as written,
+    any other, and one that was deleted, as edited; a renamed one is both. Files that were only
+    committed, staged or unstaged do not count; those that git ceases to ignore do. Not seen are
+    files that git ignores, those of submodules and of other repositories, and names that are not
+    UTF-8. What the person changes while the command runs is taken for the command's; what they
+    change between commands is not.
+    """
+
+    def __init__(
+        self, keeper: ProcessKeeper, is_trusted: Callable[[Path], bool] = lambda _cwd: True
+    ) -> None:
+        """Look with git calls that `keeper` starts.
+
+        Args:
+            keeper: Starts processes.
+            is_trusted: Whether git may be asked in a folder; asked before each look.
+        """
+        self._keeper = keeper
+        self._is_trusted = is_trusted
+        self._slow_looks: Counter[Path] = Counter()
+
+    async def look(self, cwd: Path, environ: Mapping[str, str]) -> Snapshot | None:
+        """What there is before a command run in `cwd`.
+
+        None where there is no repository that git answers for, or the folder is not trusted.
+
+        Never raises for anything git does, and ends after `LOOK_S` seconds.
+        """
+        if self._slow_looks[cwd] >= _CHANCES or not self._is_trusted(cwd):
+            return None
+        try:
+            async with asyncio.timeout(LOOK_S):
+                root = await top_folder(self._keeper, cwd, environ)
+                tree = await read_work_tree(self._keeper, root, environ)
+                stamps = await asyncio.to_thread(_stamps, tree)
+        except TimeoutError:
+            self._slow_looks[cwd] += 1
+            return None
+        except GitSilentError:
+            return None
+        return Snapshot(cwd, environ, tree, stamps)
+
+    async def since(self, before: Snapshot | None) -> FileTouches:
+        """Absolute paths of the files that changed since `before`; nothing if git cannot tell.
+
+        Never raises for anything git does, and ends after `COMPARE_S` seconds.
+        """
+        if before is None:
+            return FileTouches()
+        root, environ = before.tree.root, before.environ
+        try:
+            async with asyncio.timeout(COMPARE_S):
+                after = await read_work_tree(self._keeper, root, environ)
+                moved = await committed_changes(
+                    self._keeper, root, before.tree.head, after.head, environ
+                )
+                changes = await asyncio.to_thread(_changes, before, after, moved)
+        except TimeoutError:
+            self._slow_looks[before.cwd] += 1
+            return FileTouches()
+        except GitSilentError:
+            return FileTouches()
+        self._slow_looks.pop(before.cwd, None)
+        return changes
+
+
+def _stamps(tree: WorkTree) -> dict[str, _Stamp | None]:
+    return {name: _stamp(tree.root / name) for name in tree.dirty}
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _changes(before: Snapshot, after: WorkTree, moved: Mapping[str, Committed]) -> FileTouches:
+    written: list[str] = []
+    edited: list[str] = []
+    for name in sorted({*before.stamps, *after.dirty, *moved}):
+        path = after.root / name
+        if name in before.stamps:
+            existed = before.stamps[name] is not None
+            is_changed = _stamp(path) != before.stamps[name]
+        else:
+            commits = moved.get(name) or Committed(after.dirty[name], "")
+            existed = commits.before != ""
+            is_changed = _left_commit(path, commits, is_dirty=name in after.dirty)
+        if is_changed and _is_text(name):
+            (edited if existed else written).append(str(path))
+    if len(written) + len(edited) > MAX_CHANGED_FILES:
+        return FileTouches()
+    return FileTouches(written=tuple(written), edited=tuple(edited))
+
+
+def _left_commit(path: Path, commits: Committed, *, is_dirty: bool) -> bool:
+    """Whether a file that was as in the commit before the command no longer is.
+
+    A file that both commits have and that is clean without being there was never checked out.
+    """
+    if os.path.lexists(path):
+        return not (commits.before and has_content(path, commits.before))
+    return bool(commits.before) and (is_dirty or not commits.after)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

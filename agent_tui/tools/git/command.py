@@ -1,0 +1,87 @@
+"""The one way we call git: nothing the repository names is run, nothing of it is changed.
+
+A repository's own configuration can make git run programs. What our calls could run, and what
+stops it:
+
+- ``core.fsmonitor``, hooks and pagers are switched off on the command line, and aliases cannot
+  take the place of git's own commands;
+- external diffs and text conversions are refused to every command that knows them;
+- objects missing from a partial clone are fetched with programs the remote names: no protocol
+  is allowed;
+- variables with which the caller's environment configures git are left out, those that say
+  where the repository is excepted.
+
+Filters and submodules are for the callers to keep out; see `git_status`. No lock is taken and
+the index is not refreshed on disk, so nobody else's git is disturbed.
+"""
+
+from collections.abc import Mapping
+from contextlib import aclosing
+from pathlib import Path
+
+from agent_tui.errors import ToolError
+from agent_tui.tools.processes.environment import git_environ
+from agent_tui.tools.processes.keeper import ProcessKeeper
+
+MAX_OUTPUT_BYTES = 400_000
+"""Some 2,000 changed files; of a work tree with more, nothing is told."""
+
+_QUIET = (
+    *("git", "--no-optional-locks", "--no-pager"),
+    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat"),
+)
+_KNOW_DIFFS = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "log", "show"})
+
+
+class GitSilentError(Exception):
+    """Git is missing, does not answer here, or says more than is of use."""
+
+
+def git_argv(command: str, *arguments: str, settings: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The call of a git command.
+
+    Args:
+        command: One of git's own, such as ``status``.
+        arguments: What follows it.
+        settings: ``key=value`` of configuration to override.
+    """
+    overridden = (word for setting in settings for word in ("-c", setting))
+    no_programs = ("--no-ext-diff", "--no-textconv") if command in _KNOW_DIFFS else ()
+    return (*_QUIET, *overridden, command, *no_programs, *arguments)
+
+
+async def ask_git(
+    keeper: ProcessKeeper,
+    argv: tuple[str, ...],
+    cwd: Path,
+    environ: Mapping[str, str],
+    *,
+    allowed: tuple[int, ...] = (0,),
+) -> bytes:
+    """What git prints.
+
+    Args:
+        keeper: Starts it.
+        argv: From `git_argv`.
+        cwd: Working folder.
+        environ: The environment commands have here.
+        allowed: Exit codes that are an answer.
+
+    Raises:
+        GitSilentError: another exit code, no git, or more than `MAX_OUTPUT_BYTES`.
+    """
+    answer = bytearray()
+    try:
+        async with keeper.child_group(
+            argv, cwd=cwd, environ=git_environ(environ), keeps_stderr=False
+        ) as child:
+            async with aclosing(child.read_until_exit()) as chunks:
+                async for chunk in chunks:
+                    answer += chunk
+                    if len(answer) > MAX_OUTPUT_BYTES:
+                        raise GitSilentError("too long an answer")
+            if child.exit_code not in allowed:
+                raise GitSilentError(f"git ended with {child.exit_code}")
+    except (OSError, ToolError) as error:
+        raise GitSilentError(str(error)) from error
+    return bytes(answer)

@@ -1,0 +1,190 @@
+"""Asking git which files differ from the last commit, and letting it run nothing for that.
+
+Beside what `git_call` stops, a repository could have run:
+
+- filters (``filter.*.clean`` and ``.process``, which ``git status`` feeds files to): they are
+  read from the configuration first and switched off one by one. Large files kept elsewhere then
+  look changed when they were only touched;
+- those of a submodule, which is asked by a git of its own: submodules are left out.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
+from agent_tui.tools.processes.keeper import ProcessKeeper
+
+MAX_HASHED_BYTES = 2_000_000
+"""Larger files are not read to see whether they are still the same."""
+
+_STATUS = (
+    *("--porcelain=v2", "-z", "--branch", "--no-ahead-behind"),
+    *("--untracked-files=all", "--ignored=no", "--no-renames", "--ignore-submodules=all"),
+)
+_DIFF = (*("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=all"),)
+_MAX_FILTERS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTree:
+    """A work tree as git sees it.
+
+    Args:
+        root: Its top folder, absolute and with links followed.
+        head: The commit it is on; empty when there is none yet.
+        dirty: Files that are not as in that commit, relative to `root`, those git ignores left
+            out: to the id of their content there, empty for those that are not in it.
+    """
+
+    root: Path
+    head: str
+    dirty: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The ids of a file's content in two commits; empty where it is not in it."""
+
+    before: str
+    after: str
+
+
+async def top_folder(keeper: ProcessKeeper, cwd: Path, environ: Mapping[str, str]) -> Path:
+    """The top of the work tree that `cwd` is in.
+
+    Raises:
+        GitSilentError: none, or not one git works in (bare, or another user's).
+    """
+    if not _may_be_repository(cwd, environ):
+        raise GitSilentError("no repository")
+    answer = await ask_git(keeper, git_argv("rev-parse", "--show-toplevel"), cwd, environ)
+    return Path(os.fsdecode(answer.removesuffix(b"\n")))
+
+
+async def read_work_tree(keeper: ProcessKeeper, root: Path, environ: Mapping[str, str]) -> WorkTree:
+    """The state of the work tree whose top is `root`.
+
+    Raises:
+        GitSilentError: see there.
+    """
+    question = git_argv("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
+    found = await ask_git(keeper, question, root, environ, allowed=(0, 1))
+    status = git_argv("status", *_STATUS, settings=tuple(_without_filters(found)))
+    answer = await ask_git(keeper, status, root, environ)
+    try:
+        return _work_tree(root, answer)
+    except ValueError as error:
+        raise GitSilentError("not what git status says") from error
+
+
+async def committed_changes(
+    keeper: ProcessKeeper, root: Path, before: str, after: str, environ: Mapping[str, str]
+) -> dict[str, Committed]:
+    """What differs between two commits (empty: before the first one), relative to `root`.
+
+    Raises:
+        GitSilentError: see there.
+    """
+    if before == after:
+        return {}
+    nothing = object_id("tree", b"", like=before or after)
+    argv = git_argv("diff-tree", *_DIFF, before or nothing, after or nothing)
+    answer = await ask_git(keeper, argv, root, environ)
+    try:
+        return _commit_changes(answer)
+    except ValueError as error:
+        raise GitSilentError("not what git diff-tree says") from error
+
+
+def object_id(kind: str, content: bytes, *, like: str) -> str:
+    """The id git gives `content`, in the kind of hash that `like` is one of."""
+    algorithm = "sha256" if len(like) == 64 else "sha1"
+    header = f"{kind} {len(content)}\0".encode()
+    return hashlib.new(algorithm, header + content, usedforsecurity=False).hexdigest()
+
+
+def has_content(path: Path, blob: str) -> bool:
+    """Whether the file (or link) at `path` holds what git knows as `blob`.
+
+    False as well where git changes line endings on the way, and for large and unreadable files.
+    """
+    try:
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            content = os.fsencode(path.readlink())
+        elif stat.S_ISREG(status.st_mode) and status.st_size <= MAX_HASHED_BYTES:
+            content = _content(path)
+        else:
+            return False
+    except OSError:
+        return False
+    return object_id("blob", content, like=blob) == blob
+
+
+def _content(path: Path) -> bytes:
+    """All of a regular file; what has taken its place meanwhile neither blocks nor leads on."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(MAX_HASHED_BYTES + 1)
+
+
+def _may_be_repository(cwd: Path, environ: Mapping[str, str]) -> bool:
+    """Whether asking git is of use: elsewhere no process has to be started."""
+    return "GIT_DIR" in environ or any(
+        os.path.lexists(folder / ".git") for folder in (cwd, *cwd.parents)
+    )
+
+
+def _without_filters(found: bytes) -> Iterator[str]:
+    """Settings that switch off the filters among the keys `found` in the configuration."""
+    keys = (key.split(".", 1)[1] for key in os.fsdecode(found).split("\0") if key.count(".") > 1)
+    names = dict.fromkeys(key.rpartition(".")[0] for key in keys)
+    if len(names) > _MAX_FILTERS or any("=" in name for name in names):
+        raise GitSilentError("filters that cannot be switched off")
+    for name in names:
+        for setting in ("clean=", "process=", "required=false"):
+            yield f"filter.{name}.{setting}"
+
+
+def _work_tree(root: Path, answer: bytes) -> WorkTree:
+    """`git status` in its second format: ``#`` headers, ``1`` changed, ``u`` in conflict, ``?``."""
+    head = ""
+    dirty: dict[str, str] = {}
+    for record in answer.split(b"\0"):
+        kind, _, rest = record.partition(b" ")
+        match kind:
+            case b"#" if rest.startswith(b"branch.oid "):
+                oid = rest.removeprefix(b"branch.oid ").decode("ascii")
+                head = "" if oid == "(initial)" else oid
+                continue
+            case b"1":
+                *_, blob, _, path = rest.split(b" ", 7)
+            case b"u":
+                *_, blob, _, path = rest.split(b" ", 9)
+            case b"?":
+                blob, path = b"", rest
+            case _:
+                continue
+        if not path.endswith(b"/"):  # else another repository
+            name = os.fsdecode(path)
+            dirty[name] = dirty.get(name) or _id(blob.decode("ascii"))
+    return WorkTree(root, head, dirty)
+
+
+def _commit_changes(answer: bytes) -> dict[str, Committed]:
+    """`git diff-tree` in its raw format: modes, ids and what happened, then the path."""
+    fields = iter(answer.split(b"\0")[:-1])
+    changes: dict[str, Committed] = {}
+    for change, path in zip(fields, fields, strict=True):
+        _, _, old, new, _ = change.decode("ascii").split(" ")
+        changes[os.fsdecode(path)] = Committed(_id(old), _id(new))
+    return changes
+
+
+def _id(text: str) -> str:
+    """An object id; git writes "none" as zeros."""
+    return text if text.strip("0") else ""

@@ -1,0 +1,1 @@
+"""Processes that tools start: the keeper that ends them, shell commands, their surroundings."""

@@ -1,0 +1,321 @@
+"""Child processes in groups of their own, which never outlive the call that started them.
+
+They are children of a `keeper_process`, which ends them also when the program is killed.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import weakref
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+from agent_tui.errors import ToolError
+from agent_tui.tools.processes import keeper_process
+from agent_tui.tools.processes.keeper_process import Answer, Order
+
+READ_BYTES = 65_536
+"""One read; also the usual capacity of a pipe."""
+
+_DRAIN_S = 0.5
+"""How long to read on when the child ended but something it started holds the pipe."""
+
+_GONE_WITHIN_S = 5.0
+"""How long to wait for the end of what was started; the keeper goes on trying without us."""
+
+_GOODBYE_S = 0.5
+"""How long a child that is spoken with may take to leave once its input is closed."""
+
+_KEEPER_COMMAND = (sys.executable, "-I", "-S", "-X", "utf8", keeper_process.__file__)
+_KEEPER_ENDED = "the process that runs commands was ended from outside. Try again."
+
+
+class Child:
+    """A running child and the output of its whole group."""
+
+    def __init__(self, output: asyncio.StreamReader, ending: "asyncio.Future[int]") -> None:
+        self._output = output
+        self._ending = ending
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended, negative for a signal; None while it runs."""
+        is_over = self._ending.done() and not self._ending.cancelled()
+        return self._ending.result() if is_over else None
+
+    async def read_until_exit(self) -> AsyncGenerator[bytes, None]:
+        """Output as it comes, until the pipe closes or the child has ended and it is quiet.
+
+        A background process that keeps the pipe open does not hold this up.
+        """
+        while True:
+            read = asyncio.ensure_future(self._output.read(READ_BYTES))
+            try:
+                await asyncio.wait((read, self._ending), return_when=asyncio.FIRST_COMPLETED)
+                if not read.done():
+                    await asyncio.wait((read,), timeout=_DRAIN_S)
+                if not read.done():
+                    return
+                chunk = read.result()
+            finally:
+                read.cancel()
+            if not chunk:
+                await asyncio.wait((self._ending,))
+                return
+            yield chunk
+
+
+@dataclass(frozen=True, slots=True)
+class TalkingChild:
+    """A running child that is spoken with: its three pipes, and how it ends.
+
+    `ending` is negative for a signal.
+    """
+
+    stdin: asyncio.StreamWriter
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader
+    ending: "asyncio.Future[int]"
+
+
+class ProcessKeeper:
+    """Starts child processes through a process that outlives us by as long as ending them takes.
+
+    That process is started with the first child and ends with this object or the program,
+    however that ends. A child then costs no more than one started directly.
+    """
+
+    def __init__(self) -> None:
+        self._control: socket.socket | None = None
+        self._finish: weakref.finalize[..., ProcessKeeper] | None = None
+
+    def close(self) -> None:
+        """End the process and all children that are left."""
+        if self._finish is not None:
+            self._finish()
+        self._control = self._finish = None
+
+    @asynccontextmanager
+    async def child_group(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        environ: Mapping[str, str],
+        stdin: bytes | None = None,
+        keeps_stderr: bool = True,
+    ) -> AsyncGenerator[Child, None]:
+        """Start `argv` as the leader of a new session.
+
+        On the way out, and when the program dies, the child and all it started are ended, with
+        SIGTERM first.
+
+        Args:
+            argv: Program and arguments; no shell looks at them.
+            cwd: Working folder.
+            environ: The whole environment.
+            stdin: What it may read; None is ``/dev/null``.
+            keeps_stderr: Whether stderr is part of the output; else it is thrown away.
+
+        Raises:
+            ToolError: the program or the folder is not there.
+        """
+        order = Order(
+            argv=list(argv), cwd=os.fspath(cwd), environ=dict(environ), keeps_stderr=keeps_stderr
+        )
+        reading, writing = os.pipe()
+        with ExitStack() as handles:
+            handles.callback(os.close, writing)
+            output, transport = await _reader(reading)
+            try:
+                given = [writing]
+                if stdin is not None:
+                    given.append(_fill(handles.enter_context(TemporaryFile()), stdin))
+                lifeline = self._lifeline(given, order)
+                handles.close()
+                async with _running(lifeline, order) as ending:
+                    yield Child(output, ending)
+            finally:
+                transport.close()
+
+    @asynccontextmanager
+    async def talking_child(
+        self, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]
+    ) -> AsyncGenerator[TalkingChild, None]:
+        """Start `argv` as `child_group` does, with pipes for its input, output and complaints.
+
+        On the way out its input is closed; what has not left soon after is ended.
+
+        Raises:
+            ToolError: the program or the folder is not there.
+        """
+        order = Order(
+            argv=list(argv), cwd=os.fspath(cwd), environ=dict(environ), keeps_stderr=False
+        )
+        with ExitStack() as handles, ExitStack() as ours:
+            given: list[int] = []
+            readers: list[asyncio.StreamReader] = []
+            for _ in ("stdout", "stderr"):
+                reading, writing = os.pipe()
+                handles.callback(os.close, writing)
+                given.append(writing)
+                reader, transport = await _reader(reading)
+                ours.callback(transport.close)
+                readers.append(reader)
+            taking, filling = os.pipe()
+            handles.callback(os.close, taking)
+            given.insert(1, taking)
+            stdin = await _writer(filling)
+            ours.callback(_drop_unsent, stdin)
+            lifeline = self._lifeline(given, order)
+            handles.close()
+            async with _running(lifeline, order) as ending:
+                try:
+                    yield TalkingChild(stdin, readers[0], readers[1], ending)
+                finally:
+                    stdin.close()
+                    await asyncio.wait((ending,), timeout=_GOODBYE_S)
+
+    def _lifeline(self, handles: Sequence[int], order: Order) -> socket.socket:
+        """A connection to a new guardian, which has `handles`."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                try:
+                    self._send(theirs, handles)
+                except (BrokenPipeError, ConnectionResetError):  # it was killed since
+                    self.close()
+                    self._send(theirs, handles)
+            except OSError as error:
+                ours.close()
+                raise _cannot_start(order, error.strerror or str(error)) from error
+        return ours
+
+    def _send(self, lifeline: socket.socket, handles: Sequence[int]) -> None:
+        control = self._control or self._start()
+        socket.send_fds(control, [b"+"], [lifeline.fileno(), *handles])
+
+    def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                process = subprocess.Popen(
+                    _KEEPER_COMMAND,
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd=os.sep,
+                    env={},
+                    start_new_session=True,
+                )
+            except OSError:
+                ours.close()
+                raise
+        self._control = ours
+        self._finish = weakref.finalize(self, _let_go, ours, process)
+        return ours
+
+
+def _let_go(control: socket.socket, process: "subprocess.Popen[bytes]") -> None:
+    control.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_GONE_WITHIN_S)
+
+
+async def _reader(handle: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    """Read from `handle`, which closes with the transport."""
+    output = asyncio.StreamReader(limit=READ_BYTES)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(output), os.fdopen(handle, "rb", 0)
+    )
+    return output, transport
+
+
+async def _writer(handle: int) -> asyncio.StreamWriter:
+    """Write to `handle`, which closes with the writer."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(handle, "wb", 0)
+    )
+    return asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+def _drop_unsent(writer: asyncio.StreamWriter) -> None:
+    """Let go of what a child that has ended did not take; else its handle would stay open."""
+    if writer.transport.get_write_buffer_size() or not writer.is_closing():
+        writer.transport.abort()
+
+
+def _fill(file: IO[bytes], content: bytes) -> int:
+    """The handle of `file` (a pipe holds less), which has `content` and is at its beginning."""
+    file.write(content)
+    file.seek(0)
+    return file.fileno()
+
+
+@asynccontextmanager
+async def _running(
+    lifeline: socket.socket, order: Order
+) -> AsyncGenerator["asyncio.Future[int]", None]:
+    """Have `order` carried out; gives how it ends. On the way out all of it is ended."""
+    try:
+        answers, orders = await asyncio.open_connection(sock=lifeline)
+    except BaseException:
+        lifeline.close()
+        raise
+    ending: asyncio.Future[int] | None = None
+    try:
+        orders.write(json.dumps(order).encode() + b"\n")
+        started = await _answer(answers)
+        if "pid" not in started:
+            raise _cannot_start(order, started.get("error", _KEEPER_ENDED))
+        ending = asyncio.ensure_future(_exit_code(answers))
+        yield ending
+    finally:
+        if ending is not None:
+            ending.cancel()
+        await _until_gone(answers, orders, ending)
+
+
+async def _until_gone(
+    answers: asyncio.StreamReader,
+    orders: asyncio.StreamWriter,
+    ending: "asyncio.Future[int] | None",
+) -> None:
+    try:
+        with suppress(OSError):
+            orders.write_eof()
+        if ending is not None:
+            await asyncio.wait((ending,))
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_GONE_WITHIN_S):
+                await answers.read()
+    finally:
+        orders.close()
+    with suppress(OSError):
+        await orders.wait_closed()
+
+
+async def _answer(answers: asyncio.StreamReader) -> Answer:
+    """The guardian's next words; empty when it is no more."""
+    try:
+        line = await answers.readline()
+    except OSError:
+        line = b""
+    return json.loads(line or b"{}")
+
+
+async def _exit_code(answers: asyncio.StreamReader) -> int:
+    return (await _answer(answers)).get("exit_code", -signal.SIGKILL)
+
+
+def _cannot_start(order: Order, why: str) -> ToolError:
+    return ToolError(f"{order['argv'][0]} cannot be started in {order['cwd']}: {why}")

@@ -1,0 +1,291 @@
+"""The screen as a `Front`: what commands can do with the app."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from textual.app import SuspendNotSupported
+from textual.screen import Screen
+
+from agent_tui.commands.compaction import PreviewPage
+from agent_tui.commands.context import ContextPage
+from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
+from agent_tui.commands.core.pages import Showable
+from agent_tui.commands.core.questions import Pickable, Question
+from agent_tui.commands.model import PickableModels
+from agent_tui.commands.program import command_sections
+from agent_tui.commands.sessions import PickableSessions
+from agent_tui.commands.settings import SettingsPage
+from agent_tui.commands.tree import PickableEntries
+from agent_tui.events import AgentEvent, Notice
+from agent_tui.permissions.trust import FolderTrust
+from agent_tui.ui.breakpoints import size_classes
+from agent_tui.ui.clipboard import copy_text
+from agent_tui.ui.key_guide import FIRST_KEYS, KEYS
+from agent_tui.ui.outcome import UiOutcome
+from agent_tui.ui.prompt.pastes import Draft
+from agent_tui.ui.theme import own_themes
+
+if TYPE_CHECKING:
+    from agent_tui.agent.runtime import AgentRuntime
+    from agent_tui.ui.app import AgentApp
+
+ResultT = TypeVar("ResultT")
+
+
+class ScreenFront:
+    """The app as commands see it: a `Front`, and its own `ScreenControls`."""
+
+    name = "the screen"
+    can_ask = True
+
+    def __init__(self, app: "AgentApp") -> None:
+        self._app = app
+
+    @property
+    def runtime(self) -> "AgentRuntime":
+        """The conversation."""
+        return self._app.runtime
+
+    @property
+    def services(self) -> CommandServices:
+        """What else commands work on."""
+        options = self._app.ready.options
+        return CommandServices(
+            options.models, options.known_models, options.servers, options.settings_editor
+        )
+
+    @property
+    def screen(self) -> "ScreenFront":
+        """What only a screen has."""
+        return self
+
+    @property
+    def is_working(self) -> bool:
+        """Whether an activity runs."""
+        return self._app.ready.turns.is_running
+
+    def help(self) -> FrontHelp:
+        """The keys, and every command."""
+        return FrontHelp(FIRST_KEYS, KEYS, command_sections(self._app.ready.registry, self))
+
+    # Telling
+
+    def say(self, text: str, level: Level = "info") -> None:
+        """Put one line into the chat."""
+        self._app.ready.view.show(Notice(level, text))
+
+    def show_events(self, events: Iterable[AgentEvent]) -> None:
+        """Show what a quick change of the runtime returned."""
+        for event in events:
+            self._app.ready.view.show(event)
+        self._app.refresh_status()
+
+    def show_thinking(self, is_shown: bool) -> None:
+        """Show or hide what the model thinks."""
+        self._app.ready.chat.show_thinking = is_shown
+        self.say(f"Thinking is {'shown' if is_shown else 'hidden'}; ctrl+t turns it over.")
+
+    async def show(self, shown: Showable) -> None:
+        """Show a page above the chat, until it is closed."""
+        from agent_tui.ui.screens.context import ContextScreen
+        from agent_tui.ui.screens.page import PageScreen
+        from agent_tui.ui.screens.preview import PreviewScreen
+        from agent_tui.ui.screens.settings import SettingsScreen
+
+        match shown:
+            case ContextPage():
+                await self.show_screen(ContextScreen(shown.shown, shown.load_preview))
+            case PreviewPage():
+                await self.show_screen(PreviewScreen(shown.load, shown.present_label))
+            case SettingsPage():
+                await self.show_screen(SettingsScreen(shown.editor, self, wanted=shown.wanted))
+            case _:
+                await self.show_screen(PageScreen(await shown.page()))
+
+    # Asking
+
+    async def show_screen(self, screen: Screen[ResultT]) -> ResultT | None:
+        """Show a screen above the chat and wait for its result; None if it was left without."""
+        screen.add_class(*size_classes(self._app.size))
+        return await self._app.push_screen_wait(screen)
+
+    async def ask(self, question: Question[ResultT]) -> ResultT | None:
+        """Ask above the chat; letters that were meant for the prompt get there."""
+        return await _ask(self._app, question)
+
+    async def pick(self, wanted: Pickable[ResultT]) -> ResultT | str | None:
+        """Have one thing picked, in the screen made for that kind or else in a list."""
+        from agent_tui.ui.screens.listing import ListingScreen
+
+        screen = self._picker_screen(wanted)
+        if screen is None:
+            return await self.show_screen(ListingScreen(await wanted.listing()))
+        # Such a screen returns what is picked; the type of its class cannot say so.
+        return await self.show_screen(cast("Screen[ResultT]", screen))
+
+    def _picker_screen(self, wanted: object) -> Screen[object] | None:
+        """The screen made for this kind; None where there is none."""
+        from agent_tui.ui.screens.model_picker import ModelPicker
+        from agent_tui.ui.screens.session_picker import SessionPicker
+        from agent_tui.ui.screens.tree import TreeScreen
+
+        match wanted:
+            case PickableModels():
+                screen = ModelPicker(wanted.models, wanted.present, wanted.known)
+            case PickableSessions():
+                runtime = wanted.runtime
+                screen = SessionPicker(
+                    runtime.store,
+                    runtime.cwd,
+                    runtime.log.header.id,
+                    self.show_screen,
+                    agents=wanted.agents,
+                )
+            case PickableEntries():
+                screen = TreeScreen(wanted.runtime.log, wanted.runtime.label)
+            case _:
+                return None
+        return cast("Screen[object]", screen)
+
+    async def edit_file(self, path: Path) -> bool:
+        """Let the person's editor change a file."""
+        from agent_tui.ui.prompt.editor import edit_file
+
+        return edit_file(self._app, path)
+
+    async def set_up_model(self) -> bool:
+        """Offer the ways to a first model; false where the program began with one."""
+        from agent_tui.ui.start import choose_model
+
+        if self._app.ready.options.first_run is None:
+            return False
+        await choose_model(self._app)
+        return True
+
+    def warm_up(self) -> None:
+        """Get the model in use ready while the person types."""
+        from agent_tui.ui.start import warm_up
+
+        self._app.run_worker(warm_up(self._app), group="warm", exit_on_error=False)
+
+    # Working
+
+    async def run(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+        """Begin an activity of the runtime."""
+        self._app.ready.turns.start(events)
+
+    async def send(self, text: str) -> None:
+        """Deliver `text` to the running turn, or send it."""
+        self._app.ready.turns.queue(Draft(text))
+
+    def interrupt(self) -> bool:
+        """Stop the running activity; false if none runs."""
+        return self._app.ready.turns.interrupt()
+
+    def leave(self) -> None:
+        """End the program; while a turn runs, ask first."""
+        if self.is_working:
+            self._app.run_worker(self._ask_and_leave(), group="leave", exclusive=True)
+        else:
+            self._app.exit(UiOutcome())
+
+    async def _ask_and_leave(self) -> None:
+        from agent_tui.ui.screens.confirm import ConfirmScreen
+
+        question = ConfirmScreen(
+            "Leave while something runs?", "It is stopped; what it did so far is kept."
+        )
+        if await self.show_screen(question):
+            self._app.exit(UiOutcome())
+
+    # What only a screen has
+
+    @property
+    def theme_names(self) -> tuple[str, ...]:
+        """Our themes, then Textual's."""
+        own = [theme.name for theme in own_themes()]
+        return (*own, *sorted(name for name in self._app.available_themes if name not in own))
+
+    @property
+    def theme_in_use(self) -> str:
+        """The theme that is shown."""
+        return self._app.theme
+
+    def set_theme(self, name: str) -> None:
+        """Use another theme."""
+        self._app.theme = name
+
+    async def pick_theme(self) -> str | None:
+        """Let the person try the themes on."""
+        from agent_tui.ui.screens.theme_picker import ThemePicker
+
+        picker = ThemePicker(self.theme_names, self.theme_in_use, self.set_theme)
+        return await self.show_screen(picker)
+
+    @property
+    def is_mouse_on(self) -> bool:
+        """Whether clicks and drags come to the program."""
+        return self._app.guest.is_mouse_on
+
+    def set_mouse(self, on: bool) -> None:
+        """Take the mouse, or leave it to the terminal."""
+        self._app.guest.switch_mouse(on)
+        self._app.refresh_status()
+
+    async def find(self, text: str) -> None:
+        """Search the chat for `text`, or ask for it."""
+        from agent_tui.ui.find import open_find
+
+        await open_find(self._app, text)
+
+    def show_scrollback(self) -> None:
+        """Write the whole conversation into the terminal's scrollback, and wait there."""
+        from agent_tui.ui.scrollback import show_whole, wait_for_enter
+
+        text = self._app.ready.chat.to_text()
+        if not text:
+            self.say("Nothing was said yet.")
+            return
+        try:
+            show_whole(self._app, text, wait_for_enter)
+        except SuspendNotSupported:
+            self.say("This terminal has no screen to go back to. /export writes a file.", "warning")
+
+    @property
+    def last_reply(self) -> str:
+        """The text of the model's last reply."""
+        return self._app.ready.chat.last_reply_text
+
+    def copy(self, text: str) -> str:
+        """Copy to the clipboard and say how."""
+        return copy_text(text, os.environ, self._app.copy_to_clipboard)
+
+
+async def ask_at_start(app: "AgentApp", trust: FolderTrust, cwd: Path) -> None:
+    """Ask about `cwd` before anything of it is read; what is typed meanwhile is kept."""
+    from agent_tui.commands.trust import trust_question
+    from agent_tui.errors import AgentTuiError
+
+    question = await asyncio.to_thread(trust.question, cwd)
+    if question is None:
+        return
+    answer = await _ask(app, trust_question(question))
+    try:
+        await asyncio.to_thread(trust.answer, question, answer)
+    except AgentTuiError as error:
+        app.notify(str(error), severity="warning")
+
+
+async def _ask(app: "AgentApp", question: Question[ResultT]) -> ResultT | None:
+    from agent_tui.ui.screens.choice import ChoiceScreen
+    from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
+
+    if question.is_grave:
+        screen = QuietChoiceScreen(question, app.prompt.area.insert)
+    else:
+        screen = ChoiceScreen(question)
+    screen.add_class(*size_classes(app.size))
+    return await app.push_screen_wait(screen)

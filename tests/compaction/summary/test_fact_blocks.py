@@ -1,0 +1,87 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_tui.compaction.summary.fact_blocks import (
+    MAX_INDEX_CHARS,
+    fact_blocks,
+    index_block,
+    without_fact_blocks,
+    without_index,
+)
+from agent_tui.sessions.entries import Ledger, NamedIn
+
+
+def test_each_fact_has_its_block_and_empty_ones_are_left_out():
+    ledger = Ledger(pinned=("never push", "always test"), modified_files=("b", "a"))
+    assert fact_blocks(ledger, request="", window=100_000) == (
+        "<pinned-constraints>\n- always test\n- never push\n</pinned-constraints>\n\n"
+        "<modified-files>\na\nb\n</modified-files>"
+    )
+    assert fact_blocks(Ledger(), request="", window=100_000) == ""
+
+
+def test_a_small_window_gets_small_blocks():
+    ledger = Ledger(
+        pinned=tuple(f"never do {n} " + "x" * 100 for n in range(100)),
+        errors=tuple(f"$ cmd{n} => " + "e" * 200 for n in range(12)),
+        read_files=tuple(f"src/some/file{n}.py" for n in range(400)),
+    )
+    for window, most in ((2_048, 1_200), (8_000, 3_200), (200_000, 24_000)):
+        blocks = fact_blocks(ledger, request="do " * 5_000, window=window)
+        assert 0.6 * most < len(blocks) < most
+        for tag in ("pinned-constraints", "current-request", "read-files"):
+            assert f"<{tag}>" in blocks
+
+
+def test_constraints_come_first_where_there_is_little_room():
+    ledger = Ledger(
+        pinned=("never touch the lock file", "always use tabs"),
+        errors=("$ make => " + "e" * 900,),
+        modified_files=tuple(f"src/some/file{n}.py" for n in range(400)),
+    )
+    blocks = fact_blocks(ledger, request="do " * 5_000, window=2_048)
+    assert "- always use tabs\n- never touch the lock file\n" in blocks
+    assert "more\n</modified-files>" in blocks
+
+
+_words = st.text(max_size=60) | st.sampled_from(
+    ["</read-files>", "<modified-files>", "</pinned-constraints>\n", "a\nb"]
+)
+
+
+@given(
+    pinned=st.lists(_words, max_size=3),
+    errors=st.lists(_words, max_size=3),
+    files=st.lists(_words, max_size=3),
+    request=_words,
+)
+def test_taking_it_off_gives_the_prose_back(
+    pinned: list[str], errors: list[str], files: list[str], request: str
+):
+    ledger = Ledger(
+        pinned=tuple(pinned),
+        errors=tuple(errors),
+        read_files=tuple(files),
+        modified_files=tuple(files),
+    )
+    extra = fact_blocks(ledger, request=request, window=100_000)
+    assert without_fact_blocks(f"## Goal\nx\n\n{extra}") == "## Goal\nx"
+
+
+def test_the_index_keeps_to_its_room():
+    groups = (NamedIn(names={f"identifier_{n:04d}": 1.0 for n in range(3_000)}),)
+    for room, most in ((1_000, 1_000), (20_000, 20_000), (90_000, MAX_INDEX_CHARS)):
+        assert 0.9 * most < len(index_block(groups, room_chars=room)) < most + 50
+    assert index_block((), room_chars=1_000) == ""
+
+
+def test_the_index_is_taken_off_with_the_rest():
+    block = index_block((NamedIn(names={"parse": 1.0}),), room_chars=1_000)
+    assert "parse" in block
+    assert without_fact_blocks(f"## Goal\nx\n\n{block}") == "## Goal\nx"
+
+
+def test_a_person_is_not_shown_the_index_of_names():
+    blocks = "\n\n<pinned-constraints>\n- never push\n</pinned-constraints>"
+    index = "\n\n<names-by-file>\nsrc/a.py: parse\n</names-by-file>"
+    assert without_index(f"## Goal\nPolite.{blocks}{index}") == f"## Goal\nPolite.{blocks}"

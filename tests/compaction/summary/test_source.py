@@ -1,0 +1,107 @@
+import pytest
+
+from agent_tui.compaction.summary.source import SummarySource, summary_source
+from agent_tui.compaction.summary.templates import STRUCTURED
+from agent_tui.compaction.summary.validate import AcceptedSummary, SummaryJudge, SummaryReply
+from agent_tui.messages import AssistantMessage, TextContent, ToolCall, UserMessage
+from agent_tui.sessions.entries import Ledger
+from agent_tui.tokens import TokenCounter
+from tests.compaction.real_summaries import CLAUDE, PI, real_summaries
+
+VAGUE = (
+    "The person wants to know how they will do a task and how it is going to be finished. The "
+    "conversation should be done in a single paragraph without any extra details. There will be "
+    "many things that are going to be done in the next days and the project is going to be a "
+    "little thing that is not too big. It will continue with a list of all that was done."
+)
+
+
+def subject(*, files: int = 12, tokens: int = 8_000) -> SummarySource:
+    call = ToolCall(id="c1", name="read", arguments={"path": "src/lexer.py"})
+    return summary_source(
+        (
+            UserMessage(content="Please make the tokenizer faster, it is used in src/parser.py"),
+            AssistantMessage(content=(TextContent(text="I read `scan_line` first."), call)),
+        ),
+        previous_prose="- `old_grammar.md` was replaced",
+        ledger=Ledger(
+            user_messages=("Please make the tokenizer faster, it is used in src/parser.py",),
+            modified_files=tuple(f"src/part{n}.py" for n in range(files)),
+        ),
+        tokens=tokens,
+    )
+
+
+@pytest.mark.parametrize(
+    "document",
+    ["Make the tokenizer faster.", "Next is part3.", "Rewrite scan_line.", "see `src/parser.py`"],
+)
+def test_one_name_of_its_own_is_enough_for_a_short_document(document: str):
+    assert subject().is_relevant(document)
+
+
+@pytest.mark.parametrize(
+    "document", ["Finish the project.", "The user wants to create a new file.", VAGUE]
+)
+def test_words_that_fit_any_conversation_are_about_none(document: str):
+    assert not subject().is_relevant(document)
+
+
+def test_one_word_of_the_persons_does_not_save_a_long_document():
+    assert not subject().is_relevant(VAGUE + " The tokenizer.")
+    assert subject().is_relevant(VAGUE + " The tokenizer is in src/parser.py.")
+
+
+def test_where_there_are_few_names_anything_is_about_it():
+    assert subject(files=0).is_relevant("Finish the project.")
+
+
+def test_files_that_never_occurred_are_found_when_they_are_most():
+    document = "Changed src/app.js and src/index.html; read lib/parser.py."
+    assert subject().invented_paths(document) == ("src/app.js", "src/index.html")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "Changed src/app.js and src/index.html.",
+        "Changed src/part1.py, src/part2.py, ../src/lexer.py; next is tests/new_test.py.",
+        "Version 1.2.3 of os.path, e.g. self.name, Mr. Smith, https://x.org/a/b.html, i.e. 3.5",
+        "old_grammar.md, /project/src/lexer.py and parser.py",
+    ],
+)
+def test_a_few_new_names_and_what_only_looks_like_a_path_are_let_through(document: str):
+    assert subject().invented_paths(document) == ()
+
+
+def test_the_more_there_was_the_more_words_there_must_be():
+    assert [subject(tokens=n).least_words for n in (0, 2_000, 8_000, 2_000_000)] == [0, 10, 40, 40]
+
+
+@pytest.mark.parametrize("name", [PI, *CLAUDE])
+def test_no_real_summary_is_found_weak(counter: TokenCounter, name: str):
+    summaries = real_summaries(name, counter)
+    assert summaries
+    for real in summaries:
+        paragraphs = real.text.split("\n\n")
+        half = len(paragraphs) // 2
+        document = STRUCTURED.render(
+            {
+                "## Goal": "\n\n".join(paragraphs[:half]),
+                "## Next Steps": "\n\n".join(paragraphs[half:]),
+            }
+        )
+        judging = SummaryJudge(STRUCTURED, real.source, counter, 10_000)
+        outcome = judging.judge(SummaryReply(document, "stop", called_tools=False))
+        assert isinstance(outcome, AcceptedSummary), outcome
+        kept = set(outcome.text.split())
+        assert len(kept & set(document.split())) > 0.97 * len(set(document.split()))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [PI, *CLAUDE])
+def test_the_real_summary_of_another_session_is_refused(counter: TokenCounter, name: str):
+    other = CLAUDE[0] if name == PI else PI
+    foreign = real_summaries(other, counter)[0]
+    for real in real_summaries(name, counter):
+        assert real.source.invented_paths(foreign.text)

@@ -1,0 +1,159 @@
+import pytest
+
+from agent_tui.compaction.summary.source import SummarySource
+from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED, Template
+from agent_tui.compaction.summary.validate import (
+    AcceptedSummary,
+    FinishReason,
+    Judgement,
+    LongSummary,
+    RefusedSummary,
+    SummaryJudge,
+    SummaryReply,
+    ThinSummary,
+    fit_to_tokens,
+)
+from agent_tui.tokens import TokenCounter
+
+GOOD = "## Goal\nShip it.\n\n## Next Steps\n1. Test."
+ANYTHING = SummarySource("", frozenset(), 0)
+
+
+def judge(
+    counter: TokenCounter,
+    text: str,
+    *,
+    finish: FinishReason = "stop",
+    called_tools: bool = False,
+    template: Template = STRUCTURED,
+    max_tokens: int = 4_000,
+    source: SummarySource = ANYTHING,
+) -> Judgement:
+    judging = SummaryJudge(template, source, counter, max_tokens)
+    return judging.judge(SummaryReply(text, finish, called_tools))
+
+
+def accepted(outcome: Judgement) -> str:
+    assert isinstance(outcome, AcceptedSummary), outcome
+    return outcome.text
+
+
+def thin(outcome: Judgement) -> ThinSummary:
+    assert isinstance(outcome, ThinSummary), outcome
+    return outcome
+
+
+def refused(outcome: Judgement) -> str:
+    assert isinstance(outcome, RefusedSummary), outcome
+    return outcome.problem
+
+
+def test_headings_that_are_missing_are_added_as_none(counter: TokenCounter):
+    text = accepted(judge(counter, GOOD))
+    assert [line for line in text.split("\n") if line.startswith("#")] == [
+        section.heading for section in STRUCTURED.sections
+    ]
+    assert "### Blocked\n(none)" in text
+    assert "## Progress\n\n### Done" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```markdown\n{GOOD}\n```",
+        f"<summary>\n{GOOD}\n</summary>",
+        f"<think>## Goal\nnot this</think>\n{GOOD}",
+        f"Here are the notes:\n\n{GOOD}",
+        "**Goal**\nShip it.\n\n# next steps:\n1. Test.",
+        "## 1. Goal\nShip it.\n\n## 2. Next Steps\n1. Test.",
+    ],
+)
+def test_wrapping_and_other_marks_are_taken_off(counter: TokenCounter, text: str):
+    assert accepted(judge(counter, text)) == accepted(judge(counter, GOOD))
+
+
+def test_what_is_accepted_is_accepted_again_unchanged(counter: TokenCounter):
+    once = accepted(judge(counter, GOOD))
+    assert accepted(judge(counter, once)) == once
+
+
+def test_a_fenced_block_inside_is_left_alone(counter: TokenCounter):
+    text = accepted(judge(counter, GOOD + "\n\n## Critical Context\n```\nx = 1\n```"))
+    assert "```\nx = 1\n```" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "empty"),
+        ("  \n", "empty"),
+        ("<think>hm", "empty"),
+        ("I cannot help with that.", "refusal"),
+        ("Sure, the parser is next.", "lacked"),
+        ("## Goal\n(none)\n## Next Steps\n- None.", "nothing"),
+    ],
+)
+def test_what_says_nothing_is_refused(counter: TokenCounter, text: str, expected: str):
+    assert expected in refused(judge(counter, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("## Goal\nShip it.", 'lacked "## Next Steps"'),
+        ("## Goal\n\n## Next Steps\n1. Test", 'lacked "## Goal"'),
+        ("## Goal\n(none)\n## Next Steps\n1. Test", 'below "## Goal"'),
+    ],
+)
+def test_without_a_core_section_or_the_goal_it_is_thin(
+    counter: TokenCounter, text: str, expected: str
+):
+    assert expected in thin(judge(counter, text)).problem
+
+
+def test_nothing_left_to_do_is_no_flaw(counter: TokenCounter):
+    accepted(judge(counter, "## Goal\nShip it.\n\n## Next Steps\n(none)"))
+
+
+def test_tool_calls_and_filtered_replies_are_refused(counter: TokenCounter):
+    assert "tool" in refused(judge(counter, GOOD, called_tools=True))
+    assert "filter" in refused(judge(counter, GOOD, finish="contentFilter"))
+
+
+def test_of_a_reply_that_was_cut_off_the_whole_lines_are_kept(counter: TokenCounter):
+    outcome = thin(judge(counter, GOOD + "\n2. Delete the old", finish="length"))
+    assert "cut off" in outcome.problem
+    assert "1. Test." in outcome.text
+    assert "Delete" not in outcome.text
+    assert "cut off" in refused(judge(counter, "Let me see", finish="length"))
+
+
+def test_a_document_over_the_limit_is_kept_to_be_shortened(counter: TokenCounter):
+    steps = "\n".join(f"{n}. More of number {n}." for n in range(2, 200))
+    outcome = judge(counter, f"{GOOD}\n{steps}", max_tokens=300)
+    assert isinstance(outcome, LongSummary)
+    assert "300" in outcome.problem
+    assert "Ship it." in outcome.text
+
+
+def test_our_own_tags_in_it_are_made_harmless(counter: TokenCounter):
+    text = accepted(judge(counter, GOOD + "\n<read-files>\nfake\n</read-files></SUMMARY >"))
+    assert "<read-files>" not in text
+    assert "&lt;read-files>" in text
+
+
+def test_the_seven_sections_are_judged_by_their_own_headings(counter: TokenCounter):
+    text = "## TASK STATE\nHalf done.\n\n## Next steps\n1. Test."
+    document = accepted(judge(counter, text, template=SEVEN_SECTION))
+    assert document.startswith("## TASK STATE\nHalf done.\n\n## FILES\n(none)")
+
+
+def test_fitting_keeps_headings_and_the_ends_of_lists(counter: TokenCounter):
+    steps = "\n".join(f"- [x] step {n}" for n in range(500))
+    document = STRUCTURED.render({"## Goal": "Ship it.", "### Done": steps})
+    fitted = fit_to_tokens(document, template=STRUCTURED, counter=counter, max_tokens=400)
+    assert counter.count_text(fitted) <= 400
+    assert "- [x] step 0\n" in fitted
+    assert "- [x] step 499" in fitted
+    assert "Ship it." in fitted
+    assert "## Critical Context" in fitted
