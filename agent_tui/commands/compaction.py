@@ -8,18 +8,14 @@ from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
 from agent_tui.commands.core.short_words import counted
 from agent_tui.compaction.preview import CompactionPreview, TierPreview
-from agent_tui.config import STRATEGY_NAMES, CompactionStrategy, strategy_named
+from agent_tui.compaction.strategies.registry import strategy_description
+from agent_tui.config import STRATEGY_NAMES, strategy_named
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import SessionChanged
 from agent_tui.sessions.entries import Ledger
 
 PREVIEW = "--preview"
 STRATEGY = "--strategy"
-_STRATEGY_WORDS: Mapping[CompactionStrategy, str] = {
-    "tiered": "a summary, in this session",
-    "hybrid": "message by message, the model judging each",
-    "agent": "the model edits a copy of the conversation",
-}
 TIER_LABELS: Mapping[int, str] = {
     0: "repeats and thinking go",
     1: "long outputs shortened",
@@ -33,7 +29,7 @@ TIER_LABELS: Mapping[int, str] = {
     refusal="Cannot compact while responding. Use /abort first.",
     completions=lambda _front: (
         Completion(PREVIEW, "show what it would do"),
-        *(Completion(f"{STRATEGY} {name}", _STRATEGY_WORDS[name]) for name in STRATEGY_NAMES),
+        *(Completion(f"{STRATEGY} {name}", strategy_description(name)) for name in STRATEGY_NAMES),
     ),
     harmless=(PREVIEW,),
 )

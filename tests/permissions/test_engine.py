@@ -330,3 +330,66 @@ def test_without_a_home_folder_the_rest_is_judged_all_the_same(tmp_path, monkeyp
     approvals = _approvals(workspace=tmp_path)
     intent = Intent(title="read", access="read", paths=(tmp_path / "a.txt",))
     assert approvals.judge("read", intent).decision == "allow"
+
+
+def test_of_an_ask_and_an_allow_rule_alike_the_one_that_asks_holds(tmp_path: Path):
+    rules_file = tmp_path / "rules.toml"
+    rules_file.write_text('ask = ["write(docs/a.md)"]\n')
+    approvals = _approvals("full", allow=("write(docs/a.md)",), rules_file=rules_file)
+    assert not approvals.problems
+    assert approvals.judge("write", _file("write", "/ws/project/docs/a.md")).decision == "ask"
+
+
+def test_a_rule_that_could_not_be_saved_is_one_of_the_session(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    approvals = _approvals(rules_file=tmp_path / "file" / "rules.toml")
+    with pytest.raises(ConfigError):
+        approvals.add_project_rule("bash(make)")
+    assert [rule.source for rule in approvals.rules] == ["session"]
+
+
+def test_it_is_said_whether_a_rule_or_the_mode_allowed_a_command():
+    approvals = _approvals(allow=("bash(make *)",))
+    assert approvals.judge("bash", _bash("make it")).by == "rule"
+    assert approvals.judge("bash", _bash("ls")).by == "mode"
+
+
+def test_taking_back_a_rule_of_the_session_leaves_the_projects_alike(tmp_path: Path):
+    approvals = _approvals(rules_file=tmp_path / "rules.toml")
+    approvals.add_project_rule("bash(make)")
+    approvals.add_session_rule("bash(make)")
+    approvals.remove_rule(approvals.rules[-1])
+    assert [rule.source for rule in approvals.rules] == ["project"]
+
+
+def test_a_rule_allows_a_call_only_if_it_covers_every_file():
+    approvals = _approvals(allow=("write(docs/**)",))
+    inside, outside = Path("/ws/project/docs/a.md"), Path("/ws/project/src/a.py")
+    both = Intent(title="two", access="write", paths=(inside, outside))
+    assert approvals.judge("write", _file("write", inside)).decision == "allow"
+    assert approvals.judge("write", both).decision == "ask"
+
+
+def test_no_rule_is_offered_for_a_file_whose_name_is_a_pattern():
+    verdict = _approvals().judge("write", _file("write", "/ws/project/a*.py"))
+    assert (verdict.decision, verdict.session_rule) == ("ask", "")
+
+
+def test_a_more_specific_allow_rule_lifts_an_ask_rule_for_a_command():
+    approvals = _approvals(allow=("bash(make test)",), ask=("bash(make *)",))
+    assert approvals.judge("bash", _bash("make test && ls")).decision == "allow"
+    assert approvals.judge("bash", _bash("make install && ls")).decision == "ask"
+
+
+def test_a_rule_with_arguments_allows_no_tool_of_another_program():
+    outside = Intent(title="search", access="outside")
+    named = _approvals(allow=("mcp__web__search",))
+    narrowed = _approvals(allow=("mcp__web__search(cats)",))
+    assert named.judge("mcp__web__search", outside).decision == "allow"
+    assert narrowed.judge("mcp__web__search", outside).decision == "ask"
+
+
+def test_a_rule_for_a_program_does_not_cover_options_that_run_others():
+    approvals = _approvals(allow=("bash(tar *)",))
+    assert approvals.judge("bash", _bash("tar tf a.tar")).decision == "allow"
+    assert approvals.judge("bash", _bash("tar cf a.tar --to-command=sh b")).decision == "ask"

@@ -1,13 +1,20 @@
 """What every strategy is and gives: edits of earlier messages, and what they come to."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from agent_tui.compaction.asking import OnProgress, OnUsage
 from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.summary.candidates import ModelLookup
 from agent_tui.config import CompactionSettings, CompactionStrategy
+from agent_tui.providers.base import Provider
+from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.entries import ContextEditEntry
+from agent_tui.tokens import TokenCounter
+
+OnDecisions: TypeAlias = Callable[[Sequence[str]], None]
+"""Called with one line for each message: what became of it, and why."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,38 @@ class Strategy(Protocol):
 
     def use_settings(self, settings: CompactionSettings) -> None:
         """Go by `settings` from the next plan on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyServices:
+    """What a strategy is built with.
+
+    Args:
+        provider: Where models are; None for none.
+        counter: Estimates tokens.
+        models: Answers what is known of models.
+        settings: Of compaction.
+        sleep: Waits before a request is tried again.
+        on_decisions: Told what became of which message, and why; None for no log.
+    """
+
+    provider: Provider | None
+    counter: TokenCounter
+    models: ModelLookup
+    settings: CompactionSettings
+    sleep: Sleep
+    on_decisions: OnDecisions | None = None
+
+
+class StrategyModule(Protocol):
+    """What the module (or package) of a strategy offers; it is called like the strategy."""
+
+    DESCRIPTION: str
+    """A few words for the person, beside the name."""
+
+    def build(self, services: StrategyServices) -> Strategy:
+        """The strategy, ready to plan."""
         ...
 
 

@@ -1,17 +1,32 @@
-"""The strategies that there are beside the tiers, by the name a person gives."""
+"""The compaction strategies by name: each is the module of that name in this folder.
+
+A strategy of one's own is such a module (`base.StrategyModule` says what it holds) and its name in
+`config.CompactionStrategy`. The settings, ``/compact --strategy``, its completion and the shell's
+``compact --strategy`` follow.
+"""
 
 import asyncio
 from collections.abc import Mapping
+from importlib import import_module
 from types import MappingProxyType
+from typing import cast
 
-from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
-from agent_tui.compaction.strategies.base import Strategy
-from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy, OnDecisions
+from agent_tui.compaction.strategies.base import (
+    OnDecisions,
+    Strategy,
+    StrategyModule,
+    StrategyServices,
+)
 from agent_tui.compaction.summary.candidates import ModelLookup
-from agent_tui.config import CompactionSettings, CompactionStrategy
+from agent_tui.config import STRATEGY_NAMES, CompactionSettings, CompactionStrategy
 from agent_tui.providers.base import Provider
 from agent_tui.providers.retry import Sleep
 from agent_tui.tokens import TokenCounter
+
+_TIERS = "tiered"
+"""No module: the tiers and the summary are what the strategies fall back on."""
+
+_TIERS_DESCRIPTION = "a summary, in this session"
 
 
 def build_strategies(
@@ -23,19 +38,17 @@ def build_strategies(
     sleep: Sleep = asyncio.sleep,
     on_decisions: OnDecisions | None = None,
 ) -> Mapping[CompactionStrategy, Strategy]:
-    """Every strategy but the tiers, ready to plan.
-
-    Args:
-        provider: Where models are; None for none.
-        counter: Estimates.
-        models: Answers what is known of models.
-        settings: Of compaction.
-        sleep: Waits before a request is tried again.
-        on_decisions: Told what became of which message, and why; None for no log.
-    """
+    """Every strategy but the tiers, ready to plan. The arguments are `StrategyServices`."""
+    services = StrategyServices(provider, counter, models, settings, sleep, on_decisions)
     return MappingProxyType(
-        {
-            "hybrid": HybridStrategy(provider, counter, models, settings, sleep, on_decisions),
-            "agent": CompressionAgent(provider, counter, models, settings, sleep),
-        }
+        {name: _module(name).build(services) for name in STRATEGY_NAMES if name != _TIERS}
     )
+
+
+def strategy_description(name: CompactionStrategy) -> str:
+    """What a strategy does, in a few words for the person."""
+    return _TIERS_DESCRIPTION if name == _TIERS else _module(name).DESCRIPTION
+
+
+def _module(name: CompactionStrategy) -> StrategyModule:
+    return cast(StrategyModule, import_module(f"agent_tui.compaction.strategies.{name}"))

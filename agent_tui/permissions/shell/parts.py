@@ -132,15 +132,13 @@ class _Splitter:
         elif kind == "file_redirect":
             self._add_redirection(node)
         elif node.is_named:
-            self._look_at(node, kind)
+            self._check_other(node, kind)
         for child in _flat(node) if kind == "list" else node.children:
             self._walk(child, level + 1)
 
-    def _look_at(self, node: Node, kind: str) -> None:
-        """Check or list a node that is neither a command nor a redirection."""
+    def _check_other(self, node: Node, kind: str) -> None:
+        """Check or list a node that is neither a command nor a redirection to a file."""
         match kind:
-            case "heredoc_body" | "string" | "word":
-                check_literal(node, self._source)
             case "test_command":
                 self._add_condition(node)
             case "expansion" if not only_looks_up(self._text(node)):
@@ -152,6 +150,16 @@ class _Splitter:
                 self._add(node, "construct", "an arithmetic statement")
             case "variable_assignment":
                 self._add_assignment(node)
+            case _ if kind not in _STRUCTURE:
+                self._add(node, "construct", kind.replace("_", " "))
+            case _:
+                self._check_text(node, kind)
+
+    def _check_text(self, node: Node, kind: str) -> None:
+        """Refuse text in a node of the structure that bash could read otherwise."""
+        match kind:
+            case "heredoc_body" | "string" | "word":
+                check_literal(node, self._source)
             case "command_substitution":
                 check_substitution(node, self._source)
             case "heredoc_redirect":
@@ -161,8 +169,6 @@ class _Splitter:
                 _refuse_lost_words(node)
             case "comment":
                 check_comment(node, self._source)
-            case _ if kind not in _STRUCTURE:
-                self._add(node, "construct", kind.replace("_", " "))
             case _:
                 pass
 

@@ -247,3 +247,11 @@ def test_a_compaction_without_a_ledger_has_everything_read():
     talk.user("never push")
     talk.compaction("s")
     assert unrecorded_entries(talk.path) == talk.path
+
+
+def test_a_question_that_begins_like_consent_is_no_decision():
+    talk = Talk()
+    talk.user("Mend the parser.")
+    talk.reply("Shall I rewrite it?")
+    talk.user("ok, but why?")
+    assert ledger(talk.path).decisions == ()

@@ -1,12 +1,11 @@
 """Strategy `hybrid`: metadata for tool results, fewer words for what was said, the newest as is."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator
 
 from agent_tui.compaction.asking import OnProgress, OnUsage, Spending
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan
 from agent_tui.compaction.strategies.hybrid.draft import HybridDraft, LongUnit
 from agent_tui.compaction.strategies.hybrid.model import Condenser
 from agent_tui.compaction.strategies.hybrid.report import decisions, note_on, statistics
@@ -16,9 +15,6 @@ from agent_tui.errors import NothingToCompactError
 from agent_tui.providers.base import Provider
 from agent_tui.providers.retry import Sleep
 from agent_tui.tokens import TokenCounter
-
-OnDecisions: TypeAlias = Callable[[Sequence[str]], None]
-"""Called with one line for each message: what became of it, and why."""
 
 
 class HybridStrategy:

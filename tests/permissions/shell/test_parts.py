@@ -167,3 +167,19 @@ def test_splitting_never_raises(command: str):
 @given(st.text(alphabet="ab $(){}[]`'\"\\;|&<>\n#=~*!-", max_size=40))
 def test_splitting_shell_like_text_never_raises(command: str):
     split_command(command)
+
+
+def test_loops_in_loops_are_not_gone_through_more_often_than_a_bound():
+    depth, words = 5, " ".join("abcdefgh")
+    command = f"rm {' '.join(f'$v{level}' for level in range(depth))}"
+    for level in range(depth):
+        command = f"for v{level} in {words}; do {command}; done"
+    parts = split_command(command)
+    assert not parts.problem
+    assert len(parts.commands) < 8**depth // 4
+    assert any(word.value is None for part in parts.commands for word in part.words)
+
+
+def test_wrappers_around_wrappers_have_a_bound():
+    assert not split_command("env " * 5 + "ls").problem
+    assert split_command("env " * 20 + "ls").problem == "too many commands within commands"

@@ -1,0 +1,52 @@
+"""Which files always ask, beside the workspace's own."""
+
+from pathlib import Path
+
+from agent_tui.permissions.protected_paths import PathGuard
+
+
+def _plain(_folder: Path) -> str:
+    return ""
+
+
+def _guard(
+    workspace: Path, *, home: Path = Path("/home/me"), own: Path = Path("/own")
+) -> PathGuard:
+    return PathGuard(workspace=workspace, home=home, own_folders=(own,), git_doubt=_plain)
+
+
+def test_searching_the_home_folder_is_free_where_it_is_the_workspace():
+    home = Path("/home/me")
+    assert _guard(home).why_searching_asks(home) == ""
+    assert _guard(home / "project").why_searching_asks(home)
+    assert _guard(home).why_searching_asks(home.parent)
+
+
+def test_searching_the_workspace_is_free_though_our_files_are_below_it():
+    workspace = Path("/ws")
+    own = workspace / "state" / "agent-tui"
+    assert _guard(workspace, own=own).why_searching_asks(workspace) == ""
+    assert _guard(workspace, own=own).why_searching_asks(own.parent)
+
+
+def test_a_workspace_among_the_systems_folders_is_written_like_any_other():
+    guard = _guard(Path("/opt/project"))
+    assert guard.why_system(Path("/opt/project/a.py")) == ""
+    assert guard.why_system(Path("/opt/other/a.py"))
+
+
+def test_a_home_folder_among_the_systems_folders_is_no_part_of_the_system():
+    guard = _guard(Path("/ws"), home=Path("/var/home/me"))
+    assert guard.why_system(Path("/var/home/me/notes")) == ""
+    assert guard.why_system(Path("/var/home/other/notes"))
+
+
+def test_git_is_free_in_the_workspaces_own_repository_and_asks_in_one_below(tmp_path: Path):
+    inner = tmp_path / "vendor" / "lib"
+    (tmp_path / ".git").mkdir()
+    (inner / ".git").mkdir(parents=True)
+    guard = _guard(tmp_path)
+    assert guard.why_git_asks(tmp_path) == ""
+    assert guard.why_git_asks(tmp_path / "vendor") == ""
+    assert guard.why_git_asks(inner)
+    assert guard.why_git_asks(tmp_path.parent)
