@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from agent_tui.compaction.outcomes import subject_of_call
+from agent_tui.compaction.ledger.call_facts import call_label
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -116,15 +116,15 @@ def _kind(message: Message) -> PartKind:
 def _label(kind: PartKind, message: Message, calls: Mapping[str, ToolCall]) -> str:
     match message:
         case ToolResultMessage():
-            return subject_of_call(message.tool_name, calls.get(message.tool_call_id))
+            return call_label(message.tool_name, calls.get(message.tool_call_id))
         case BashExecutionMessage():
             return f"! {_first_line(message.command)}"
         case UserMessage():
             said = _first_line(message.text)
             return "summary" if kind == "summary" else f"you: {said}"
         case AssistantMessage():
-            calls = ", ".join(call.name for call in message.tool_calls)
-            return f"reply: {_first_line(message.text) or calls}"
+            called = ", ".join(call.name for call in message.tool_calls)
+            return f"reply: {_first_line(message.text) or called}"
 
 
 def _first_line(text: str) -> str:

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from agent_tui.config import PermissionSettings, Settings
 from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ProviderError
-from agent_tui.providers.scripted import Reply, call
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,

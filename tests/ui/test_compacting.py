@@ -12,7 +12,7 @@ from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelInfo
-from agent_tui.providers.scripted import Reply
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.preview import PreviewScreen
 from agent_tui.ui.transcript import AssistantBlock, SummaryBlock, UserBlock
