@@ -72,7 +72,7 @@ async def test_a_working_day_on_the_screen(server: OpenAiServer):
         await here.send("still there?")
         await here.until_shown("All is well.")
         await here.until_idle()
-        assert "[ctx: " in here.app.ready.status.fields().usage.label
+        assert "[ctx: " in here.app.view.status.fields().usage.label
         session = here.app.runtime.log.header.id
 
     server.play(Reply(text="Of course."))

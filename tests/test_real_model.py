@@ -111,7 +111,7 @@ async def test_a_reply_streams_on_the_screen():
         assert here.last_message.text.strip() in here.text
         assert len(lengths) > 5, "it came all at once"
         assert here.app.runtime.model_info.source == "server"
-        assert "[ctx: " in here.app.ready.status.fields().usage.label
+        assert "[ctx: " in here.app.view.status.fields().usage.label
 
 
 def part_of(source: Path, target: Path, *, first: int, count: int) -> Path:

@@ -27,7 +27,7 @@ from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.mcp.hub import McpHub
-from agent_tui.tools.mcp.toolbox import WiderToolbox
+from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.sandbox import Sandbox
@@ -142,7 +142,7 @@ def compose(
     services = RuntimeServices(
         provider=models.provider,
         store=store,
-        toolbox=WiderToolbox(own_tools, servers),
+        toolbox=CombinedToolbox(own_tools, servers),
         counter=counter,
         ratios=TokenRatios(),
         compaction=CompactionService(models.provider, counter, models.catalog, settings.compaction),

@@ -13,9 +13,8 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
+from agent_tui.providers.registry import OWN_PROVIDERS
 from agent_tui.providers.routed import RoutedProvider
-from agent_tui.providers.scripted.demo import demo_reply
-from agent_tui.providers.scripted.provider import ScriptedProvider
 from agent_tui.providers.text_tools.provider import TextToolProvider
 
 NO_MODEL = ModelRef("")
@@ -55,7 +54,8 @@ def open_models(settings: Settings, environ: MutableMapping[str, str]) -> ModelA
         host, library, settings.local, paths.log_file(), local_key, environ=environ
     )
     catalog = ModelCatalog(settings, environ, library=library, served=local.served)
-    routed = RoutedProvider(host, local, ScriptedProvider(demo_reply))
+    own = {name: provider.build(environ) for name, provider in OWN_PROVIDERS.items()}
+    routed = RoutedProvider(host, local, own)
     return ModelAccess(TextToolProvider(routed, catalog.info), host, catalog, library)
 
 

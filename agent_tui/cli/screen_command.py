@@ -15,8 +15,8 @@ from agent_tui.ui.terminal import run_ui
 
 if TYPE_CHECKING:
     from agent_tui.permissions.trust import FolderTrust
-    from agent_tui.ui.app import AgentApp
     from agent_tui.ui.options import UiOptions
+    from agent_tui.ui.window import Window
 
 
 def run_screen(arguments: Arguments) -> int:
@@ -67,7 +67,7 @@ class ScreenStart:
         self._arguments = arguments
         self._trust: FolderTrust | None = None
 
-    async def ask_for_trust(self, app: "AgentApp") -> None:
+    async def ask_for_trust(self, window: "Window") -> None:
         """Ask about the folder, if that is to be asked.
 
         Raises:
@@ -78,7 +78,7 @@ class ScreenStart:
 
         self._trust = await asyncio.to_thread(folder_trust, self._arguments)
         if not self._arguments.is_demo:
-            await ask_at_start(app, self._trust, launch_folder(self._arguments))
+            await ask_at_start(window, self._trust, launch_folder(self._arguments))
 
     def load(self) -> "UiOptions":
         """Build the program and what its screen works on. Blocking.

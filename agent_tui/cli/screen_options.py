@@ -64,7 +64,7 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
         local=BuiltInModel(program.models.library),
         pull_first=arguments.is_local and not program.has_model,
         history_file=paths.project_dir(runtime.cwd) / "history.jsonl",
-        newcomer_file=paths.user_data_dir() / "newcomer.json",
+        onboarding_file=paths.user_data_dir() / "newcomer.json",
         known_models=KnownModels(paths.user_data_dir() / "chosen_models.json"),
         session_dir=arguments.session_dir or "",
         welcome=_DEMO_WELCOME if arguments.is_demo else "",

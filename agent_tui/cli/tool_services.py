@@ -11,7 +11,7 @@ from agent_tui.config import Settings
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
 from agent_tui.tools.mcp.hub import McpHub
-from agent_tui.tools.mcp.server import Surroundings
+from agent_tui.tools.mcp.server import ServerContext
 from agent_tui.tools.processes.environment import model_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.sandbox import Sandbox
@@ -58,7 +58,7 @@ def tool_servers(
     """
     return McpHub(
         server_files(settings, trust),
-        Surroundings(
+        ServerContext(
             keeper=keeper,
             environ=model_environ(
                 environ, own_keys=own_keys, passed=settings.permissions.pass_environment

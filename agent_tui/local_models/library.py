@@ -21,7 +21,7 @@ _LOCK_PATIENCE_S: Final = 10.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shelf:
+class LibraryListing:
     """What a library holds: its models by name, and what is wrong with files it cannot read."""
 
     models: tuple[LocalModel, ...]
@@ -43,9 +43,9 @@ class ModelLibrary:
 
     def models(self) -> tuple[LocalModel, ...]:
         """All models by name, those whose file is gone included."""
-        return self.shelf().models
+        return self.listing().models
 
-    def shelf(self) -> Shelf:
+    def listing(self) -> LibraryListing:
         """All models by name, and what is wrong with descriptions that cannot be read.
 
         Raises:
@@ -64,7 +64,7 @@ class ModelLibrary:
                 models.append(decode_model(path, self.files_dir))
             except ModelFileError as error:
                 problems.append(str(error))
-        return Shelf(tuple(models), tuple(problems))
+        return LibraryListing(tuple(models), tuple(problems))
 
     def find(self, name: str) -> LocalModel | None:
         """The model called `name`, or None.
@@ -77,7 +77,7 @@ class ModelLibrary:
         path = self._record(name)
         return decode_model(path, self.files_dir) if path.exists() else None
 
-    def came_at(self, name: str) -> float:
+    def added_at(self, name: str) -> float:
         """When model `name` was last pulled or added, in seconds of the epoch; 0 if it is gone."""
         try:
             return self._record(name).stat().st_mtime

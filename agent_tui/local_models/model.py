@@ -35,7 +35,7 @@ class LocalModel:
         return self.path.is_file()
 
     @property
-    def way_back(self) -> str:
+    def recovery_hint(self) -> str:
         """What to do when the file is gone or damaged."""
         forget = f"agent-tui models remove {self.name}"
         offer = next((offer for offer in OFFERS if offer.sha256 == self.sha256), None)

@@ -3,7 +3,8 @@
 import asyncio
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from rapidfuzz import process
@@ -15,7 +16,7 @@ from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES, secret_variables
 from agent_tui.providers.local.local_catalog import LOCAL, LocalCatalog, Serve
-from agent_tui.providers.scripted.demo import DEMO_MODEL, DEMO_WINDOW
+from agent_tui.providers.registry import OWN_PROVIDERS
 from agent_tui.providers.servers.find import PATIENCE_S, PORTS
 from agent_tui.providers.servers.server_catalog import ServerCatalog
 from agent_tui.providers.table import ModelTable, bundled_table
@@ -43,6 +44,10 @@ turns its calls into the protocol's. What looks like one in their replies is a q
 
 _NEAR_MATCHES = 3
 _RESELLER = "openrouter"
+
+_OWN_MODELS: Final = MappingProxyType(
+    {model.name: model for provider in OWN_PROVIDERS.values() for model in provider.models}
+)
 
 
 class ModelCatalog:
@@ -111,7 +116,7 @@ class ModelCatalog:
         is_local = name.startswith(f"{LOCAL}/") or self._local.has(name)
         if is_local and not self._ref(name).base_url:
             return self._local.resolve(name)
-        if name in self._settings.models or name == DEMO_MODEL.name or name in self._loaded:
+        if name in self._settings.models or name in _OWN_MODELS or name in self._loaded:
             return self._ref(name)
         if (served := self._servers.named(name)) is not None:
             return served
@@ -163,8 +168,8 @@ class ModelCatalog:
     async def found(self) -> tuple[FoundModel, ...]:
         """Every model that can be chosen now.
 
-        Those on this machine, then of running servers, then of providers with a key. A server
-        that does not answer is waited for `patience_s` at most.
+        Those on this machine and of our own providers, then of running servers, then of
+        providers with a key. A server that does not answer is waited for `patience_s` at most.
         """
         _, local, served = await asyncio.gather(
             asyncio.to_thread(self.load),
@@ -173,7 +178,7 @@ class ModelCatalog:
         )
         there = (
             dataclasses.replace(model, info=self._with_settings(model.ref, model.info))
-            for model in (*local, *served)
+            for model in (*local, *_own_models(), *served)
         )
         return (*there, *self._with_keys())
 
@@ -223,6 +228,7 @@ class ModelCatalog:
         return (
             name in self._settings.models
             or name in self._loaded
+            or name in _OWN_MODELS
             or self._local.has(name)
             or self._is_known(name)
         )
@@ -232,8 +238,8 @@ class ModelCatalog:
             return self._servers.info(ref)
         if self._local.is_local(ref):
             return self._local.info(ref)
-        if ref.name == DEMO_MODEL.name:
-            return ModelInfo(ref.name, DEMO_WINDOW, DEMO_WINDOW // 8, source="table")
+        if (own := _OWN_MODELS.get(ref.name)) is not None:
+            return own
         names = [ref.name, f"{self._provider_of(ref.name)}/{ref.name}"]
         if ref.provider == _RESELLER:  # "anthropic/claude-sonnet-4.5" there, "-4-5" at home
             names += [ref.model_id, ref.model_id.replace(".", "-")]
@@ -298,6 +304,12 @@ class ModelCatalog:
     def _best_match(self, query: str) -> str | None:
         preferred = list(dict.fromkeys([*self._providers_with_keys(), *FAMILIES]))
         return best_match(query, self._loaded.names, preferred)
+
+
+def _own_models() -> Iterator[FoundModel]:
+    for provider in OWN_PROVIDERS.values():
+        for model in provider.models if provider.via else ():
+            yield FoundModel(ModelRef(model.name), model, provider.via)
 
 
 def best_match(query: str, names: Iterable[str], providers: Sequence[str]) -> str | None:

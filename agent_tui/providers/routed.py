@@ -1,7 +1,7 @@
 """One provider for all models: each request goes where its model's name leads."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
 from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider
@@ -10,15 +10,17 @@ from agent_tui.providers.local.provider import LocalProvider
 
 
 class RoutedProvider:
-    """Sends ``scripted/...`` and ``local/...`` to their own providers, all others to the host.
+    """Sends ``local/...`` and the models of `own` providers to them, all others to the host.
 
     A name with a ``base_url`` is that server's, whatever it begins with.
     """
 
-    def __init__(self, host: ProviderHost, local: LocalProvider, scripted: Provider) -> None:
+    def __init__(
+        self, host: ProviderHost, local: LocalProvider, own: Mapping[str, Provider]
+    ) -> None:
         self._host = host
         self._local = local
-        self._scripted = scripted
+        self._by_name: dict[str, Provider] = {**own, "local": local}
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """See `Provider.stream`."""
@@ -37,9 +39,10 @@ class RoutedProvider:
 
     async def aclose(self) -> None:
         """See `Provider.aclose`."""
-        await asyncio.gather(self._local.aclose(), self._host.aclose(), self._scripted.aclose())
+        providers = (self._host, *self._by_name.values())
+        await asyncio.gather(*(provider.aclose() for provider in providers))
 
     def _provider_of(self, model: ModelRef) -> Provider:
         if model.base_url:
             return self._host
-        return {"local": self._local, "scripted": self._scripted}.get(model.provider, self._host)
+        return self._by_name.get(model.provider, self._host)

@@ -1,4 +1,4 @@
-"""Making very many values without Python looking through them again and again."""
+"""Pausing the garbage collector while very many values are made."""
 
 import gc
 from collections.abc import Generator

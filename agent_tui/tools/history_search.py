@@ -102,7 +102,8 @@ def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> Found:
     """Messages that have all `terms`, in their text or in the call that they answer.
 
     Originals come before summaries, then those with the most words in one row, with the most
-    occurrences, the newest. 100,000 entries with 140 MB of text take 0.5 to 1.1 s.
+    occurrences, the newest. 100,000 entries with 140 MB of text take 0.5 to 1.1 s,
+    three where every one has accented letters.
 
     Args:
         entries: Newest first.

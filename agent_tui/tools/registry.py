@@ -28,7 +28,7 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.sandbox import Sandbox
 from agent_tui.tools.read import ReadTool
 from agent_tui.tools.recall import RecallTool
-from agent_tui.tools.schema import bare_schema, compact_schema, explain_invalid, mended_arguments
+from agent_tui.tools.schema import bare_schema, coerced_arguments, compact_schema, explain_invalid
 from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.todo import TodoTool
 from agent_tui.tools.write import WriteTool
@@ -95,7 +95,7 @@ def offered(tool: Tool[ArgumentsT]) -> OfferedTool:
 
     def check(arguments: JsonObject) -> ArgumentsT:
         try:
-            mended = mended_arguments(arguments, tool.arguments_type)
+            mended = coerced_arguments(arguments, tool.arguments_type)
             return tool.arguments_type.model_validate(mended)
         except ValidationError as error:
             advice = explain_invalid(error, tool.arguments_type)

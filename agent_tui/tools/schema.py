@@ -52,13 +52,13 @@ def bare_schema(schema: JsonObject) -> JsonObject:
     return bare
 
 
-def mended_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) -> JsonObject:
+def coerced_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) -> JsonObject:
     """`arguments` with small, unambiguous mistakes of models put right.
 
     JSON text where an object or list is wanted, null for "not given", and the names other
     programs give the same arguments.
     """
-    return _mended_object(arguments, compact_schema(arguments_type))
+    return _coerced_object(arguments, compact_schema(arguments_type))
 
 
 def explain_invalid(error: ValidationError, arguments_type: type[BaseModel]) -> str:
@@ -105,7 +105,7 @@ def _parsed(text: str) -> JsonValue:
         return text
 
 
-def _mended_object(given: JsonObject, schema: JsonObject) -> JsonObject:
+def _coerced_object(given: JsonObject, schema: JsonObject) -> JsonObject:
     properties = schema.get("properties")
     required = schema.get("required")
     if not isinstance(properties, dict):
@@ -120,7 +120,7 @@ def _mended_object(given: JsonObject, schema: JsonObject) -> JsonObject:
         if value is None and key not in needed:
             continue
         expected = properties.get(key)
-        mended[key] = _mended(value, expected) if isinstance(expected, dict) else value
+        mended[key] = _coerced(value, expected) if isinstance(expected, dict) else value
     return mended
 
 
@@ -137,16 +137,16 @@ def _names(schema: JsonObject) -> set[str]:
     return names
 
 
-def _mended(value: JsonValue, schema: JsonObject) -> JsonValue:
+def _coerced(value: JsonValue, schema: JsonObject) -> JsonValue:
     if isinstance(value, str) and schema.get("type") in ("array", "object"):
         value = _parsed(value)
     items = schema.get("items")
     if schema.get("type") == "array" and isinstance(items, dict):
         listed = [value] if isinstance(value, dict) else value
         if isinstance(listed, list):
-            return [_mended(item, items) for item in listed]
+            return [_coerced(item, items) for item in listed]
     if isinstance(value, dict):
-        return _mended_object(value, schema)
+        return _coerced_object(value, schema)
     return value
 
 

@@ -1,41 +1,59 @@
 """The program on the screen: the first paint, keys, and where messages of widgets go.
 
 Only the prompt and the status bar belong to the first paint, so this module and what it imports
-stay light (no pydantic, no conversation). Everything else is built in a thread and attached.
+stay light (no pydantic, no conversation). `_bring_up` builds everything else afterwards; what the
+person does goes to the controller, and what is shown comes through the view.
 """
 
 import asyncio
 import gc
+import os
 import sys
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events as textual_events
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.notifications import SeverityLevel
 
+from agent_tui.commands.core.command import Command
 from agent_tui.errors import AgentTuiError
-from agent_tui.ui.breakpoints import HEIGHT_CLASSES, WIDTH_CLASSES, size_classes
-from agent_tui.ui.chat_app import ChatApp
+from agent_tui.ui.breakpoints import HEIGHT_CLASSES, WIDTH_CLASSES
+from agent_tui.ui.clipboard import copy_text
+from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS
+from agent_tui.ui.legible import legible_variables
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.terminal import crash_report, leave_on_signals
 from agent_tui.ui.terminal_input import TerminalDriver
+from agent_tui.ui.terminal_state import TerminalState
 from agent_tui.ui.theme import own_themes, wanted_theme
+from agent_tui.ui.window import Window
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
+    from agent_tui.agent.runtime import AgentRuntime
     from agent_tui.ui.approval_panel import ApprovalPanel
+    from agent_tui.ui.assembly import LoadedChat
+    from agent_tui.ui.controller import Controller
+    from agent_tui.ui.event_view import EventView
     from agent_tui.ui.options import UiOptions
     from agent_tui.ui.transcript import Transcript
 
+LEAVE_WITHIN_S = 1.5
+"""A second Ctrl+C within this time leaves."""
 
-class AgentApp(ChatApp):
+
+class AgentApp(App[UiOutcome]):
     """The chat, the prompt and the status bar over one `AgentRuntime`.
 
     Args:
@@ -51,30 +69,52 @@ class AgentApp(ChatApp):
     CSS_PATH = "app.tcss"
     TITLE = "agent-tui"
     ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [*APP_BINDINGS]
 
     def __init__(
         self,
         load: "Callable[[], UiOptions]",
         theme: str = "",
         folder: str = "",
-        before_loading: "Callable[[AgentApp], Awaitable[None]] | None" = None,
+        before_loading: Callable[[Window], Awaitable[None]] | None = None,
         *,
         has_mouse: bool = True,
     ) -> None:
-        super().__init__(folder, has_mouse=has_mouse)
+        super().__init__()
         self.HORIZONTAL_BREAKPOINTS = list(WIDTH_CLASSES)
         self.VERTICAL_BREAKPOINTS = list(HEIGHT_CLASSES)
         for own_theme in own_themes():
             self.register_theme(own_theme)
         self.theme = wanted_theme(theme, frozenset(self.available_themes))
+        self.prompt = Prompt()
+        self.status = StatusBar(folder)
+        self.window = Window(
+            self, self.prompt, TerminalState(self.write_to_terminal, has_mouse=has_mouse)
+        )
+        self.loaded: LoadedChat | None = None
         self._load = load
         self._before_loading = before_loading
         self._early_drafts: list[Draft] = []
+        self._cleared_at: float | None = None
 
-    def get_driver_class(self) -> type[Driver]:
-        """The driver of this platform; the usual one reads the terminal our way."""
-        usual = super().get_driver_class()
-        return TerminalDriver if usual is LinuxDriver else usual
+    @property
+    def controller(self) -> "Controller":
+        """Where what the person does goes, once the conversation is loaded."""
+        assert self.loaded is not None
+        return self.loaded.controller
+
+    @property
+    def view(self) -> "EventView":
+        """What shows the conversation, once it is loaded."""
+        assert self.loaded is not None
+        return self.loaded.view
+
+    @property
+    def runtime(self) -> "AgentRuntime":
+        """The conversation, once it is loaded."""
+        return self.controller.options.runtime
+
+    # First paint, start and end
 
     def compose(self) -> ComposeResult:
         """The chat comes into the empty space once it is loaded."""
@@ -86,49 +126,93 @@ class AgentApp(ChatApp):
         """Take keys at once; everything that takes time comes after the first paint."""
         self.prompt.focus()
         leave_on_signals(self)
-        self.guest.arrive()
+        self.window.terminal.enter()
         self.call_after_refresh(lambda: self.run_worker(self._bring_up(), group="start"))
 
     async def _bring_up(self) -> None:
         """Load the conversation in a thread, put the chat on the screen and begin."""
         try:
             if self._before_loading is not None:
-                await self._before_loading(self)
+                await self._before_loading(self.window)
             options = await asyncio.to_thread(_load_with_imports, self._load)
         except AgentTuiError as error:
             self.exit(UiOutcome(error=error))
             return
-        from agent_tui.ui.parts import build_parts, prompt_sources
-        from agent_tui.ui.start import begin, send_early
+        from agent_tui.ui.assembly import assemble
 
-        self.parts = parts = build_parts(self, options)
-        await self.query_one("#upper").mount_all(parts.widgets)
-        self.prompt.attach(prompt_sources(parts))
-        self.refresh_status()
-        await begin(self)
+        self.loaded = loaded = assemble(self.window, self.status, options)
+        await self.query_one("#upper").mount_all(loaded.view.widgets.above_prompt)
+        self.prompt.attach(loaded.sources)
+        warnings = self._use_loaded_settings(options)
+        loaded.view.refresh_status()
+        await loaded.controller.begin(warnings)
         if not self.is_headless:
             # What is here now stays to the end. Looking through it again and again for cycles
             # would stop the program for 0.2 s each time, with a long session on the screen.
             gc.freeze()
-        send_early(self, self._early_drafts)
+        self._submit_early(loaded.controller)
+
+    def _use_loaded_settings(self, options: "UiOptions") -> tuple[str, ...]:
+        """Settings of the project, unknown at the first paint; what is wrong with them."""
+        self.window.terminal.set_mouse(options.settings.mouse)
+        if not (theme := options.settings.theme):
+            return ()
+        self.theme = wanted_theme(theme, frozenset(self.available_themes))
+        if theme in self.available_themes:
+            return ()
+        return (f"No theme is called {theme}; /theme has them all.",)
+
+    def _submit_early(self, controller: "Controller") -> None:
+        """Submit what was sent before anything could take it; unknown commands come back."""
+        for draft in self._early_drafts:
+            if reason := controller.registry.refusal(draft.text):
+                self.prompt.put_before((draft,))
+                self.notify(reason, severity="warning")
+            else:
+                controller.submit(draft)
 
     async def on_unmount(self) -> None:
         """Let the running turn record what it has, then close the session."""
-        self.guest.depart()
-        if self.parts is not None:
-            await self.parts.turns.stop()
-            await self.parts.files.aclose()
-            await self.runtime.aclose()
-            await self.parts.options.close()
+        self.window.terminal.leave()
+        if self.loaded is not None:
+            await self.loaded.controller.aclose()
 
-    # Messages of the widgets
+    # The terminal
 
-    @on(Prompt.Submitted)
-    def _submitted(self, event: Prompt.Submitted) -> None:
-        if self.parts is None:
-            self._early_drafts.append(event.draft)
-        else:
-            self.take(event.draft)
+    def get_driver_class(self) -> type[Driver]:
+        """The driver of this platform; the usual one reads the terminal our way."""
+        usual = super().get_driver_class()
+        return TerminalDriver if usual is LinuxDriver else usual
+
+    def get_css_variables(self) -> dict[str, str]:
+        """The theme's colours, with text that can be read."""
+        self.theme_variables = legible_variables(super().get_css_variables())
+        return self.theme_variables
+
+    def write_to_terminal(self, sequence: str) -> None:
+        """Send what steers the terminal itself; nothing where there is none."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
+
+    def action_suspend_process(self) -> None:
+        """Ctrl+Z: give the terminal back to the shell; draw everything again afterwards."""
+        self.window.terminal.leave()
+        super().action_suspend_process()
+        self.screen.refresh()
+
+    @on(Driver.SignalResume)
+    def _terminal_is_back(self) -> None:
+        self.window.terminal.enter()
+
+    @contextmanager
+    def suspend(self) -> Generator[None]:
+        """Lend the terminal to something else for the length of a ``with`` block."""
+        self.window.terminal.leave()
+        try:
+            with super().suspend():
+                yield
+        finally:
+            self.window.terminal.enter()
 
     def notify(
         self,
@@ -152,43 +236,45 @@ class AgentApp(ChatApp):
         """Leave over a fault of ours, without what Textual adds: the values of all variables."""
         self.panic(crash_report(sys.exception()))
 
+    # Messages of the prompt
+
+    @on(Prompt.Submitted)
+    def _submitted(self, event: Prompt.Submitted) -> None:
+        if self.loaded is None:
+            self._early_drafts.append(event.draft)
+        else:
+            self.loaded.controller.submit(event.draft)
+
     @on(Prompt.Refused)
     def _refused(self, event: Prompt.Refused) -> None:
-        self.notify(event.reason, severity="warning", markup=False)
+        self.notify(event.reason, severity="warning")
 
     @on(Prompt.HistoryWanted)
     def _history_wanted(self, event: Prompt.HistoryWanted) -> None:
+        self.run_worker(self._search_history(event), group="history")
+
+    async def _search_history(self, event: Prompt.HistoryWanted) -> None:
         from agent_tui.ui.screens.history_picker import HistoryPicker
 
-        picker = HistoryPicker(event.drafts)
-        picker.add_class(*size_classes(self.size))
-        self.push_screen(picker, self.prompt.go_back_to)
+        self.prompt.go_back_to(await self.window.ask(HistoryPicker(event.drafts)))
 
     @on(Prompt.Typed)
     def _typed(self) -> None:
-        self._escaped_at = None
-        if self.parts is not None:
-            self.parts.approval.postpone()
-            self.parts.attention.touched()
-            self.refresh_hint()
+        if self.loaded is not None:
+            self.loaded.controller.typed()
+            self.loaded.view.person_typed()
 
-    # These are bound by name: their widgets are not imported before the first paint.
+    # Messages of widgets that are not imported before the first paint, bound by their names
 
     def on_approval_panel_answered(self, event: "ApprovalPanel.Answered") -> None:
         """The person answered."""
-        self.ready.attention.touched()
-        self.runtime.answer_approval(event.request_id, event.answer)
+        self.view.person_acted()
+        self.controller.answer_approval(event.request_id, event.answer)
 
     def on_approval_panel_strayed(self, event: "ApprovalPanel.Strayed") -> None:
         """A letter that answers nothing belongs to the draft."""
         self.prompt.focus()
         self.prompt.area.insert(event.character)
-
-    def on_paste(self, event: textual_events.Paste) -> None:
-        """What is pasted while something else than a text field is in front belongs there too."""
-        if len(self.screen_stack) == 1:
-            self.prompt.focus()
-            self.prompt.area.post_message(textual_events.Paste(event.text))
 
     def on_approval_panel_closed(self) -> None:
         """Nothing is asked any more; a search of the chat goes on."""
@@ -198,7 +284,15 @@ class AgentApp(ChatApp):
     def on_stack_view_follow_changed(self, event: "Transcript.FollowChanged") -> None:
         """Say that there is more below while the person reads above."""
         below = f"↓ {event.new_count} new · ctrl+l" if event.new_count else "↓ more · ctrl+l"
-        self.ready.activity.show_below("" if event.following else below)
+        self.view.widgets.activity.show_below("" if event.following else below)
+
+    # Events of the terminal
+
+    def on_paste(self, event: textual_events.Paste) -> None:
+        """What is pasted while something else than a text field is in front belongs there too."""
+        if len(self.screen_stack) == 1:
+            self.prompt.focus()
+            self.prompt.area.post_message(textual_events.Paste(event.text))
 
     def on_key(self, event: textual_events.Key) -> None:
         """Keys belong to the prompt where a click beside everything took them from it."""
@@ -208,20 +302,123 @@ class AgentApp(ChatApp):
                 self.prompt.area.insert(event.character)
 
     def on_app_focus(self, _event: textual_events.AppFocus) -> None:
-        """The terminal is looked at again: keys and clicks of that moment answer nothing."""
-        if self.parts is not None:
-            self.parts.attention.focus_changed(True)
-            self.parts.approval.expect_stray_click()
+        """The terminal is looked at again."""
+        if self.loaded is not None:
+            self.loaded.view.focus_changed(True)
 
     def on_app_blur(self, _event: textual_events.AppBlur) -> None:
         """The person looks at something else."""
-        if self.parts is not None:
-            self.parts.attention.focus_changed(False)
+        if self.loaded is not None:
+            self.loaded.view.focus_changed(False)
+
+    # Keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of the chat do nothing before it is there or while a screen lies above it."""
+        if self.loaded is None:
+            return action not in NEED_THE_CHAT
+        return not (action in NOT_OVER_SCREENS and len(self.screen_stack) > 1)
+
+    def action_interrupt(self) -> None:
+        """Esc: close a search, else stop what runs, else go back in the chat the second time."""
+        from agent_tui.ui.find_bar import close_find
+
+        if not close_find(self):
+            self.controller.interrupt()
+
+    def action_clear_or_leave(self) -> None:
+        """Ctrl+C: copy a selection, else clear the prompt, else leave the second time."""
+        if selected := self.screen.get_selected_text():
+            self.notify(copy_text(selected, os.environ, self.copy_to_clipboard))
+            self.screen.clear_selection()
+            return
+        clock = self.loaded.controller.options.clock if self.loaded is not None else time.monotonic
+        now = clock()
+        if self._cleared_at is not None and now - self._cleared_at <= LEAVE_WITHIN_S:
+            self.exit(UiOutcome())
+            return
+        self._cleared_at = now
+        self.prompt.clear()
+        self.notify("Press ctrl+c again to leave.", timeout=LEAVE_WITHIN_S)
+
+    def action_leave_if_empty(self) -> None:
+        """Ctrl+D: leave if nothing is written, else delete to the right."""
+        if self.prompt.area.text:
+            self.prompt.area.action_delete_right()
+        else:
+            self.controller.leave()
+
+    def action_next_permission_mode(self) -> None:
+        """Shift+Tab: the next mode in turn."""
+        self.controller.next_permission_mode()
+
+    def action_take_back_queue(self) -> None:
+        """Alt+Up: queued messages come back into the prompt."""
+        self.controller.turns.take_back_queue()
+
+    def action_switch_mouse(self) -> None:
+        """Alt+M: leave the mouse to the terminal, or take it back."""
+        self.controller.dispatch("/mouse")
+
+    def action_toggle_details(self) -> None:
+        """Ctrl+O: unfold or fold all tool output and summaries."""
+        self.view.widgets.transcript.toggle_details()
+
+    def action_toggle_thinking(self) -> None:
+        """Ctrl+T: show or hide thinking."""
+        transcript = self.view.widgets.transcript
+        transcript.show_thinking = not transcript.show_thinking
+
+    def action_scroll_chat(self, pages: int) -> None:
+        """Page through the chat from the prompt."""
+        if pages < 0:
+            self.view.widgets.transcript.action_page_up()
+        else:
+            self.view.widgets.transcript.action_page_down()
+
+    def action_chat_home(self) -> None:
+        """To the first message."""
+        self.view.widgets.transcript.scroll_home(animate=False)
+
+    def action_chat_end(self) -> None:
+        """To the newest message."""
+        self.view.follow_end()
+
+    async def action_find(self) -> None:
+        """Ctrl+F: search the chat."""
+        from agent_tui.ui.find_bar import open_find
+
+        await open_find(self, self.view.widgets)
+
+    def action_edit_outside(self) -> None:
+        """Ctrl+G: write the prompt in $EDITOR."""
+        from agent_tui.ui.prompt.editor import edit_outside
+
+        edit_outside(self, self.prompt)
+
+    def action_open_palette(self) -> None:
+        """Ctrl+P: find a command or an action."""
+        self.run_worker(self._do_from_palette(), group="palette", exclusive=True)
+
+    async def _do_from_palette(self) -> None:
+        from agent_tui.ui.screens.palette import CommandPalette
+
+        actions = [entry for entry in APP_BINDINGS if isinstance(entry, Binding) and entry.show]
+        palette = CommandPalette(self.controller.registry.commands, actions)
+        match await self.window.ask(palette):
+            case Command() as command if command.needs_argument:
+                self.view.edit_again(f"/{command.name} ")
+            case Command() as command:
+                self.controller.dispatch(f"/{command.name}")
+            case Binding() as binding:
+                await self.run_action(binding.action)
+            case None:
+                pass
 
 
 def _load_with_imports(load: "Callable[[], UiOptions]") -> "UiOptions":
     """`load`, and the import of what will be put on the screen, both in this thread."""
-    import agent_tui.ui.parts as _parts
+    import agent_tui.ui.assembly as _assembly
 
-    assert _parts
+    assert _assembly
     return load()

@@ -1,10 +1,12 @@
 """The one place where events of the agent become something on the screen."""
 
-from collections.abc import Callable
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from agent_tui.agent.mentions import without_attachments
+from agent_tui.commands.core.front import Level
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -43,45 +45,22 @@ from agent_tui.events import (
     UserMessageAdded,
     WentBack,
 )
-from agent_tui.ui.activity_line import ActivityLine, ActivityState
-from agent_tui.ui.approval_panel import ApprovalPanel
+from agent_tui.ui.activity_line import ActivityState
+from agent_tui.ui.chat_widgets import ChatWidgets
 from agent_tui.ui.compaction_blocks import finished_block
 from agent_tui.ui.history_blocks import REPLY_MARKS, bash_block, blocks_of, finished_tool
-from agent_tui.ui.plan_view import PlanView
-from agent_tui.ui.queue_view import QueueView
+from agent_tui.ui.options import UiOptions
+from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.scope_blocks import entered_block, left_blocks
+from agent_tui.ui.status.status_view import StatusView
 from agent_tui.ui.transcript import (
     BashBlock,
     BlockId,
     NoticeBlock,
     ToolBlock,
-    Transcript,
     UserBlock,
-    WelcomeBlock,
 )
-
-if TYPE_CHECKING:
-    from agent_tui.agent.runtime import AgentRuntime
-
-
-@dataclass(frozen=True, slots=True)
-class ViewParts:
-    """The widgets that events change, and what is called for the rest.
-
-    `status_changed` redraws the status bar, `noticed` is told of every event once it is shown,
-    `welcome` makes the first block of an empty chat, `edit_again` puts an earlier message into
-    the prompt.
-    """
-
-    chat: Transcript
-    activity: ActivityLine
-    approval: ApprovalPanel
-    queue: QueueView
-    plan: PlanView
-    status_changed: Callable[[], None]
-    noticed: Callable[[AgentEvent], None]
-    welcome: Callable[[], WelcomeBlock]
-    edit_again: Callable[[str], None]
+from agent_tui.ui.welcome import welcome_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +74,20 @@ class EventView:
     """Shows events in order.
 
     Args:
-        parts: What is changed.
-        runtime: Read when another session was opened.
-        clock: Monotonic seconds, the activity line's.
+        options: The conversation, read when another session was opened, and the clock.
+        widgets: What is changed.
+        status: What stands around the chat; follows each event.
+
+    Attributes:
+        last_outcome: How the last turn of the present activity ended; empty before.
     """
 
-    def __init__(
-        self, parts: ViewParts, runtime: "AgentRuntime", clock: Callable[[], float]
-    ) -> None:
-        self._parts = parts
-        self._runtime = runtime
-        self._clock = clock
+    def __init__(self, options: UiOptions, widgets: ChatWidgets, status: StatusView) -> None:
+        self.widgets = widgets
+        self.status = status
+        self._options = options
+        self._runtime = options.runtime
+        self._clock = options.clock
         self._running: dict[str, _Running] = {}
         self._asked: dict[str, str] = {}
         self._shown_error = ""
@@ -115,7 +97,7 @@ class EventView:
 
     def show(self, event: AgentEvent) -> None:
         """Change the screen as `event` says."""
-        chat = self._parts.chat
+        chat = self.widgets.transcript
         match event:
             case TurnStarted():
                 self._work("Waiting for the model")
@@ -151,8 +133,8 @@ class EventView:
                 self._end_bash(event)
             case ApprovalRequested():
                 self._asked[event.request.id] = event.request.call_id
-                self._parts.plan.make_room(False)
-                self._parts.approval.open(event.request)
+                self.widgets.plan.make_room(False)
+                self.widgets.approval.open(event.request)
                 self._relabel("Waiting for your answer", 0)
             case ApprovalResolved():
                 self._resolve(event)
@@ -161,9 +143,9 @@ class EventView:
             case ContextWarning():
                 self._warn(event)
             case QueueChanged():
-                self._parts.queue.show(event.texts)
+                self.widgets.queue.show(event.texts)
             case TodosChanged():
-                self._parts.plan.show(event.todos)
+                self.widgets.plan.show(event.todos)
             case CompactionStarted():
                 self._work(f"Compacting {event.tokens_before:,} tokens")
             case CompactionProgress():
@@ -193,50 +175,119 @@ class EventView:
             case TurnFinished():
                 self._finish(event)
             case ContextChanged() | TotalsChanged() | ModelChanged():
-                self._parts.status_changed()
+                self.status.refresh()
             case _:
                 assert_never(event)
-        self._parts.noticed(event)
+        self.status.follow(event)
 
     def begin(self) -> None:
         """An activity is about to run; what was shown to go on beside it gives way."""
-        self._parts.activity.show(None)
-        self._parts.plan.make_room(True)
+        self.status.set_working(True)
+        self.widgets.activity.show(None)
+        self.widgets.plan.make_room(True)
         self.last_outcome = ""
         self._round = ""
 
     def idle(self) -> None:
         """Nothing runs any more, however it ended."""
-        self._parts.activity.show(None)
-        self._parts.plan.make_room(False)
+        self.status.set_working(False)
+        self.widgets.activity.show(None)
+        self.widgets.plan.make_room(False)
         self._running.clear()
-        self._parts.status_changed()
+        self.status.refresh()
 
     def redraw(self) -> None:
         """Rebuild the chat from the session, or greet if nothing is in it."""
         blocks = blocks_of(self._runtime.history())
-        self._parts.chat.load(blocks or [self._parts.welcome()])
-        self._parts.plan.show(self._runtime.todos)
-        self._parts.status_changed()
+        self.widgets.transcript.load(blocks or [welcome_block(self._options)])
+        self.widgets.plan.show(self._runtime.todos)
+        self.status.refresh()
+
+    def say(self, text: str, level: Level = "info") -> None:
+        """Put one line into the chat."""
+        self.show(Notice(level, text))
+
+    @contextmanager
+    def loading(self, label: str) -> Generator[None]:
+        """Show for the length of a ``with`` block what is got ready, unless something runs."""
+        activity = self.widgets.activity
+        if activity.state is not None:
+            yield
+            return
+        state = ActivityState(label, self._clock(), can_stop=False)
+        activity.show(state)
+        try:
+            yield
+        finally:
+            if self.widgets.activity.state is state:
+                activity.show(None)
+
+    def refresh_status(self) -> None:
+        """Bring what stands around the chat up to date."""
+        self.status.refresh()
+
+    def follow_end(self) -> None:
+        """Go to the newest message."""
+        self.widgets.transcript.follow_end()
+
+    def message_sent(self, draft: Draft) -> None:
+        """Keep what the person sent in the prompt's history; hints end after so many."""
+        self._remember(draft)
+        self.status.onboarding.message_sent()
+
+    def give_back(self, drafts: Sequence[Draft]) -> None:
+        """Put what was not delivered back into the prompt."""
+        self.widgets.prompt.put_before(drafts)
+
+    def edit_again(self, text: str) -> None:
+        """Put an earlier message into the prompt; what stands there goes into the history."""
+        prompt = self.widgets.prompt
+        draft = prompt.draft.trimmed()
+        if not draft.is_empty:
+            self._remember(draft)
+        prompt.clear()
+        prompt.load(Draft(text))
+
+    def _remember(self, draft: Draft) -> None:
+        try:
+            self.widgets.prompt.remember(draft)
+        except OSError as error:
+            self.say(f"The prompt history cannot be written: {error.strerror}.", "warning")
+
+    def person_typed(self) -> None:
+        """A key came: a question waits for a pause, and the hint follows."""
+        self.widgets.approval.postpone()
+        self.person_acted()
+        self.status.refresh_hint()
+
+    def person_acted(self) -> None:
+        """Somebody is there, who need not be called."""
+        self.status.notifier.person_acted()
+
+    def focus_changed(self, has_focus: bool) -> None:
+        """The terminal is looked at again, or not any more."""
+        self.status.notifier.focus_changed(has_focus)
+        if has_focus:  # keys and clicks of that moment answer nothing
+            self.widgets.approval.expect_stray_click()
 
     def _work(self, label: str) -> None:
-        state = self._parts.activity.state
+        state = self.widgets.activity.state
         started_at = state.started_at if state is not None else self._clock()
         chars = state.output_chars if state is not None else 0
-        self._parts.activity.show(ActivityState(label, started_at, chars, round=self._round))
+        self.widgets.activity.show(ActivityState(label, started_at, chars, round=self._round))
 
     def _relabel(self, label: str, chars: int) -> None:
-        state = self._parts.activity.state
+        state = self.widgets.activity.state
         if state is None:
             self._work(label)
         elif label != state.label or chars:
             total = state.output_chars + chars
-            self._parts.activity.show(
+            self.widgets.activity.show(
                 replace(state, label=label, output_chars=total, until=0.0, detail="")
             )
 
     def _begin(self, block: ToolBlock | BashBlock) -> None:
-        place = self._parts.chat.append(block)
+        place = self.widgets.transcript.append(block)
         self._running[block.call_id] = _Running(place, block, self._clock())
 
     def _end_tool(self, event: ToolFinished) -> None:
@@ -248,31 +299,31 @@ class EventView:
             event.message,
             elapsed_s=self._clock() - running.started_at,
         )
-        self._parts.chat.replace(running.place, block)
+        self.widgets.transcript.replace(running.place, block)
         self._work("Waiting for the model")
 
     def _end_bash(self, event: BashFinished) -> None:
         running = self._running.pop(event.call_id, None)
         if running is not None:
-            self._parts.chat.replace(running.place, bash_block(event.call_id, event.message))
+            self.widgets.transcript.replace(running.place, bash_block(event.call_id, event.message))
 
     def _resolve(self, event: ApprovalResolved) -> None:
         call_id = self._asked.pop(event.request_id, "")
         if (running := self._running.get(call_id)) is not None:  # the question took no run time
             self._running[call_id] = replace(running, started_at=self._clock())
-        self._parts.approval.resolve(event.request_id)
-        self._parts.plan.make_room(self._parts.approval.request is None)
+        self.widgets.approval.resolve(event.request_id)
+        self.widgets.plan.make_room(self.widgets.approval.request is None)
 
     def _retry(self, event: RetryScheduled) -> None:
         self._work(f"Trying again ({event.attempt} of {event.max_attempts})")
-        state = self._parts.activity.state
+        state = self.widgets.activity.state
         if state is not None:
             until = self._clock() + event.delay_s
-            self._parts.activity.show(replace(state, until=until, detail=event.reason))
+            self.widgets.activity.show(replace(state, until=until, detail=event.reason))
 
     def _warn(self, event: ContextWarning) -> None:
         """Say it each time where the person must act, else once: the bar shows it anyway."""
-        self._parts.status_changed()
+        self.status.refresh()
         conversation = self._runtime.conversation
         acts_by_itself = conversation.settings.auto and not conversation.breaker.is_open
         if acts_by_itself and (event.level == "trigger" or self._has_warned):
@@ -282,29 +333,29 @@ class EventView:
         if acts_by_itself:
             advice = "It will be compacted by itself when it is full; /compact does it now."
         text = f"The context is {event.usage.percent}% full. {advice}"
-        self._parts.chat.append(NoticeBlock("warning", text))
+        self.widgets.transcript.append(NoticeBlock("warning", text))
 
     def _progress(self, label: str, summary_chars: int) -> None:
         self._work(label)
-        state = self._parts.activity.state
+        state = self.widgets.activity.state
         if state is not None:
-            self._parts.activity.show(replace(state, output_chars=summary_chars))
+            self.widgets.activity.show(replace(state, output_chars=summary_chars))
 
     def _session(self, event: SessionChanged) -> None:
         if event.reason not in ("compacted", "renamed"):  # the chat of those is on the screen
             self.redraw()
         if event.reason != "renamed":
             self._has_warned = False
-        self._parts.status_changed()
+        self.status.refresh()
 
     def _go_back(self, event: WentBack) -> None:
         self.redraw()
         self._has_warned = False
         if event.text:
-            self._parts.edit_again(event.text)
+            self.edit_again(event.text)
         if event.image_count:
             text = f"The message had images ({event.image_count}), which are not in the prompt."
-            self._parts.chat.append(NoticeBlock("warning", text))
+            self.widgets.transcript.append(NoticeBlock("warning", text))
 
     def _finish(self, event: TurnFinished) -> None:
         self.last_outcome = event.outcome
@@ -312,12 +363,12 @@ class EventView:
         match event.outcome:
             case "error" if event.error == self._shown_error:  # it stands below the reply
                 if again:
-                    self._parts.chat.append(NoticeBlock("info", again.strip()))
+                    self.widgets.transcript.append(NoticeBlock("info", again.strip()))
             case "error":
-                self._parts.chat.append(NoticeBlock("error", event.error + again))
+                self.widgets.transcript.append(NoticeBlock("error", event.error + again))
             case "length":
                 text = f"The reply was cut off at the model's limit.{again}"
-                self._parts.chat.append(NoticeBlock("warning", text))
+                self.widgets.transcript.append(NoticeBlock("warning", text))
             case "aborted" | "done":
                 pass
             case _:

@@ -1,7 +1,7 @@
-"""The line above the prompt that finds text in the chat."""
+"""The search of the chat: a field above the prompt."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from textual import getters, on
 from textual.app import App, ComposeResult
@@ -10,9 +10,12 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from agent_tui.ui.chat_widgets import ChatWidgets
 from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.transcript import Transcript
 from agent_tui.ui.transcript.finder import FindState
+
+ReturnT = TypeVar("ReturnT")
 
 NARROW_COLUMNS = 100
 """On a narrower screen the keys are named in few words."""
@@ -119,6 +122,25 @@ class FindBar(Horizontal):
         self._chat.end_find(stays=self._stays)
         self.remove()
         self._tell_closed()
+
+
+async def open_find(app: App[ReturnT], widgets: ChatWidgets, text: str = "") -> None:
+    """Show the search below the chat, or go back to it; look for `text` if given."""
+    bars = app.query(FindBar)
+    if bars:
+        bar = bars.first()
+    else:
+        bar = FindBar(widgets.transcript, widgets.approval.postpone, widgets.prompt.focus)
+        await app.query_one("#upper").mount(bar)
+    bar.open(text)
+
+
+def close_find(app: App[ReturnT]) -> bool:
+    """End the search of the chat, wherever the keys go; false if there is none."""
+    bars = app.query(FindBar)
+    for bar in bars:
+        bar.action_close()
+    return bool(bars)
 
 
 def state_text(state: FindState, *, stays: bool, is_narrow: bool) -> Content:

@@ -14,23 +14,27 @@ from agent_tui.commands.context import ContextPage
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
 from agent_tui.commands.core.pages import Showable
 from agent_tui.commands.core.questions import Pickable, Question
+from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.model import PickableModels
 from agent_tui.commands.program import command_sections
 from agent_tui.commands.sessions import PickableSessions
 from agent_tui.commands.settings import SettingsPage
 from agent_tui.commands.tree import PickableEntries
-from agent_tui.events import AgentEvent, Notice
+from agent_tui.events import AgentEvent
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.ui.breakpoints import size_classes
 from agent_tui.ui.clipboard import copy_text
+from agent_tui.ui.event_view import EventView
 from agent_tui.ui.key_guide import FIRST_KEYS, KEYS
+from agent_tui.ui.model_setup import ModelSetup
+from agent_tui.ui.options import UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.theme import own_themes
+from agent_tui.ui.turns import TurnRunner
+from agent_tui.ui.window import Window
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
-    from agent_tui.ui.app import AgentApp
 
 ResultT = TypeVar("ResultT")
 
@@ -41,18 +45,32 @@ class ScreenFront:
     name = "the screen"
     can_ask = True
 
-    def __init__(self, app: "AgentApp") -> None:
-        self._app = app
+    def __init__(
+        self,
+        window: Window,
+        options: UiOptions,
+        view: EventView,
+        turns: TurnRunner,
+        registry: CommandRegistry,
+        setup: ModelSetup,
+    ) -> None:
+        self._window = window
+        self._app = window.app
+        self._options = options
+        self._view = view
+        self._turns = turns
+        self._registry = registry
+        self._setup = setup
 
     @property
     def runtime(self) -> "AgentRuntime":
         """The conversation."""
-        return self._app.runtime
+        return self._options.runtime
 
     @property
     def services(self) -> CommandServices:
         """What else commands work on."""
-        options = self._app.ready.options
+        options = self._options
         return CommandServices(
             options.models, options.known_models, options.servers, options.settings_editor
         )
@@ -65,27 +83,27 @@ class ScreenFront:
     @property
     def is_working(self) -> bool:
         """Whether an activity runs."""
-        return self._app.ready.turns.is_running
+        return self._turns.is_running
 
     def help(self) -> FrontHelp:
         """The keys, and every command."""
-        return FrontHelp(FIRST_KEYS, KEYS, command_sections(self._app.ready.registry, self))
+        return FrontHelp(FIRST_KEYS, KEYS, command_sections(self._registry, self))
 
     # Telling
 
     def say(self, text: str, level: Level = "info") -> None:
         """Put one line into the chat."""
-        self._app.ready.view.show(Notice(level, text))
+        self._view.say(text, level)
 
     def show_events(self, events: Iterable[AgentEvent]) -> None:
         """Show what a quick change of the runtime returned."""
         for event in events:
-            self._app.ready.view.show(event)
-        self._app.refresh_status()
+            self._view.show(event)
+        self._view.refresh_status()
 
     def show_thinking(self, is_shown: bool) -> None:
         """Show or hide what the model thinks."""
-        self._app.ready.chat.show_thinking = is_shown
+        self._view.widgets.transcript.show_thinking = is_shown
         self.say(f"Thinking is {'shown' if is_shown else 'hidden'}; ctrl+t turns it over.")
 
     async def show(self, shown: Showable) -> None:
@@ -109,12 +127,11 @@ class ScreenFront:
 
     async def show_screen(self, screen: Screen[ResultT]) -> ResultT | None:
         """Show a screen above the chat and wait for its result; None if it was left without."""
-        screen.add_class(*size_classes(self._app.size))
-        return await self._app.push_screen_wait(screen)
+        return await self._window.ask(screen)
 
     async def ask(self, question: Question[ResultT]) -> ResultT | None:
         """Ask above the chat; letters that were meant for the prompt get there."""
-        return await _ask(self._app, question)
+        return await _ask(self._window, question)
 
     async def pick(self, wanted: Pickable[ResultT]) -> ResultT | str | None:
         """Have one thing picked, in the screen made for that kind or else in a list."""
@@ -158,32 +175,25 @@ class ScreenFront:
 
     async def set_up_model(self) -> bool:
         """Offer the ways to a first model; false where the program began with one."""
-        from agent_tui.ui.start import choose_model
-
-        if self._app.ready.options.first_run is None:
-            return False
-        await choose_model(self._app)
-        return True
+        return await self._setup.choose()
 
     def warm_up(self) -> None:
         """Get the model in use ready while the person types."""
-        from agent_tui.ui.start import warm_up
-
-        self._app.run_worker(warm_up(self._app), group="warm", exit_on_error=False)
+        self._setup.warm_up()
 
     # Working
 
     async def run(self, events: AsyncGenerator[AgentEvent, None]) -> None:
         """Begin an activity of the runtime."""
-        self._app.ready.turns.start(events)
+        self._turns.start(events)
 
     async def send(self, text: str) -> None:
         """Deliver `text` to the running turn, or send it."""
-        self._app.ready.turns.queue(Draft(text))
+        self._turns.queue(Draft(text))
 
     def interrupt(self) -> bool:
         """Stop the running activity; false if none runs."""
-        return self._app.ready.turns.interrupt()
+        return self._turns.interrupt()
 
     def leave(self) -> None:
         """End the program; while a turn runs, ask first."""
@@ -228,24 +238,24 @@ class ScreenFront:
     @property
     def is_mouse_on(self) -> bool:
         """Whether clicks and drags come to the program."""
-        return self._app.guest.is_mouse_on
+        return self._window.terminal.is_mouse_on
 
     def set_mouse(self, on: bool) -> None:
         """Take the mouse, or leave it to the terminal."""
-        self._app.guest.switch_mouse(on)
-        self._app.refresh_status()
+        self._window.terminal.set_mouse(on)
+        self._view.refresh_status()
 
     async def find(self, text: str) -> None:
         """Search the chat for `text`, or ask for it."""
-        from agent_tui.ui.find import open_find
+        from agent_tui.ui.find_bar import open_find
 
-        await open_find(self._app, text)
+        await open_find(self._app, self._view.widgets, text)
 
     def show_scrollback(self) -> None:
         """Write the whole conversation into the terminal's scrollback, and wait there."""
         from agent_tui.ui.scrollback import show_whole, wait_for_enter
 
-        text = self._app.ready.chat.to_text()
+        text = self._view.widgets.transcript.to_text()
         if not text:
             self.say("Nothing was said yet.")
             return
@@ -257,14 +267,14 @@ class ScreenFront:
     @property
     def last_reply(self) -> str:
         """The text of the model's last reply."""
-        return self._app.ready.chat.last_reply_text
+        return self._view.widgets.transcript.last_reply_text
 
     def copy(self, text: str) -> str:
         """Copy to the clipboard and say how."""
         return copy_text(text, os.environ, self._app.copy_to_clipboard)
 
 
-async def ask_at_start(app: "AgentApp", trust: FolderTrust, cwd: Path) -> None:
+async def ask_at_start(window: Window, trust: FolderTrust, cwd: Path) -> None:
     """Ask about `cwd` before anything of it is read; what is typed meanwhile is kept."""
     from agent_tui.commands.trust import trust_question
     from agent_tui.errors import AgentTuiError
@@ -272,20 +282,19 @@ async def ask_at_start(app: "AgentApp", trust: FolderTrust, cwd: Path) -> None:
     question = await asyncio.to_thread(trust.question, cwd)
     if question is None:
         return
-    answer = await _ask(app, trust_question(question))
+    answer = await _ask(window, trust_question(question))
     try:
         await asyncio.to_thread(trust.answer, question, answer)
     except AgentTuiError as error:
-        app.notify(str(error), severity="warning")
+        window.app.notify(str(error), severity="warning", markup=False)
 
 
-async def _ask(app: "AgentApp", question: Question[ResultT]) -> ResultT | None:
+async def _ask(window: Window, question: Question[ResultT]) -> ResultT | None:
     from agent_tui.ui.screens.choice import ChoiceScreen
     from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 
     if question.is_grave:
-        screen = QuietChoiceScreen(question, app.prompt.area.insert)
+        screen = QuietChoiceScreen(question, window.prompt.area.insert)
     else:
         screen = ChoiceScreen(question)
-    screen.add_class(*size_classes(app.size))
-    return await app.push_screen_wait(screen)
+    return await window.ask(screen)

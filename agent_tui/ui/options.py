@@ -110,7 +110,7 @@ class UiOptions:
         close: Stops the provider and the servers; awaited once the conversation is closed.
         servers: The MCP servers; None where there can be none.
         history_file: Where sent prompts are kept; None keeps them in memory.
-        newcomer_file: Where it is counted how often was sent; hints end at a number. None shows
+        onboarding_file: Where it is counted how often was sent; hints end at a number. None shows
             none.
         known_models: Which models were chosen before, and which the person marked.
         session_dir: The folder of sessions as the command line named it, empty if it did not;
@@ -140,7 +140,7 @@ class UiOptions:
     close: Callable[[], Awaitable[None]] = _nothing
     servers: "McpHub | None" = None
     history_file: Path | None = None
-    newcomer_file: Path | None = None
+    onboarding_file: Path | None = None
     known_models: KnownModels = field(default_factory=KnownModels)
     session_dir: str = ""
     welcome: str = ""

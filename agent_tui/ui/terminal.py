@@ -16,9 +16,10 @@ from agent_tui.ui.sanitise import safe_text
 
 if TYPE_CHECKING:
     from rich.text import Text
+    from textual.app import App
 
-    from agent_tui.ui.app import AgentApp
     from agent_tui.ui.options import UiOptions
+    from agent_tui.ui.window import Window
 
 END_WITHIN_S = 10
 """How long leaving may take once the terminal is gone."""
@@ -30,7 +31,7 @@ def run_ui(
     theme: str = "",
     mouse: bool = True,
     folder: Path | None = None,
-    before_loading: "Callable[[AgentApp], Awaitable[None]] | None" = None,
+    before_loading: "Callable[[Window], Awaitable[None]] | None" = None,
 ) -> UiOutcome:
     """Show the screen until the person leaves, then say how to come back.
 
@@ -49,12 +50,12 @@ def run_ui(
     shown = short_path(folder, Path.home()) if folder is not None else ""
     app = AgentApp(load, theme, shown, before_loading, has_mouse=mouse)
     outcome = app.run(mouse=mouse) or UiOutcome(exit_code=app.return_code or 0)
-    if app.parts is not None and (hint := farewell(app.parts.options)):
+    if app.loaded is not None and (hint := farewell(app.controller.options)):
         from agent_tui.ui.scrollback import last_screens, write_out
 
         if outcome.exit_code == 0:
             size = shutil.get_terminal_size()
-            said = last_screens(app.parts.chat.blocks, size.columns, size.lines)
+            said = last_screens(app.view.widgets.transcript.blocks, size.columns, size.lines)
             write_out(f"{said}\n\n" if said else "")
         write_out(hint)
     return outcome
@@ -89,7 +90,7 @@ def crash_report(error: BaseException | None) -> "Text":
     return Text(mask_secrets(safe_text(trace), secret_values(os.environ)))
 
 
-def leave_on_signals(app: "AgentApp") -> None:
+def leave_on_signals(app: "App[UiOutcome]") -> None:
     """Leave in order on SIGTERM and SIGHUP.
 
     Textual alone would leave mouse reporting, the alternate screen and the keyboard protocol

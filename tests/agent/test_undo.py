@@ -1,7 +1,6 @@
 """Taking compactions back, also where much has happened since."""
 
 import asyncio
-import json
 import shutil
 import threading
 from collections.abc import Callable
@@ -14,17 +13,18 @@ from agent_tui.agent import undo
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, Notice, SessionChanged, TurnFinished
-from agent_tui.messages import JsonObject, Usage
+from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Header, MessageEntry
+from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import is_undo_mark, report_of
 from agent_tui.sessions.store import SessionStore
+from tests.sessions.importers import claude_lines
 from tests.support.compaction_ways import SUMMARY, talk
 from tests.support.context_checks import assert_sendable
-from tests.support.importers.formats import read_recorded
 from tests.support.runtime import Stage, collect, lines_of, of_kind, only
 from tests.support.talk import Talk
 
@@ -180,7 +180,7 @@ async def test_the_earlier_session_is_found_where_it_was_moved_to(stage: Stage):
 
 async def goes_on_from(stage: Stage, file: Path) -> AgentRuntime:
     """In a session that was compacted from `file`, which another agent wrote."""
-    entries = read_recorded(file).entries
+    entries = read_foreign(file).entries
     header = Header(cwd=str(stage.workspace), parent_session=str(file))
     with SessionStore(stage.sessions).create(header) as log:
         first = CompactionEntry(summary=SUMMARY, first_kept_entry_id=entries[-1].id)
@@ -191,17 +191,19 @@ async def goes_on_from(stage: Stage, file: Path) -> AgentRuntime:
     return runtime
 
 
-def written_by_another(file: Path, *last: JsonObject) -> Path:
-    texts = ("Look at it.", "And at the other.", "I looked.", "Still there.")
-    talk = [
-        {"role": ("user", "assistant")[n // 2], "content": text} for n, text in enumerate(texts)
-    ]
-    file.write_text(json.dumps({"messages": [*talk, *last]}))
-    return file
+def written_by_another(file: Path, *last: dict[str, object]) -> Path:
+    return claude_lines.write(
+        file,
+        claude_lines.said("u1", None, "Look at it."),
+        claude_lines.said("u2", "u1", "And at the other."),
+        claude_lines.replied("a1", "u2", claude_lines.text("I looked.")),
+        claude_lines.replied("a2", "a1", claude_lines.text("Still there.")),
+        *last,
+    )
 
 
 async def test_another_agents_session_is_gone_on_with_in_a_copy(stage: Stage):
-    file = written_by_another(stage.folder / "run.json")
+    file = written_by_another(stage.folder / "run.jsonl")
     before = file.read_bytes()
     runtime = await goes_on_from(stage, file)
     assert said(runtime) == ["Still there.", "And now?", "Fine."]
@@ -217,9 +219,8 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(stage: Stage):
 
 
 async def test_a_call_that_was_still_open_does_not_pass_for_going_on(stage: Stage):
-    call = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
-    open_call: JsonObject = {"role": "assistant", "content": "", "tool_calls": [call]}
-    runtime = await goes_on_from(stage, written_by_another(stage.folder / "run.json", open_call))
+    open_call = claude_lines.replied("a3", "a2", claude_lines.call("c1"))
+    runtime = await goes_on_from(stage, written_by_another(stage.folder / "run.jsonl", open_call))
     assert not of_kind(list(await runtime.undo_compaction()), Notice)
     assert said(runtime)[-2:] == ["And now?", "Fine."]
     assert_sendable(runtime.history())

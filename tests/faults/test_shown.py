@@ -164,7 +164,7 @@ async def test_on_the_screen_each_fault_is_told_and_the_prompt_stays_usable(
         server.reset()
         server.play(rate_limited("60"), FINE)
         await here.send("and a wait?")
-        activity = here.app.ready.activity
+        activity = here.app.view.widgets.activity
         await here.until(lambda: activity.state is not None and activity.state.until)
         assert activity.state is not None
         assert "limits how often" in activity.state.detail

@@ -257,12 +257,12 @@ def test_damaged_descriptions_hide_no_others_and_are_reported(
     record(library, "i-outside", path="../../etc/passwd", is_ours=True)
     record(library, "j-size", size_bytes=-1)
     (library.root / "NOT A NAME.json").write_text("{")
-    shelf = library.shelf()
-    assert shelf.models == (good,)
-    assert len(shelf.problems) == 10
-    assert all("agent-tui" in problem for problem in shelf.problems)
-    assert "d-list" in shelf.problems[3]
-    assert "size_bytes" in shelf.problems[9]
+    listing = library.listing()
+    assert listing.models == (good,)
+    assert len(listing.problems) == 10
+    assert all("agent-tui" in problem for problem in listing.problems)
+    assert "d-list" in listing.problems[3]
+    assert "size_bytes" in listing.problems[9]
 
 
 def test_a_damaged_description_can_be_removed(library: ModelLibrary) -> None:
@@ -271,7 +271,7 @@ def test_a_damaged_description_can_be_removed(library: ModelLibrary) -> None:
     with pytest.raises(ModelFileError, match="not JSON"):
         library.find("tiny")
     library.remove("tiny")
-    assert library.shelf().problems == ()
+    assert library.listing().problems == ()
     assert not model.is_there
 
 
@@ -290,7 +290,7 @@ def test_a_name_is_made_of_the_letters_a_name_can_have(
 def test_what_was_added_again_came_last(library: ModelLibrary, file: Path) -> None:
     name = library.add(file).name
     os.utime(library.root / f"{name}.json", (1_000, 1_000))
-    assert library.came_at(name) == 1_000
+    assert library.added_at(name) == 1_000
     library.add(file)
-    assert library.came_at(name) > 1_000
-    assert library.came_at("nope") == 0
+    assert library.added_at(name) > 1_000
+    assert library.added_at("nope") == 0

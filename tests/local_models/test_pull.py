@@ -13,7 +13,7 @@ from agent_tui.errors import ModelFileError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import LocalModel, Offer, PullProgress
 from agent_tui.local_models.pull.client import pull
-from agent_tui.local_models.pull.job import PullJob, Steps
+from agent_tui.local_models.pull.job import ProgressReporter, PullJob
 from agent_tui.local_models.sizes import size_text
 from tests.local_models.conftest import (
     MODEL,
@@ -422,7 +422,7 @@ async def test_a_disk_that_fills_up_leaves_no_half_model(
 def test_progress_is_told_ten_times_a_second_and_at_every_edge() -> None:
     told: list[PullProgress] = []
     times = iter(tick / 100 for tick in range(1000))
-    steps = Steps(told.append, now=lambda: next(times))
+    steps = ProgressReporter(told.append, now=lambda: next(times))
     for done in range(101):
         steps.tell("downloading", done, 100)
     steps.tell("checking", 1, 100)

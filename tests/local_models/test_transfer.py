@@ -1,5 +1,6 @@
+import re
 from pathlib import Path
-from typing import Never, cast
+from typing import cast
 
 import pytest
 import requests
@@ -254,36 +255,25 @@ def test_the_note_of_a_part_that_cannot_be_read_is_as_none(tmp_path: Path) -> No
     assert part.facts() == PartFacts()
 
 
-class NamedFailure(Exception):
-    """As pip's own: its text is a name for programs, its message is for people."""
-
-    def __init__(self) -> None:
-        super().__init__("<ConnectionFailedError: connection-failed>")
-        self.message = "Failed to connect to [magenta]127.0.0.1[/].\nMore of it."
-
-
-class Unconnected:
-    """A session without a network."""
-
-    def get(self, url: str, **_: object) -> Never:
-        raise NamedFailure
-
-
 def test_a_failure_is_told_in_words_for_people(bench: Bench) -> None:
     transfer = Transfer(
-        address="https://a.example/m.gguf",
+        address="http://127.0.0.1:9/m.gguf",
         part=bench.part,
         start=b"GGUF",
         pinned_bytes=None,
         is_checked=False,
         make_room=lambda missing: None,
         on_progress=lambda done, total: None,
-        failures=(NamedFailure,),
+        failures=(requests.RequestException,),
         pause=bench.pauses.append,
     )
-    with pytest.raises(ModelFileError) as raised:
-        transfer.fetch(Unconnected())
-    assert raised.value.message == (
-        "https://a.example/m.gguf could not be fetched: Failed to connect to 127.0.0.1."
+    with requests.Session() as session:
+        session.trust_env = False
+        with pytest.raises(ModelFileError) as raised:
+            transfer.fetch(cast(Session, session))
+    assert re.fullmatch(
+        r"http://127\.0\.0\.1:9/m\.gguf could not be fetched: "
+        r"Failed to establish a new connection: \[Errno \d+\] Connection refused\.",
+        raised.value.message,
     )
     assert bench.pauses

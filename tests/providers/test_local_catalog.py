@@ -43,7 +43,7 @@ class Library(ModelLibrary):
     def find(self, name: str) -> LocalModel | None:
         return next((model for model in self._given if model.name == name), None)
 
-    def came_at(self, name: str) -> float:
+    def added_at(self, name: str) -> float:
         names = [model.name for model in self._given]
         return -names.index(name)
 

@@ -1,5 +1,6 @@
 """Real-looking replies of small models, and how they are to be read."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -38,3 +39,17 @@ def test_a_reply_copied_from_what_was_sent_runs_nothing(case: dict[str, Any]) ->
     quoted = "\n".join(f"{n}\t{line}" for n, line in enumerate(case["reply"].split("\n"), 1))
     for sent in (case["reply"], quoted):
         assert read_calls(case["reply"], list(SPECS.values()), SentTexts([sent])).calls == ()
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.get("refused")], ids=lambda c: c["name"]
+)
+def test_what_is_answered_with_an_error_is_never_the_arguments_of_a_tool(
+    case: dict[str, Any],
+) -> None:
+    tools = [SPECS[name] for name in case.get("tools", SPECS)]
+    refused = read_calls(case["reply"], tools, SentTexts(case.get("sent", ()))).refused
+    assert refused is not None
+    if refused.name in {tool.name for tool in tools}:
+        with pytest.raises(json.JSONDecodeError):
+            json.loads(refused.written)

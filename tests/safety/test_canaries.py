@@ -215,9 +215,9 @@ async def asked(app: AgentApp, pilot: Pilot[UiOutcome]) -> QuietChoiceScreen:
 async def test_the_screen_asks_before_anything_is_loaded(canary, key, is_told, kept):
     async with opened() as (app, pilot):
         await asked(app, pilot)
-        assert app.parts is None
+        assert app.loaded is None
         await pilot.press(key)
-        await until(pilot, lambda: app.parts is not None)
+        await until(pilot, lambda: app.loaded is not None)
         prompt = app.runtime.conversation.system_prompt
         assert (TOLD in prompt) == is_told
         assert bool(app.runtime.withheld_files) != is_told
@@ -240,12 +240,12 @@ async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary
     async with opened() as (app, pilot):
         await asked(app, pilot)
         await pilot.press("escape")
-        await until(pilot, lambda: app.parts is not None)
+        await until(pilot, lambda: app.loaded is not None)
         runtime = app.runtime
         assert TOLD not in runtime.conversation.system_prompt
         before = runtime.usage.used
         runtime.approvals.add_session_rule("bash(make all)")
-        app.dispatch("/trust")
+        app.controller.dispatch("/trust")
         await asked(app, pilot)
         await pilot.press("y")
         await until(pilot, lambda: TOLD in runtime.conversation.system_prompt)
@@ -254,11 +254,11 @@ async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary
         assert [file.path.name for file in runtime.context_files] == ["AGENTS.md", "AGENTS.md"]
         rules = [str(rule) for rule in runtime.approvals.rules]
         assert rules == ["bash(make deploy)", "bash(make all)"]
-        app.dispatch("/trust")
+        app.controller.dispatch("/trust")
         await asked(app, pilot)
         await pilot.press("n")
         await until(pilot, lambda: TOLD not in runtime.conversation.system_prompt)
-        app.dispatch("/memory")
+        app.controller.dispatch("/memory")
         await until(pilot, lambda: isinstance(app.screen, PageScreen))
         await until(pilot, lambda: "the folder is not trusted" in shown_rows(app))
 
@@ -267,8 +267,8 @@ async def test_commands_of_the_folder_are_there_only_while_it_is_trusted(canary)
     async with opened() as (app, pilot):
         await asked(app, pilot)
         await pilot.press("escape")
-        await until(pilot, lambda: app.parts is not None)
-        registry, look = app.ready.registry, app.ready.prompt_files.refresh
+        await until(pilot, lambda: app.loaded is not None)
+        registry, look = app.controller.registry, app.controller.refresh_commands
         await look()
         assert registry.find("ship") is None
         trust = app.runtime.trust
@@ -277,7 +277,7 @@ async def test_commands_of_the_folder_are_there_only_while_it_is_trusted(canary)
         assert registry.find("ship") is not None
         assert "init.md is left out: /init is the program's own command" in notices(app)
         trust.decide(canary.path, "not trusted")
-        app.dispatch("/ship")
+        app.controller.dispatch("/ship")
         await until(pilot, lambda: "There is no /ship any more" in notices(app))
         await look()
         assert registry.find("ship") is None
@@ -288,7 +288,7 @@ async def test_a_folder_without_any_such_file_is_not_asked_about(canary, tmp_pat
     (plain / ".git").mkdir(parents=True)
     monkeypatch.chdir(plain)
     async with opened() as (app, pilot):
-        await until(pilot, lambda: app.parts is not None)
+        await until(pilot, lambda: app.loaded is not None)
         assert not isinstance(app.screen, QuietChoiceScreen)
         assert app.runtime.withheld_files == ()
 
@@ -302,8 +302,8 @@ async def test_a_session_of_another_folder_asks_about_that_one(canary, tmp_path,
     plain.mkdir()
     monkeypatch.chdir(plain)
     async with opened() as (app, pilot):
-        await until(pilot, lambda: app.parts is not None)
-        app.dispatch(f"/resume {session}")
+        await until(pilot, lambda: app.loaded is not None)
+        app.controller.dispatch(f"/resume {session}")
         await asked(app, pilot)
         assert app.runtime.cwd == canary.path
         assert TOLD not in app.runtime.conversation.system_prompt
@@ -317,7 +317,7 @@ async def test_the_screen_says_so_when_the_file_of_decisions_is_broken(canary, t
     async with opened() as (app, pilot):
         await asked(app, pilot)
         await pilot.press("escape")
-        await until(pilot, lambda: app.parts is not None)
+        await until(pilot, lambda: app.loaded is not None)
         await until(pilot, lambda: "trust.json" in notices(app))
 
 
@@ -326,7 +326,7 @@ def shown_rows(app: AgentApp) -> list[str]:
 
 
 def notices(app: AgentApp) -> str:
-    blocks = app.ready.chat.blocks
+    blocks = app.view.widgets.transcript.blocks
     return "\n".join(block.text for block in blocks if isinstance(block, NoticeBlock))
 
 

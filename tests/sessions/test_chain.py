@@ -1,6 +1,5 @@
 """Walking a conversation back through all its sessions."""
 
-import json
 import threading
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.lineage.chain import PastSessions, SessionChain, is_of_another_program
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
+from tests.sessions.importers import claude_lines
 from tests.support.session_values import entry, header, reply, session_bytes, user
 
 
@@ -216,10 +216,13 @@ def test_a_chain_may_be_walked_while_the_session_goes_on(store, past) -> None:
 def test_a_parent_that_another_agent_wrote_is_read_with_its_tail_once(
     store, past, tmp_path: Path
 ) -> None:
-    file = tmp_path / "run.traj.json"
-    said_there = [("user", "one"), ("user", "two"), ("assistant", "three"), ("assistant", "four")]
-    messages = [{"role": role, "content": text} for role, text in said_there]
-    file.write_text(json.dumps({"messages": messages}))
+    file = claude_lines.write(
+        tmp_path / "theirs.jsonl",
+        claude_lines.said("u1", None, "one"),
+        claude_lines.said("u2", "u1", "two"),
+        claude_lines.replied("a1", "u2", claude_lines.text("three")),
+        claude_lines.replied("a2", "a1", claude_lines.text("four")),
+    )
     tail = read_foreign(file).entries[2:]
     with store.create(Header(cwd="/w", parent_session=str(file))) as child:
         first = CompactionEntry(summary="so far", first_kept_entry_id=tail[0].id)
@@ -234,6 +237,7 @@ def test_a_parent_that_another_agent_wrote_is_read_with_its_tail_once(
     [
         ('{"type":"user","uuid":"u1","message":{"role":"user","content":"hi"}}\n', True),
         ('{"messages": [{"role": "user", "content": "hi"}]}', True),
+        ('{"history": [{"action": "message"}]}\n' * 2, True),
         ('{"type":"session","version":3,"id":"x"}\n', False),
         ('{torn\n{"type":"message","id":"1","parentId":null,"message":{}}\n', False),
         ("Dear diary\n", False),

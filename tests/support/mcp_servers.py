@@ -9,7 +9,7 @@ from pathlib import Path
 from agent_tui.tools.base import FileMemory, ToolContext
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.hub import FoundServer, FoundServers, McpHub
-from agent_tui.tools.mcp.server import Surroundings
+from agent_tui.tools.mcp.server import ServerContext
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support import mcp_server
@@ -43,7 +43,7 @@ class Stage:
         self.told: list[str] = []
         self.waited: list[str] = []
         self._environ = {"PATH": os.environ["PATH"]}
-        around = Surroundings(
+        around = ServerContext(
             keeper=keeper,
             environ=self._environ,
             whole_environ={"TOKEN_OF_MINE": "s3cret-token-1", "OUR_KEY": KEY},

@@ -26,7 +26,7 @@ from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.mcp.hub import McpHub
-from agent_tui.tools.mcp.toolbox import WiderToolbox
+from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
 
 MODEL = ModelRef("scripted/test")
@@ -158,7 +158,7 @@ class Stage:
         services = RuntimeServices(
             provider=provider,
             store=SessionStore(self.sessions, "none"),
-            toolbox=WiderToolbox(default_toolbox(), servers) if servers else default_toolbox(),
+            toolbox=CombinedToolbox(default_toolbox(), servers) if servers else default_toolbox(),
             counter=counter,
             ratios=TokenRatios(),
             compaction=CompactionService(provider, counter, models, settings.compaction, sleep),

@@ -39,7 +39,7 @@ class Screen:
 
     async def approve(self) -> None:
         """Say yes to the next question; a key that came too early is typed again."""
-        panel = self.app.ready.approval
+        panel = self.app.view.widgets.approval
         await self.until(lambda: panel.request is not None)
         asked = panel.request
         while panel.request is asked:
@@ -48,11 +48,11 @@ class Screen:
             await self.pilot.pause(0.05)
 
     async def until_idle(self) -> None:
-        await self.until(lambda: not self.app.ready.turns.is_running)
+        await self.until(lambda: not self.app.controller.turns.is_running)
 
     @property
     def text(self) -> str:
-        return self.app.ready.chat.to_text()
+        return self.app.view.widgets.transcript.to_text()
 
     @property
     def last_message(self) -> AssistantMessage:
@@ -69,5 +69,5 @@ async def screen(*argv: str) -> AsyncGenerator[Screen, None]:
     app = AgentApp(load)
     async with app.run_test(size=(100, 40)) as pilot:
         here = Screen(app, pilot)
-        await here.until(lambda: app.parts is not None)
+        await here.until(lambda: app.loaded is not None)
         yield here

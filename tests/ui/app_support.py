@@ -42,7 +42,7 @@ from agent_tui.ui.options import LocalModels, UiOptions
 from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.plan_view import PlanView
 from agent_tui.ui.queue_view import QueueView
-from agent_tui.ui.status_bar import StatusFields
+from agent_tui.ui.status.status_bar import StatusFields
 from agent_tui.ui.transcript import NoticeBlock, Transcript
 from agent_tui.ui.transcript.blocks import Block
 from tests.support.models import MODEL, ListedModels
@@ -118,6 +118,7 @@ class Ui:
         """Until what was told to the screen stands there."""
         for _ in range(4):
             await self.pilot.pause()
+        await self.until(lambda: all(item.is_measured for item in self.chat._stack))
 
     async def until(
         self, is_so: Callable[[], object], otherwise: str = "it did not come to that"
@@ -128,12 +129,12 @@ class Ui:
             await self.pilot.pause(0.01)
             if turn > _QUICK_TURNS:  # other processes need time that does not leap
                 await asyncio.to_thread(time.sleep, 0.01)
-        shown = self.chat.to_text() if self.app.parts is not None else "not there"
+        shown = self.chat.to_text() if self.app.loaded is not None else "not there"
         raise AssertionError(f"{otherwise}; the chat is:\n{shown}")
 
     async def started(self) -> None:
         """Until the conversation is on the screen."""
-        await self.until(lambda: self.app.parts is not None, "it does not start")
+        await self.until(lambda: self.app.loaded is not None, "it does not start")
         await self.settle()
 
     @property
@@ -178,7 +179,7 @@ class Ui:
 
     @property
     def chat(self) -> Transcript:
-        return self.app.ready.chat
+        return self.app.view.widgets.transcript
 
     @property
     def drawn_chat(self) -> str:
@@ -196,19 +197,19 @@ class Ui:
 
     @property
     def activity(self) -> ActivityLine:
-        return self.app.ready.activity
+        return self.app.view.widgets.activity
 
     @property
     def approval(self) -> ApprovalPanel:
-        return self.app.ready.approval
+        return self.app.view.widgets.approval
 
     @property
     def plan(self) -> PlanView:
-        return self.app.ready.plan
+        return self.app.view.widgets.plan
 
     @property
     def queue(self) -> QueueView:
-        return self.app.ready.queue
+        return self.app.view.widgets.queue
 
     @property
     def status(self) -> StatusFields:
@@ -222,34 +223,34 @@ class Ui:
     @property
     def registry(self) -> CommandRegistry:
         """The commands there are."""
-        return self.app.ready.registry
+        return self.app.controller.registry
 
     @property
     def local(self) -> LocalModels | None:
         """The built-in model of this machine."""
-        return self.app.ready.options.local
+        return self.app.controller.options.local
 
     @property
     def clock(self) -> Callable[[], float]:
-        return self.app.ready.options.clock
+        return self.app.controller.options.clock
 
     @property
     def is_running(self) -> bool:
         """Whether a turn, a compaction or a command runs."""
-        return self.app.ready.turns.is_running
+        return self.app.controller.turns.is_running
 
     def show(self, screen: Screen[Any]) -> None:
         """Lay `screen` over the chat, as commands do."""
-        self.app.run_worker(self.app.ready.front.show_screen(screen))
+        self.app.run_worker(self.app.window.ask(screen))
 
     def show_events(self, *events: AgentEvent) -> None:
         """Show what no real conversation would tell so badly."""
-        self.app.ready.front.show_events(events)
+        self.app.controller.front.show_events(events)
 
     def redraw(self) -> None:
         """Show the session as it is when it is opened."""
-        self.app.ready.view.redraw()
-        self.app.refresh_status()
+        self.app.view.redraw()
+        self.app.view.refresh_status()
 
     # What became of it
 

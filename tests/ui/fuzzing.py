@@ -56,7 +56,9 @@ class Fuzzed:
             if is_so():
                 return
             await self.pilot.pause(0.02)
-        raise AssertionError(f"{what}; the chat is:\n{self.app.ready.chat.to_text()[-2_000:]}")
+        raise AssertionError(
+            f"{what}; the chat is:\n{self.app.view.widgets.transcript.to_text()[-2_000:]}"
+        )
 
     async def send(self, text: str) -> None:
         self.app.prompt.area.load_text(text)
@@ -70,12 +72,12 @@ class Fuzzed:
         app = self.app
         for _ in range(12):
             await self.pilot.pause()
-            is_idle = len(app.screen_stack) == 1 and not app.ready.turns.is_running
+            is_idle = len(app.screen_stack) == 1 and not app.controller.turns.is_running
             if is_idle and app.focused is app.prompt.area:  # else a bar of the chat has it
                 break
             self.clock.now += 10
             await self.pilot.press("escape")
-        await self.until(lambda: not app.ready.turns.is_running, "something runs on after Esc")
+        await self.until(lambda: not app.controller.turns.is_running, "something runs on after Esc")
         assert len(app.screen_stack) == 1, f"{app.screen} does not go away"
 
     async def check(self) -> None:
@@ -95,9 +97,9 @@ class Fuzzed:
         rows = [app.prompt.area.render_line(y).text for y in range(app.prompt.area.size.height)]
         assert "zq" in "".join(rows), f"{rows} is {app.prompt.area.size} of {app.size}"
         assert "[ctx: " in str(app.status.render())
-        assert app.ready.activity.state is None
-        assert not app.ready.approval.display
-        assert app.ready.chat.size.height > 0
+        assert app.view.widgets.activity.state is None
+        assert not app.view.widgets.approval.display
+        assert app.view.widgets.transcript.size.height > 0
         self.clock.now += 10
         await self.pilot.press("ctrl+c")
         assert app._exception is None
@@ -130,7 +132,7 @@ async def fuzzed_app(
     app = AgentApp(lambda: options)
     async with app.run_test(size=size) as pilot:
         fuzzed = Fuzzed(app, pilot, clock, size)
-        await fuzzed.until(lambda: app.parts is not None, "it does not start")
+        await fuzzed.until(lambda: app.loaded is not None, "it does not start")
         await pilot.pause()
         yield fuzzed
 

@@ -596,7 +596,7 @@ def scene_app(
         first_run=FirstRun(KEYS, lambda _name, _key: None) if is_first else None,
         local=FakeLocal(home / "data" / "models", problem),
         pull_first=name.startswith("pull"),
-        newcomer_file=home / "newcomer.json" if name == "new_user" else None,
+        onboarding_file=home / "newcomer.json" if name == "new_user" else None,
         approval_quiet_s=3_600.0,
         clock=StillClock(),
     )

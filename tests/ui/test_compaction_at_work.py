@@ -53,11 +53,11 @@ class Screen:
         await self.pilot.pause()
         await self.pilot.press("enter")
         await self.pilot.pause()
-        await self.until(lambda: not self.app.ready.turns.is_running)
+        await self.until(lambda: not self.app.controller.turns.is_running)
 
     @property
     def chat(self):
-        return self.app.ready.chat
+        return self.app.view.widgets.transcript
 
     @property
     def compactions(self) -> list[SummaryBlock]:
@@ -83,7 +83,7 @@ async def at_work(folder: Path) -> AsyncGenerator[Screen, None]:
     app = AgentApp(lambda: UiOptions(runtime, ListedModels()))
     async with app.run_test(size=(80, 24)) as pilot:
         screen = Screen(app, pilot)
-        await screen.until(lambda: app.parts is not None)
+        await screen.until(lambda: app.loaded is not None)
         yield screen
 
 
@@ -103,7 +103,7 @@ async def test_a_turn_is_compacted_on_its_way_and_that_can_be_undone(tmp_path: P
         assert runtime.usage.used > small
         assert screen.bar == runtime.usage.label
 
-        screen.app.ready.view.redraw()
+        screen.app.view.redraw()
         assert screen.compactions == live
         assert screen.last_notice == "The compaction was undone."
 

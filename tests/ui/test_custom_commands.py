@@ -96,7 +96,7 @@ async def test_what_cannot_be_used_is_told_once_and_named_by_help(tmp_path, user
         await ui.write("/rev")
         await ui.until(lambda: offered(ui) == {"/review": "user · [red]Look[/red] $1"})
         assert len(ui.notices) == 4
-        own, custom, left_out = ui.app.ready.front.help().commands
+        own, custom, left_out = ui.app.controller.front.help().commands
     assert "/review [arguments]" not in dict(own.rows)
     assert custom.rows == (("/review [arguments]", "user · [red]Look[/red] $1"),)
     assert len(left_out.rows) == 6

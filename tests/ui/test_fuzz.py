@@ -137,7 +137,7 @@ class Hands:
 
     async def _scroll(self) -> None:
         self._note("wheel")
-        chat = self._ui.app.ready.chat
+        chat = self._ui.app.view.widgets.transcript
         chat.scroll_relative(y=self._dice.choice((-500, -3, 3, 500)), animate=False)
 
     async def _wait(self) -> None:
@@ -184,7 +184,7 @@ async def test_a_provider_that_stands_still_leaves_the_screen_free(tmp_path: Pat
     held = Reply(text="Held", gate=asyncio.Event())
     async with fuzzed_app(Stage(tmp_path), [held, Reply(text="Free again.")]) as ui:
         await ui.send("go")
-        chat, turns = ui.app.ready.chat, ui.app.ready.turns
+        chat, turns = ui.app.view.widgets.transcript, ui.app.controller.turns
         await ui.until(lambda: "Held" in chat.to_text(), "nothing came")
         for line in ("/context", "/help", "/permissions", "/compact --preview"):
             await ui.send(line)

@@ -99,7 +99,7 @@ class Moments:
                     await self._say_yes()
 
     async def _say_yes(self) -> None:
-        panel = self._ui.app.ready.approval
+        panel = self._ui.app.view.widgets.approval
         await self._ui.until(lambda: panel.is_armed, "the question takes no key")
         await self._ui.pilot.press("y")
 
@@ -117,11 +117,11 @@ async def stop_after(ui: Fuzzed, moments: Moments, press_after: int) -> TurnFini
     moments.press_after = press_after
     await ui.send(f"What is in the log? {press_after}")
     await ui.until(lambda: moments.seen, "nothing was sent")
-    await ui.until(lambda: not ui.app.ready.turns.is_running, "the turn does not end")
+    await ui.until(lambda: not ui.app.controller.turns.is_running, "the turn does not end")
     await ui.check()
     last = moments.seen[-1]
     assert isinstance(last, TurnFinished), moments.seen
-    replies = [b for b in ui.app.ready.chat.blocks if isinstance(b, AssistantBlock)]
+    replies = [b for b in ui.app.view.widgets.transcript.blocks if isinstance(b, AssistantBlock)]
     assert all(block.is_finished for block in replies)
     return last
 

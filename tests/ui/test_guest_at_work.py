@@ -10,7 +10,7 @@ from textual import events
 from agent_tui.config import Settings
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.activity_line import ActivityLine
-from agent_tui.ui.notifying import LONG_TURN_S
+from agent_tui.ui.status.notifier import LONG_TURN_S
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.ui.app_support import Ui, held, running_app
 from tests.ui.scenes import StillClock
@@ -36,7 +36,7 @@ async def test_the_title_says_where_and_what_goes_on(
 ):
     titles: list[str] = []
     async with running_app(tmp_path, asks(), held(), approval_quiet_s=3_600.0) as ui:
-        monkeypatch.setattr(ui.app.guest, "show_title", titles.append)
+        monkeypatch.setattr(ui.app.window.terminal, "set_title", titles.append)
         await ui.send("/name parser")
         await ui.send("go")
         await ui.asked()
@@ -52,12 +52,12 @@ async def test_the_mouse_is_left_to_the_terminal_and_taken_back(tmp_path: Path):
     async with running_app(tmp_path, size=(140, 24)) as ui:
         assert "mouse off" not in str(ui.app.status.render())
         await ui.send("/mouse off")
-        assert not ui.app.guest.is_mouse_on
+        assert not ui.app.window.terminal.is_mouse_on
         assert "mouse off" in str(ui.app.status.render())
         await ui.write("draft")
         await ui.pilot.press("alt+m")
         await ui.settle()
-        assert ui.app.guest.is_mouse_on
+        assert ui.app.window.terminal.is_mouse_on
         assert ui.text == "draft"
         assert "mouse off" not in str(ui.app.status.render())
         await ui.send("/mouse sideways")
@@ -118,7 +118,7 @@ async def test_a_new_user_is_told_the_keys_of_the_moment_until_they_are_known(tm
     file.write_text("8", encoding="utf-8")
     clock = StillClock()
     script = (asks(), Reply(text="Done."), Reply(text="Done."))
-    options = {"newcomer_file": file, "clock": clock, "approval_quiet_s": 3_600.0}
+    options = {"onboarding_file": file, "clock": clock, "approval_quiet_s": 3_600.0}
     async with running_app(tmp_path, *script, **options) as ui:
         await ui.until(lambda: "ctrl+p" in activity(ui))
         await ui.pilot.press("shift+tab")

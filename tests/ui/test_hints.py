@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.ui.hints import KNOWN_AFTER, Newcomer, Situation, hint_text
+from agent_tui.ui.status.hints import KNOWN_AFTER, Onboarding, Situation, hint_text
 
 IDLE = Situation("idle", "ask")
 
@@ -43,40 +43,40 @@ def test_no_hint_is_wider_than_a_small_terminal():
 
 
 def test_after_so_many_messages_one_is_new_no_longer_in_any_session(tmp_path: Path):
-    file = tmp_path / "data" / "newcomer.json"
-    first = Newcomer(file)
+    file = tmp_path / "data" / "onboarding.json"
+    first = Onboarding(file)
     first.load()
-    assert first.is_new
+    assert first.is_active
     for _ in range(KNOWN_AFTER - 1):
-        first.sent()
-    assert first.is_new
-    second = Newcomer(file)
+        first.message_sent()
+    assert first.is_active
+    second = Onboarding(file)
     second.load()
-    second.sent()
-    assert not second.is_new
-    third = Newcomer(file)
+    second.message_sent()
+    assert not second.is_active
+    third = Onboarding(file)
     third.load()
-    assert not third.is_new
+    assert not third.is_active
 
 
 def test_without_a_file_nobody_is_new():
-    newcomer = Newcomer(None)
-    newcomer.load()
-    newcomer.sent()
-    assert not newcomer.is_new
+    onboarding = Onboarding(None)
+    onboarding.load()
+    onboarding.message_sent()
+    assert not onboarding.is_active
 
 
 @pytest.mark.parametrize("kept", ["", "{", '{"a": 1}', "true", "-5"])
 def test_a_damaged_count_is_none(tmp_path: Path, kept: str):
-    file = tmp_path / "newcomer.json"
+    file = tmp_path / "onboarding.json"
     file.write_text(kept, encoding="utf-8")
-    newcomer = Newcomer(file)
-    newcomer.load()
-    assert newcomer.is_new
+    onboarding = Onboarding(file)
+    onboarding.load()
+    assert onboarding.is_active
 
 
 def test_a_count_that_cannot_be_kept_stops_nothing(tmp_path: Path):
-    newcomer = Newcomer(tmp_path)  # a folder
-    newcomer.load()
-    newcomer.sent()
-    assert newcomer.is_new
+    onboarding = Onboarding(tmp_path)  # a folder
+    onboarding.load()
+    onboarding.message_sent()
+    assert onboarding.is_active

@@ -134,7 +134,7 @@ async def test_a_running_turn_with_its_plan_queue_title_and_retry(tmp_path: Path
         assert_harmless(ui)
         ui.show_events(ToolFinished("e", "c1", result), RetryScheduled(1, 3, 8.0, LINES))
         ui.runtime.rename(ONE_LINE)
-        ui.app.refresh_status()
+        ui.app.view.refresh_status()
         ui.app.notify(LINES, title=ONE_LINE)
         await ui.settle()
         shown = assert_harmless(ui)

@@ -50,7 +50,7 @@ async def at_work(folder: Path, model: Model) -> AsyncGenerator[Screen, None]:
     app = AgentApp(lambda: UiOptions(runtime, ListedModels()))
     async with app.run_test(size=(90, 30)) as pilot:
         screen = Screen(app, pilot)
-        await screen.until(lambda: app.parts is not None)
+        await screen.until(lambda: app.loaded is not None)
         yield screen
 
 
@@ -86,7 +86,7 @@ async def test_the_round_is_shown_no_second_loop_begins_and_esc_drops_the_rest(t
         screen.app.prompt.area.load_text(LOOP)
         await screen.pilot.pause()
         await screen.pilot.press("enter")
-        activity = screen.app.ready.activity
+        activity = screen.app.view.widgets.activity
         await screen.until(lambda: activity.state and activity.state.round == "loop 2/2")
         assert activity.state is not None
         assert "… · loop 2/2 · 0s" in activity_text(activity.state, activity.state.started_at)
@@ -98,7 +98,7 @@ async def test_the_round_is_shown_no_second_loop_begins_and_esc_drops_the_rest(t
         await screen.until(lambda: "Cannot begin a loop" in screen.last_notice)
 
         await screen.pilot.press("escape")
-        await screen.until(lambda: not screen.app.ready.turns.is_running)
+        await screen.until(lambda: not screen.app.controller.turns.is_running)
         assert "stopped in round 2 of 2; the rest of it is dropped" in screen.last_notice
         assert marks(screen) == [f"==> {LABEL}", f"<== {LABEL}"]
         assert activity.state is None

@@ -5,7 +5,7 @@ import pytest
 
 from agent_tui.commands.core.short_words import short_count, short_path
 from agent_tui.tokens import ContextUsage
-from agent_tui.ui.status_bar import (
+from agent_tui.ui.status.status_bar import (
     StatusFields,
     git_branch,
     starting_line,

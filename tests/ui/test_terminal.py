@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from agent_tui.messages import UserMessage
-from agent_tui.ui.guest import title_sequence
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal import farewell
+from agent_tui.ui.terminal_state import title_sequence
 from tests.support.models import ListedModels
 from tests.support.runtime import Stage
 from tests.ui.app_support import asking, said

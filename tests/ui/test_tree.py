@@ -14,7 +14,7 @@ from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.forking import labels_of
 from agent_tui.sessions.lineage.message_tree import MessageTree
-from agent_tui.ui.chat_app import GO_BACK_WITHIN_S
+from agent_tui.ui.controller import GO_BACK_WITHIN_S
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.tree import TreeScreen, preview
 from agent_tui.ui.screens.tree_list import TreeList, row_content

@@ -16,7 +16,6 @@ from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval_body import approval_lines
 from agent_tui.ui.clipboard import copy_text
 from agent_tui.ui.diff_view import diff_lines, parse_diff
-from agent_tui.ui.guest import title_sequence
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.palette import make_palette
 from agent_tui.ui.plan_view import plan_lines
@@ -25,6 +24,7 @@ from agent_tui.ui.screens.picker import column_widths, picker_line
 from agent_tui.ui.session_rows import session_rows
 from agent_tui.ui.styled_lines import Line
 from agent_tui.ui.terminal import crash_report
+from agent_tui.ui.terminal_state import title_sequence
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, ToolBlock, UserBlock
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter

@@ -280,16 +280,16 @@ def check_server_package(env: Environment) -> Iterator[Check]:
 
 def check_library(env: Environment) -> Iterator[Check]:
     """Every model that is known, and whether its file is there and whole."""
-    shelf = env.library.shelf()
-    for problem in shelf.problems:
+    listing = env.library.listing()
+    for problem in listing.problems:
         advice = "A model whose description is gone can be added or pulled again."
         yield Check(_LOCAL_MODELS, "library", "bad", problem, advice)
-    if not shelf.models:
+    if not listing.models:
         offer = OFFERS[0]
         advice = f"agent-tui models pull {offer.name} ({size_text(offer.download_bytes)})"
         yield Check(_LOCAL_MODELS, "library", "info", "no models yet", f"To have one: {advice}")
         return
-    for model in shelf.models:
+    for model in listing.models:
         yield _model_check(env, model)
 
 

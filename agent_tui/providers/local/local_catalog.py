@@ -79,7 +79,7 @@ class LocalCatalog:
         if not model.is_there:
             raise ConfigError(
                 f"The file of {LOCAL}/{name} is gone: {model.path}.",
-                model.way_back,
+                model.recovery_hint,
             )
         return ModelRef(f"{LOCAL}/{name}")
 
@@ -124,7 +124,7 @@ class LocalCatalog:
         )
 
     def _came_at(self, model: LocalModel) -> tuple[float, str]:
-        return self._library.came_at(model.name) if self._library else 0.0, model.name
+        return self._library.added_at(model.name) if self._library else 0.0, model.name
 
     def _find(self, name: str) -> LocalModel | None:
         return next((model for model in self._models() if model.name == name), None)

@@ -204,4 +204,4 @@ def _refuse_damaged(model: LocalModel) -> None:
         refuse_unusable(model.path, read_gguf(model.path))
     except ModelFileError as error:
         message = f"local/{model.name} cannot be loaded: {error.message}"
-        raise ProviderError("bad_request", message, model.way_back) from error
+        raise ProviderError("bad_request", message, model.recovery_hint) from error

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from agent_tui.providers.base import FoundModel, is_loopback
+from agent_tui.providers.servers.client import PATIENCE_S, REMOTE_PATIENCE_S, ServerClient
 from agent_tui.providers.servers.kinds import HOST, PORTS, ServerAddress, usual_addresses
 from agent_tui.providers.servers.models import ServedModel, read_any, read_models
-from agent_tui.providers.servers.questions import PATIENCE_S, REMOTE_PATIENCE_S, ServerQuestions
 
 __all__ = [
     "HOST",
@@ -93,7 +93,7 @@ def server_at(
     """
     if patience_s is None:
         patience_s = PATIENCE_S if is_loopback(base_url) else REMOTE_PATIENCE_S
-    server = ServerQuestions(base_url, api_key, patience_s=patience_s)
+    server = ServerClient(base_url, api_key, patience_s=patience_s)
     kind, models = read_any(server)
     problem = _problem(server)
     if not models and not problem:
@@ -109,7 +109,7 @@ def models_of(base_url: str, api_key: str = "") -> tuple[ServedModel, ...]:
 
 def _server_of_kind(address: ServerAddress, patience_s: float) -> FoundServer | None:
     """The server at `address`: of the kind that is usual there, or another."""
-    server = ServerQuestions(address.base_url, patience_s=patience_s)
+    server = ServerClient(address.base_url, patience_s=patience_s)
     kind: str | None = address.kind
     models = read_models(server, address.kind)
     if not models:
@@ -121,7 +121,7 @@ def _server_of_kind(address: ServerAddress, patience_s: float) -> FoundServer | 
     return FoundServer(title, address.base_url, models, problem)
 
 
-def _problem(server: ServerQuestions) -> str:
+def _problem(server: ServerClient) -> str:
     if server.wants_key:
         return "wants a key: name its variable with --base-url and --api-key-env"
     return "is loading its model" if server.is_loading else ""

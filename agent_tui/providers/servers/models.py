@@ -8,7 +8,8 @@ from typing import Final
 from urllib.parse import quote
 
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ToolStyle
-from agent_tui.providers.servers.answers import (
+from agent_tui.providers.servers.client import ServerClient
+from agent_tui.providers.servers.responses import (
     Listed,
     Listing,
     LlamaProps,
@@ -18,7 +19,6 @@ from agent_tui.providers.servers.answers import (
     StudioListing,
     StudioListingV0,
 )
-from agent_tui.providers.servers.questions import ServerQuestions
 
 UNLOADED_WINDOW = 4_096
 """What Ollama and LM Studio give a model that they have yet to load and that has no setting of its
@@ -82,12 +82,12 @@ class ServedModel:
         return FoundModel(ref, info, via, self.state, self.size_bytes)
 
 
-def read_models(server: ServerQuestions, kind: str) -> tuple[ServedModel, ...]:
+def read_models(server: ServerClient, kind: str) -> tuple[ServedModel, ...]:
     """The chat models of a server of this kind; none if it is another or gives no answer."""
     return _for_chat(_READERS[kind](server))
 
 
-def read_any(server: ServerQuestions) -> tuple[str | None, tuple[ServedModel, ...]]:
+def read_any(server: ServerClient) -> tuple[str | None, tuple[ServedModel, ...]]:
     """The kind of an unknown server, as far as it shows, and its chat models.
 
     One that neither shows its kind nor tells its windows is asked for what each kind knows.
@@ -113,13 +113,13 @@ def _for_chat(models: Iterable[ServedModel]) -> tuple[ServedModel, ...]:
     return tuple(m for m in named if not _NOT_FOR_CHAT.search(m.id))[:_MAX_MODELS]
 
 
-def _vllm(server: ServerQuestions) -> Sequence[ServedModel]:
+def _vllm(server: ServerClient) -> Sequence[ServedModel]:
     listing = server.get(server.models_path, Listing)
     models = listing.data if listing else ()
     return [ServedModel(m.id, m.window, takes_schema=True) for m in models if m.owned_by == "vllm"]
 
 
-def _llama_cpp(server: ServerQuestions) -> Sequence[ServedModel]:
+def _llama_cpp(server: ServerClient) -> Sequence[ServedModel]:
     props = server.get("/props", LlamaProps)
     if props is None:
         return ()
@@ -127,7 +127,7 @@ def _llama_cpp(server: ServerQuestions) -> Sequence[ServedModel]:
     return [_llama_model(server, props, model) for model in (listing.data if listing else ())]
 
 
-def _llama_model(server: ServerQuestions, props: LlamaProps, model: Listed) -> ServedModel:
+def _llama_model(server: ServerClient, props: LlamaProps, model: Listed) -> ServedModel:
     """One model; a server that holds several (a router) tells of each that is loaded."""
     own: LlamaProps | None = props
     if model.is_loaded is not None:
@@ -144,7 +144,7 @@ def _llama_model(server: ServerQuestions, props: LlamaProps, model: Listed) -> S
     )
 
 
-def _lm_studio(server: ServerQuestions) -> Sequence[ServedModel]:
+def _lm_studio(server: ServerClient) -> Sequence[ServedModel]:
     if (listing := server.get("/api/v1/models", StudioListing)) is None:
         return _lm_studio_v0(server)
     return [
@@ -163,7 +163,7 @@ def _lm_studio(server: ServerQuestions) -> Sequence[ServedModel]:
     ]
 
 
-def _lm_studio_v0(server: ServerQuestions) -> Sequence[ServedModel]:
+def _lm_studio_v0(server: ServerClient) -> Sequence[ServedModel]:
     """As before LM Studio 0.4."""
     listing = server.get("/api/v0/models", StudioListingV0)
     return [
@@ -181,7 +181,7 @@ def _lm_studio_v0(server: ServerQuestions) -> Sequence[ServedModel]:
     ]
 
 
-def _ollama(server: ServerQuestions) -> Sequence[ServedModel]:
+def _ollama(server: ServerClient) -> Sequence[ServedModel]:
     listing = server.get("/api/tags", OllamaListing)
     if listing is None:
         return ()
@@ -192,7 +192,7 @@ def _ollama(server: ServerQuestions) -> Sequence[ServedModel]:
 
 
 def _ollama_model(
-    server: ServerQuestions, model: OllamaModel, loaded: OllamaModel | None
+    server: ServerClient, model: OllamaModel, loaded: OllamaModel | None
 ) -> ServedModel | None:
     """One model; None for one that only makes embeddings."""
     details = server.get("/api/show", OllamaDetails, body={"model": model.name})
@@ -218,8 +218,6 @@ def _unloaded_window(trained_window: int | None) -> int:
     return min(UNLOADED_WINDOW, trained_window or UNLOADED_WINDOW)
 
 
-_READERS: Final[Mapping[str, Callable[[ServerQuestions], Sequence[ServedModel]]]] = (
-    MappingProxyType(
-        {"Ollama": _ollama, "LM Studio": _lm_studio, "llama.cpp": _llama_cpp, "vLLM": _vllm}
-    )
+_READERS: Final[Mapping[str, Callable[[ServerClient], Sequence[ServedModel]]]] = MappingProxyType(
+    {"Ollama": _ollama, "LM Studio": _lm_studio, "llama.cpp": _llama_cpp, "vLLM": _vllm}
 )

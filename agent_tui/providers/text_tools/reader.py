@@ -59,7 +59,8 @@ class RefusedCall:
 
     Attributes:
         name: The tool as it was named, whether or not it was offered.
-        written: The call as it stands in the reply, from its JSON on: no arguments of any tool.
+        written: What the model wrote, from the call's JSON on or with the words round it: never the
+            arguments of a tool.
     """
 
     name: str
@@ -73,8 +74,8 @@ class WrittenReply:
     Attributes:
         text: What stays visible; the whole reply, to the letter, where it holds no calls.
         calls: What is to be run, in order.
-        refused: Where there is nothing to run, the first call that was broken or named a tool
-            that is not offered. It stays visible too.
+        refused: Where there is nothing to run, the first call that was broken, named a tool that
+            is not offered, or may be only an example. It stays visible too.
     """
 
     text: str
@@ -94,12 +95,13 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
     """The calls in `text`, and what is left of it.
 
     A call counts where it is made and not shown: see `scan` for where it may stand, and
-    `SentTexts` for what was copied. Three rules look at the reply as a whole:
+    `SentTexts` for what was copied. Four rules look at the reply as a whole:
 
     - After a call between tags, which models are trained to write, prose may follow and stays.
-      After one in a fence, in bare JSON or in Python only a few words may: a model that goes on
-      at length, or says what one could write, is explaining. Those few words are common
-      ("This lists the files.") and refusing them would leave small models without tools.
+      After one in a fence, in bare JSON or in Python only a remark may ("This lists the files.",
+      which is common), or a few words that speak of the call; else it may be an example.
+    - A call that may be only an example does not run, and the model is told: one that meant it
+      writes it again.
     - What pretends to be the answer to a call ("Output:", ``<tool_response>``, the person's
       next turn) is dropped with all that follows: calls in it rest on an invention, and kept as
       text it would stand before the real result.
@@ -112,15 +114,19 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
     """
     offered = OfferedTools(tools)
     found = scan(Source(text), offered)
-    candidates = _made(text, found.candidates, sent)
-    kept = _without_inventions(text, candidates)
+    kept = _without_inventions(text, _made(text, found.candidates, sent))
     plain = [candidate for candidate in kept.candidates if not candidate.is_tagged]
     calls = [call for candidate in plain for call in candidate.calls]
+    unclear = found.unclear
     if plain and explains_call(_prose_after(text, plain[0], kept), calls):
+        unclear = plain[0]
         kept = _without_inventions(text, [c for c in kept.candidates if c.is_tagged])
-    if not kept.candidates:
-        return WrittenReply(text, refused=_refused(text, found.refused_at, offered, sent))
-    return _taken_apart(text, kept)
+    if kept.candidates:
+        return _taken_apart(text, kept)
+    refused = _refused(text, found.refused_at, offered, sent)
+    if refused is None and unclear is not None and _made(text, [unclear], sent):
+        refused = RefusedCall(unclear.calls[0].name, text.strip())
+    return WrittenReply(text, refused=refused)
 
 
 def _made(text: str, candidates: Iterable[Candidate], sent: SentTexts) -> list[Candidate]:

@@ -61,12 +61,14 @@ class Scan:
     Attributes:
         candidates: In the order they stand.
         decided: Before this place more text would change nothing.
+        unclear: The first candidate that the words before it lead up to as to something else.
         refused_at: Where what begins like a call and is not only shown cannot be made out, or
             names no tool that was offered; the first such place.
     """
 
     candidates: tuple[Candidate, ...]
     decided: int
+    unclear: Candidate | None = None
     refused_at: int | None = None
 
 
@@ -96,6 +98,7 @@ class _Scanner:
         self._last_was_shown = False
         self._last_closers: dict[str, int] | None = None
         self._undecided = len(source.text)
+        self._unclear: Candidate | None = None
         self._refused_at: int | None = None
 
     def run(self) -> Scan:
@@ -109,7 +112,8 @@ class _Scanner:
         except UnreadableError:
             self._refuse(Candidate(self._at, len(self._text), (), is_tagged=True))
         starts = [candidate.start for candidate in self._found]
-        return Scan(tuple(self._found), min([*starts, self._undecided]), self._refused_at)
+        decided = min([*starts, self._undecided])
+        return Scan(tuple(self._found), decided, self._unclear, self._refused_at)
 
     def _handle(self, event: re.Match[str]) -> None:
         kind = event.lastgroup
@@ -120,7 +124,7 @@ class _Scanner:
             self._inline_code(event)
         elif kind == "closing":
             self._found.clear()  # all before it was thought, though nothing had opened it
-            self._refused_at = None
+            self._unclear = self._refused_at = None
             self._at = event.end()
         elif kind == "element":
             self._element(event)
@@ -155,31 +159,40 @@ class _Scanner:
             self._refuse(Candidate(begin, written.end, (), is_tagged))
 
     def _refuse(self, meant: Candidate) -> None:
-        if self._refused_at is None and not self._is_shown(self._words_before(meant), meant):
+        if self._refused_at is not None or self._is_quoted(meant):
+            return
+        if not (self._follows_another(meant) and self._last_was_shown):
             self._refused_at = meant.start
-
-    def _words_before(self, candidate: Candidate) -> str:
-        begin = max(self._last_end, candidate.start - 2 * MAX_WORDS_CHARS)
-        return self._text[begin : candidate.start]
 
     def _weigh(self, candidate: Candidate) -> None:
         """Keep `candidate` unless it is only shown."""
-        is_shown = self._is_shown(self._words_before(candidate), candidate)
+        is_shown = self._is_quoted(candidate)
+        if not is_shown and self._follows_another(candidate):
+            is_shown = self._last_was_shown
+        elif not is_shown:
+            is_shown = points_at_something_else(self._words_before(candidate), candidate.calls)
+            if is_shown and self._unclear is None:
+                self._unclear = candidate
         self._last_end = candidate.end
         self._last_was_shown = is_shown
         if not is_shown:
             self._found.append(candidate)
             self._line_start = candidate.end
 
-    def _is_shown(self, before: str, candidate: Candidate) -> bool:
+    def _words_before(self, candidate: Candidate) -> str:
+        begin = max(self._last_end, candidate.start - 2 * MAX_WORDS_CHARS)
+        return self._text[begin : candidate.start]
+
+    def _follows_another(self, candidate: Candidate) -> bool:
+        """Whether it stands with the one before it, or where nothing has been said yet."""
+        before = self._words_before(candidate)
+        return not before.strip() or (self._last_end > 0 and is_only_joining(before))
+
+    def _is_quoted(self, candidate: Candidate) -> bool:
         head = self._text[self._line_start : candidate.start]
         if len(head) > 2 * _LINE_END_CHARS:
             head = head[:_LINE_END_CHARS] + head[-_LINE_END_CHARS:]
-        if is_quoted_line(head):
-            return True
-        if not before.strip() or (self._last_end and is_only_joining(before)):
-            return self._last_was_shown
-        return bool(candidate.calls) and points_at_something_else(before, candidate.calls)
+        return is_quoted_line(head)
 
     def _read_line_call(self, source: Source, at: int, tools: OfferedTools) -> Written | None:
         """A call in JSON or Python with nothing else on its last line.

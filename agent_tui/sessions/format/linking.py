@@ -26,7 +26,7 @@ class UnlinkedEntry:
 
 @dataclass(frozen=True, slots=True)
 class LinkedEntries:
-    """Entries in file order, parents before children, and what had to be mended."""
+    """Entries in file order, parents before children, and what had to be repaired."""
 
     entries: tuple[Entry, ...]
     warnings: tuple[str, ...]

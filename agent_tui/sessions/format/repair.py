@@ -1,4 +1,4 @@
-"""Making values usable that a damaged or foreign file holds: faults left out, depth bounded."""
+"""Repairing values of a damaged or foreign file: wrong fields left out, depth bounded."""
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import is_not
@@ -37,16 +37,16 @@ def validate_repaired(
         data: Not changed.
         notes: Gets a line for each thing left out, unless the answer is None.
     """
-    mended: JsonValue = data
+    repaired: JsonValue = data
     faults: dict[Place, str] = {}
     for _ in range(_ROUNDS):
         try:
-            value = validate(mended)
+            value = validate(repaired)
         except ValidationError as error:
-            found = _faults(mended, error)
+            found = _faults(repaired, error)
             if not found:
                 return None
-            mended = _without(mended, list(found))
+            repaired = _without(repaired, list(found))
             faults |= found
             continue
         named = list(faults.items())[:_NAMED_FAULTS]
@@ -104,7 +104,7 @@ def _changes(fields: Iterable[tuple[str, object]], room: int) -> dict[str, objec
 
 
 def _faults(data: JsonValue, error: ValidationError) -> dict[Place, str]:
-    """Where the innermost faults of `data` are, by reason; none where it cannot be mended."""
+    """Where the innermost faults of `data` are, by reason; none where it cannot be repaired."""
     if error.error_count() > _MOST_FAULTS:
         return {}
     details = error.errors(include_url=False, include_input=False)

@@ -106,7 +106,7 @@ def import_session(
 def missing_results(entries: Sequence[Entry]) -> tuple[MessageEntry, ...]:
     """Results that say so, for the calls of the newest reply that have none.
 
-    Where a session is cut off behind a call, no other program need be able to mend that.
+    Where a session is cut off behind a call, no other program need be able to repair that.
     """
     waiting: dict[str, ToolCall] = {}
     for entry in entries:

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from agent_tui.errors import SessionError
 from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.importers.builder import Warnings
+from agent_tui.sessions.importers.fields import as_object
 from agent_tui.sessions.importers.formats import detect_format, read_foreign
+from agent_tui.sessions.importers.json_files import json_lines
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
@@ -123,15 +126,24 @@ def parent_file(parent: str, child: Path | None, store: SessionStore) -> Path | 
 
 
 def is_of_another_program(path: Path) -> bool:
-    """Whether `path` is in a format of another agent's own: to be read, never to be written.
+    """Whether `path` is what another program wrote: to be read at most, never to be written.
 
-    Some of them would pass for a badly damaged session of ours. A file of no known format is
-    for whoever opens it to complain about.
+    Some of it would pass for a badly damaged session of ours. Every line of ours is an object
+    with a type; a file that is no JSON at all is for whoever opens it to complain about.
     """
     try:
         return detect_format(path) != "pi"
     except SessionError:
-        return False
+        return _first_value_has_no_type(path)
+
+
+def _first_value_has_no_type(path: Path) -> bool:
+    try:
+        for _, value in json_lines(path, Warnings()):
+            return "type" not in as_object(value)
+    except SessionError:
+        pass
+    return False
 
 
 def _session_of(log: SessionLog) -> KnownSession:

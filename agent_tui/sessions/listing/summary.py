@@ -60,13 +60,13 @@ def read_summary(path: Path) -> SessionSummary | None:
     The whole file is read, a few megabytes at a time: a name may stand anywhere in it.
     """
     try:
-        pieces = read_chunks(path)
-        first = next(pieces, b"")
+        chunks = read_chunks(path)
+        first = next(chunks, b"")
         header = _header(first)
         found = _blank(path, header or Header(id=path.stem.rpartition("_")[2], cwd=""))
         found = _with_lines(found, first)
-        for piece in pieces:
-            found = _with_lines(found, piece)
+        for chunk in chunks:
+            found = _with_lines(found, chunk)
         return _dated(found) if header is not None or found.first_prompt else None
     except OSError:
         return None
@@ -79,8 +79,8 @@ def extend_summary(known: SessionSummary) -> SessionSummary | None:
     """
     try:
         found = known
-        for piece in read_chunks(known.path, known.size_bytes):
-            found = _with_lines(found, piece)
+        for chunk in read_chunks(known.path, known.size_bytes):
+            found = _with_lines(found, chunk)
         return _dated(found)
     except OSError:
         return None

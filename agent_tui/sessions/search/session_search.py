@@ -141,15 +141,15 @@ def _hits(
     for file in files:
         if count == limit or (left <= 0 and len(sure) < len(wanted)):
             return
-        pieces = _Pieces(file, left)
-        scan = _scan(pieces, wanted, sure)
-        left -= pieces.size_bytes
+        chunks = _FileChunks(file, left)
+        scan = _scan(chunks, wanted, sure)
+        left -= chunks.size_bytes
         if len(scan.found | sure) == len(wanted):
             count += 1
             yield SearchHit(file.path, scan.matches, scan.snippet or one_line(file.title))
 
 
-class _Pieces:
+class _FileChunks:
     """The parts of a file that are to be looked at, and how many bytes of it were read."""
 
     def __init__(self, file: FoundFile, most_bytes: int) -> None:
@@ -197,8 +197,8 @@ class _Scan:
     snippet: str = ""
 
 
-def _scan(pieces: Iterable[bytes], wanted: Sequence[WordTerm], sure: frozenset[int]) -> _Scan:
-    """Look for `wanted` in `pieces` of whole lines, in each from the end to the beginning.
+def _scan(chunks: Iterable[bytes], wanted: Sequence[WordTerm], sure: frozenset[int]) -> _Scan:
+    """Look for `wanted` in `chunks` of whole lines, in each from the end to the beginning.
 
     Ends after the piece in which something was found, once all that are not `sure` (known to
     occur) were. The snippet is of the entry with most of the terms; of those with as many the
@@ -207,7 +207,7 @@ def _scan(pieces: Iterable[bytes], wanted: Sequence[WordTerm], sure: frozenset[i
     sieve = _Sieve(wanted, sure)
     found: set[int] = set()
     matches, most, best = 0, 0, ("", 0)
-    for data in pieces:
+    for data in chunks:
         for line in sieve.likely_lines(data):
             text = _text(line)
             places = _places(text, wanted)

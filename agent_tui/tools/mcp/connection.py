@@ -10,10 +10,10 @@ from typing import Final, assert_never
 from agent_tui.messages import JsonObject
 from agent_tui.tools.mcp.json_rpc import (
     STATELESS_VERSION,
-    Answer,
-    Asked,
     Incoming,
-    Told,
+    Notification,
+    Request,
+    Response,
     message_line,
     parse_line,
     reply_line,
@@ -43,7 +43,7 @@ class RequestFailed(Exception):
 
 @dataclass(slots=True)
 class _Waiting:
-    answer: "asyncio.Future[Answer]"
+    answer: "asyncio.Future[Response]"
     on_progress: Callable[[str], None]
 
 
@@ -156,17 +156,17 @@ class Connection:
 
     def _handle(self, message: Incoming) -> None:
         match message:
-            case Answer():
+            case Response():
                 waiting = self._waiting.get(message.id)
                 if waiting is not None and not waiting.answer.done():
                     waiting.answer.set_result(message)
-            case Asked():
+            case Request():
                 self._write(reply_line(message))
-            case Told(method="notifications/tools/list_changed"):
+            case Notification(method="notifications/tools/list_changed"):
                 self._on_changed()
-            case Told(method="notifications/progress", params=params):
+            case Notification(method="notifications/progress", params=params):
                 self._show_progress(params)
-            case Told():
+            case Notification():
                 pass
             case _:
                 assert_never(message)

@@ -19,8 +19,8 @@ from agent_tui.messages import JsonObject
 from agent_tui.tools.mcp.connection import MAX_MESSAGE_BYTES
 from agent_tui.tools.mcp.json_rpc import (
     PROTOCOL_VERSION,
-    Asked,
-    Told,
+    Notification,
+    Request,
     error_line,
     message_line,
     parse_line,
@@ -106,12 +106,12 @@ class Bridge:
             while line := await lines.readline():
                 for message in parse_line(line):
                     match message:
-                        case Asked(method="initialize"):
+                        case Request(method="initialize"):
                             # In this task, as the connection must end in the one it began in.
                             await self._answer(message, self._connect(held))
-                        case Asked():
+                        case Request():
                             self._begin(message)
-                        case Told(method="notifications/cancelled", params=params):
+                        case Notification(method="notifications/cancelled", params=params):
                             if (call := self._calls.get(params.get("requestId"))) is not None:
                                 call.cancel()
                         case _:
@@ -119,12 +119,12 @@ class Bridge:
             for call in self._calls.values():
                 call.cancel()
 
-    def _begin(self, asked: Asked) -> None:
+    def _begin(self, asked: Request) -> None:
         task = asyncio.create_task(self._answer(asked, self._result(asked)))
         self._calls[asked.id] = task
         task.add_done_callback(lambda _: self._calls.pop(asked.id, None))
 
-    async def _answer(self, asked: Asked, work: Awaitable[JsonObject]) -> None:
+    async def _answer(self, asked: Request, work: Awaitable[JsonObject]) -> None:
         try:
             line = result_line(asked.id, await work)
         except ModuleNotFoundError as error:
@@ -150,7 +150,7 @@ class Bridge:
         )
         return {"protocolVersion": PROTOCOL_VERSION, "capabilities": {"tools": {}}}
 
-    async def _result(self, asked: Asked) -> JsonObject:
+    async def _result(self, asked: Request) -> JsonObject:
         client = self._client
         if client is None or asked.method not in ("tools/list", "tools/call"):
             raise LookupError(f"{asked.method} is not known here")

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.tools.mcp.remote_tools import RemoteTool
-from agent_tui.tools.mcp.server import McpServer, ServerState, Surroundings
+from agent_tui.tools.mcp.server import McpServer, ServerContext, ServerState
 from agent_tui.tools.mcp.spec import ServerSpec
 
 _QUIET_WAIT_S: Final = 0.5
@@ -72,7 +72,7 @@ class McpHub:
         wait_s: How long a turn waits for a server that starts, once.
     """
 
-    def __init__(self, sources: ServerSources, around: Surroundings, *, wait_s: float) -> None:
+    def __init__(self, sources: ServerSources, around: ServerContext, *, wait_s: float) -> None:
         self._sources = sources
         self._around = around
         self._wait_s = wait_s

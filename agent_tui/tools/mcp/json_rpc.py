@@ -21,7 +21,7 @@ METHOD_NOT_FOUND: Final = -32601
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """What a server answers to one of our requests; `error` is empty where it did not fail."""
 
     id: int
@@ -31,7 +31,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Request:
     """A request of the other side, which has to be answered."""
 
     id: JsonValue
@@ -40,14 +40,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Notification:
     """Something the other side says without being asked."""
 
     method: str
     params: JsonObject
 
 
-Incoming: TypeAlias = Answer | Asked | Told
+Incoming: TypeAlias = Response | Request | Notification
 
 
 def message_line(
@@ -62,7 +62,7 @@ def message_line(
     return _line(message)
 
 
-def reply_line(asked: Asked) -> bytes:
+def reply_line(asked: Request) -> bytes:
     """The answer to a server's request: it may look whether we are there, nothing else."""
     if asked.method == "ping":
         return result_line(asked.id, {})
@@ -107,7 +107,7 @@ def _messages(value: JsonValue) -> Iterator[Incoming]:
     if isinstance(method, str):
         params = repair_json(value.get("params"))
         known = params if isinstance(params, dict) else {}
-        yield Asked(request_id, method, known) if "id" in value else Told(method, known)
+        yield Request(request_id, method, known) if "id" in value else Notification(method, known)
     elif isinstance(request_id, int):
         yield _answer(request_id, value)
     elif isinstance(value.get("error"), dict):  # it could not read what it was sent
@@ -116,16 +116,16 @@ def _messages(value: JsonValue) -> Iterator[Incoming]:
         raise ValueError("neither a method nor an answer")
 
 
-def _answer(request_id: int, message: JsonObject) -> Answer:
+def _answer(request_id: int, message: JsonObject) -> Response:
     error = repair_json(message.get("error"))
     if isinstance(error, dict):
         said, code = error.get("message"), error.get("code")
         text = said if isinstance(said, str) and said.strip() else "it failed without a word"
-        return Answer(request_id, {}, text, code if isinstance(code, int) else 0)
+        return Response(request_id, {}, text, code if isinstance(code, int) else 0)
     result = repair_json(message.get("result"))
     if not isinstance(result, dict):
-        return Answer(request_id, {}, "its answer holds no result")
-    return Answer(request_id, result)
+        return Response(request_id, {}, "its answer holds no result")
+    return Response(request_id, result)
 
 
 def _line(message: JsonObject) -> bytes:

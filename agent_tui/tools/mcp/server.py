@@ -24,7 +24,7 @@ from agent_tui.tools.mcp.json_rpc import (
     UNSUPPORTED_VERSION,
 )
 from agent_tui.tools.mcp.remote_tools import RemoteTool, readable_tools
-from agent_tui.tools.mcp.spec import ServerSpec, filled_in
+from agent_tui.tools.mcp.spec import ServerSpec, expand_variables
 from agent_tui.tools.processes.keeper import ProcessKeeper, TalkingChild
 
 ServerState: TypeAlias = Literal["off", "not asked", "starting", "ready", "failed"]
@@ -38,7 +38,7 @@ _BRIDGE = ("-P", "-m", "agent_tui.tools.mcp.http_bridge")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ServerContext:
     """What servers are started with.
 
     Args:
@@ -78,7 +78,7 @@ class McpServer:
     """
 
     def __init__(
-        self, spec: ServerSpec, around: Surroundings, on_news: Callable[[str], None]
+        self, spec: ServerSpec, around: ServerContext, on_news: Callable[[str], None]
     ) -> None:
         self.spec = spec
         self.state: ServerState = "off"
@@ -263,7 +263,7 @@ class McpServer:
         spec, around = self.spec, self._around
 
         def filled(text: str) -> str:
-            return filled_in(text, around.whole_environ, around.refused)
+            return expand_variables(text, around.whole_environ, around.refused)
 
         env = {name: filled(value) for name, value in spec.env.items()}
         environ = {**around.environ, **env}

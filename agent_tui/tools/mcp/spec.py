@@ -92,7 +92,7 @@ def spec_from_settings(name: str, settings: McpServerSettings, source: str) -> S
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
 
 
-def filled_in(text: str, environ: Mapping[str, str], refused: Collection[str]) -> str:
+def expand_variables(text: str, environ: Mapping[str, str], refused: Collection[str]) -> str:
     """`text` with the values of the variables it names.
 
     Args:

@@ -17,7 +17,7 @@ _MAX_TITLE_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class WiderToolbox:
+class CombinedToolbox:
     """A `Toolbox`: the tools of `own`, then what the servers of `hub` offer in this turn."""
 
     own: Toolbox

@@ -20,7 +20,7 @@ from typing import IO
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.processes import keeper_process
-from agent_tui.tools.processes.keeper_process import Answer, Order
+from agent_tui.tools.processes.keeper_process import KeeperReply, Order
 
 READ_BYTES = 65_536
 """One read; also the usual capacity of a pipe."""
@@ -304,7 +304,7 @@ async def _until_gone(
         await orders.wait_closed()
 
 
-async def _answer(answers: asyncio.StreamReader) -> Answer:
+async def _answer(answers: asyncio.StreamReader) -> KeeperReply:
     """The guardian's next words; empty when it is no more."""
     try:
         line = await answers.readline()

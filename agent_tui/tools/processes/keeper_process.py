@@ -60,7 +60,7 @@ class Order(TypedDict):
     keeps_stderr: bool
 
 
-class Answer(TypedDict, total=False):
+class KeeperReply(TypedDict, total=False):
     """What a guardian tells: that the command runs, why it does not, how it ended."""
 
     pid: int
@@ -151,7 +151,7 @@ class _Guardian:
     def _present(self) -> list[int]:
         return _descendants(spared=()) if _IS_LINUX else [-self._leader]
 
-    def _tell(self, answer: Answer) -> None:
+    def _tell(self, answer: KeeperReply) -> None:
         with suppress(OSError):  # nobody listens any more
             self._lifeline.sendall(json.dumps(answer).encode() + b"\n")
 

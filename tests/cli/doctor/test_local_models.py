@@ -5,7 +5,7 @@ from collections import namedtuple
 import pytest
 
 from agent_tui.cli.doctor import models
-from agent_tui.local_models.library import ModelLibrary, Shelf
+from agent_tui.local_models.library import LibraryListing, ModelLibrary
 from agent_tui.local_models.model import LocalModel
 
 Usage = namedtuple("Usage", "total used free")
@@ -18,7 +18,7 @@ def one_model(home, monkeypatch):
     file.parent.mkdir(parents=True)
     file.write_bytes(b"GGUF567890")
     model = LocalModel("smollm2", file, 10, trained_window=8_192, is_ours=True)
-    monkeypatch.setattr(ModelLibrary, "shelf", lambda self: Shelf((model,), ()))
+    monkeypatch.setattr(ModelLibrary, "listing", lambda self: LibraryListing((model,), ()))
     return file
 
 

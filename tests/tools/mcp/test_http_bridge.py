@@ -14,7 +14,7 @@ import pytest
 from agent_tui.messages import JsonObject
 from agent_tui.tools.mcp.http_bridge import Bridge
 from agent_tui.tools.mcp.server import bridge_environ
-from agent_tui.tools.mcp.toolbox import WiderToolbox
+from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
 from tests.support.mcp_http_server import McpHttpServer
 from tests.support.mcp_servers import KEY
@@ -140,7 +140,7 @@ async def test_a_server_at_an_address_is_spoken_with_through_the_sdk(stage):
         stage.add(argv=(), url=far.url, headers={"Authorization": "Bearer ${TOKEN_OF_MINE}"})
         await stage.take_up()
         assert stage.hub.servers[0].why == ""
-        box = WiderToolbox(default_toolbox(), stage.hub)
+        box = CombinedToolbox(default_toolbox(), stage.hub)
         said = await box.prepare("mcp__srv__echo", {"text": "hi"}, stage.context()).run()
         assert json.loads(said.for_model) == {"text": "hi"}
         await stage.hub.aclose()

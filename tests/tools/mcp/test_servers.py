@@ -13,7 +13,7 @@ import pytest
 
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.tools.limits import OutputLimits
-from agent_tui.tools.mcp.toolbox import WiderToolbox
+from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
 from tests.support.mcp_servers import KEY, Stage
@@ -38,7 +38,7 @@ asyncio.run(main())
 
 async def call(stage: Stage, tool: str, **arguments):
     """Call a tool of the one server as a turn does."""
-    box = WiderToolbox(default_toolbox(), stage.hub)
+    box = CombinedToolbox(default_toolbox(), stage.hub)
     return await box.prepare(f"mcp__srv__{tool}", arguments, stage.context()).run()
 
 
@@ -65,7 +65,7 @@ async def test_results_of_all_kinds_come_through(stage):
     assert (failed.for_model, failed.is_error) == ("it did not work", True)
     with pytest.raises(ToolError, match="srv: not that"):
         await call(stage, "refuse")
-    box = WiderToolbox(default_toolbox(), stage.hub)
+    box = CombinedToolbox(default_toolbox(), stage.hub)
     context = stage.context(limits=OutputLimits(2_000))
     long = await box.prepare("mcp__srv__lines", {"count": 5_000}, context).run()
     assert "left out" in long.for_model

@@ -33,7 +33,7 @@ _CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,12})[ \t]*\r\n", 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
-class ServerQuestions:
+class ServerClient:
     """A series of questions to one server; what does not answer well is answered by None.
 
     Args:

@@ -1,42 +1,64 @@
-"""Runs the runtime's activities one after the other and shows their events."""
+"""Runs the runtime's activities one after the other and hands their events to the view."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeAlias
 
 from agent_tui.agent.inbox import QueuedMessage
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.said import image_refusal
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, Notice, QueueChanged, UserMessageAdded
 from agent_tui.messages import ImageContent
-from agent_tui.ui.event_view import EventView
 from agent_tui.ui.prompt.pastes import Draft, joined
 
-if TYPE_CHECKING:
-    from agent_tui.agent.runtime import AgentRuntime
+StartWork: TypeAlias = Callable[[Coroutine[None, None, None]], object]
+"""Runs a coroutine in a task of the app's."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriverHooks:
-    """What the driver needs of the app.
+class EventSink(Protocol):
+    """Where events are shown; `EventView` on the screen."""
 
-    `start_work` runs a coroutine in a task the app owns; `give_back` puts messages that were
-    not delivered back into the prompt.
+    @property
+    def last_outcome(self) -> str:
+        """How the last turn of the present activity ended; empty before."""
+        ...
+
+    def begin(self) -> None:
+        """An activity is about to run."""
+        ...
+
+    def show(self, event: AgentEvent) -> None:
+        """Show an event."""
+        ...
+
+    def idle(self) -> None:
+        """Nothing runs any more, however it ended."""
+        ...
+
+
+class TurnRunner:
+    """One activity at a time; what is typed meanwhile is queued and sent after it.
+
+    Args:
+        runtime: The conversation.
+        view: Shows what happens.
+        start_work: Runs an activity in a task the app owns.
+        give_back: Puts messages that were not delivered back into the prompt.
     """
 
-    start_work: Callable[[Coroutine[None, None, None]], object]
-    give_back: Callable[[Sequence[Draft]], None]
-
-
-class TurnDriver:
-    """One activity at a time; what is typed meanwhile is queued and sent after it."""
-
-    def __init__(self, runtime: "AgentRuntime", view: EventView, hooks: DriverHooks) -> None:
+    def __init__(
+        self,
+        runtime: AgentRuntime,
+        view: EventSink,
+        start_work: StartWork,
+        give_back: Callable[[Sequence[Draft]], None],
+    ) -> None:
         self._runtime = runtime
         self._view = view
-        self._hooks = hooks
+        self._start_work = start_work
+        self._give_back = give_back
         self._running = False
         self._interrupted = False
         self._waiting: list[tuple[str, tuple[ImageContent, ...], Draft]] = []
@@ -49,7 +71,7 @@ class TurnDriver:
         return self._running
 
     def send(self, draft: Draft) -> None:
-        """Send a message with what it carries; queue it while something runs."""
+        """Send a message with its pastes and images; queue it while something runs."""
         if self._running:
             self.queue(draft)
         else:
@@ -81,9 +103,9 @@ class TurnDriver:
 
     def take_back_queue(self) -> bool:
         """Put queued messages back into the prompt; false if there are none."""
-        drafts = self._taken_back()
+        drafts = self._dequeue_all()
         if drafts:
-            self._hooks.give_back(drafts)
+            self._give_back(drafts)
         return bool(drafts)
 
     async def stop(self) -> None:
@@ -95,7 +117,7 @@ class TurnDriver:
         self._running = True
         self._interrupted = False
         self._idle.clear()
-        self._hooks.start_work(self._run(work))
+        self._start_work(self._run(work))
 
     async def _run(self, work: Coroutine[None, None, None]) -> None:
         try:
@@ -109,29 +131,29 @@ class TurnDriver:
         self._go_on()
 
     async def _send(self, draft: Draft) -> None:
-        """Send a message; what did not get as far as the session comes back into the prompt."""
-        is_said = False
+        """Send a message; one that did not become part of the session comes back."""
+        is_recorded = False
         try:
             if not self._interrupted:
-                is_said = await self._watch(self._runtime.submit(*self._outgoing(draft)))
+                is_recorded = await self._watch(self._runtime.submit(*self._outgoing(draft)))
         except AgentTuiError:
-            self._hooks.give_back((draft,))
+            self._give_back((draft,))
             raise
-        if not is_said:
-            self._hooks.give_back((draft,))
+        if not is_recorded:
+            self._give_back((draft,))
 
     async def _run_activity(self, events: AsyncGenerator[AgentEvent, None]) -> None:
         await self._watch(events)
 
     async def _watch(self, events: AsyncGenerator[AgentEvent, None]) -> bool:
-        """Show what happens; true if something the person said became part of the session."""
+        """Show what happens; true if a message of the person's became part of the session."""
         self._view.begin()
-        is_said = False
+        is_recorded = False
         async with aclosing(events) as stream:
             async for event in stream:
-                is_said = is_said or isinstance(event, UserMessageAdded)
+                is_recorded = is_recorded or isinstance(event, UserMessageAdded)
                 self._view.show(event)
-        return is_said
+        return is_recorded
 
     def _outgoing(self, draft: Draft) -> tuple[str, tuple[ImageContent, ...]]:
         """Text and images for the present model; of images that it does not see the paths."""
@@ -145,7 +167,7 @@ class TurnDriver:
             ImageContent(data=image.data, mime_type=image.mime_type) for image in images
         )
 
-    def _taken_back(self) -> list[Draft]:
+    def _dequeue_all(self) -> list[Draft]:
         messages = self._runtime.take_back_queue()
         if messages:
             self._show((QueueChanged(()),))
@@ -163,9 +185,9 @@ class TurnDriver:
         """Send what was queued; after an interruption or an error give it back instead."""
         if self._interrupted or self._view.last_outcome == "error":
             self.take_back_queue()
-        elif drafts := self._taken_back():
+        elif drafts := self._dequeue_all():
             self.send(joined(drafts))
 
-    def _show(self, events: tuple[AgentEvent, ...]) -> None:
+    def _show(self, events: Sequence[AgentEvent]) -> None:
         for event in events:
             self._view.show(event)

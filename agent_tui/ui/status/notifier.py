@@ -27,17 +27,17 @@ _END = "\x1b\\"
 
 
 @dataclass(frozen=True, slots=True)
-class NotifyWay:
+class NotifyMethod:
     """How to call: by `protocol`, wrapped for tmux if need be; with the bell where it is None."""
 
     protocol: Protocol | None = None
     through_tmux: bool = False
 
 
-BELL_ONLY = NotifyWay()
+BELL_ONLY = NotifyMethod()
 
 
-def notify_way(environ: Mapping[str, str], ask_tmux: Callable[[], str]) -> NotifyWay:
+def notify_method(environ: Mapping[str, str], ask_tmux: Callable[[], str]) -> NotifyMethod:
     """What this terminal is known to take.
 
     Args:
@@ -48,13 +48,13 @@ def notify_way(environ: Mapping[str, str], ask_tmux: Callable[[], str]) -> Notif
         passthrough, _, names = ask_tmux().partition(" ")
         protocol = _protocol_of(names)
         if passthrough in ("on", "all", "1") and protocol is not None:
-            return NotifyWay(protocol, through_tmux=True)
+            return NotifyMethod(protocol, through_tmux=True)
         return BELL_ONLY
     if environ.get("STY"):  # GNU screen swallows what it does not know
         return BELL_ONLY
     kitty = "kitty" if environ.get("KITTY_WINDOW_ID") else ""
     names = " ".join((environ.get("TERM_PROGRAM", ""), environ.get("TERM", ""), kitty))
-    return NotifyWay(_protocol_of(names))
+    return NotifyMethod(_protocol_of(names))
 
 
 def _protocol_of(names: str) -> Protocol | None:
@@ -93,10 +93,10 @@ def tmux_facts() -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def notification_sequence(way: NotifyWay, title: str, text: str) -> str:
+def notification_sequence(method: NotifyMethod, title: str, text: str) -> str:
     """The bytes that call: a notification that says `text` under `title`, or the bell."""
     title, text = _one_line(title), _one_line(text)
-    match way.protocol:
+    match method.protocol:
         case None:
             return _BELL
         case "osc 9":
@@ -109,8 +109,8 @@ def notification_sequence(way: NotifyWay, title: str, text: str) -> str:
                 f"\x1b]99;i=agent-tui:p=body:o=unfocused;{text}{_END}"
             )
         case _:
-            assert_never(way.protocol)
-    if way.through_tmux:
+            assert_never(method.protocol)
+    if method.through_tmux:
         return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + _END
     return sequence
 
@@ -120,7 +120,7 @@ def _one_line(text: str) -> str:
     return line if len(line) <= MAX_CHARS else line[: MAX_CHARS - 1] + "…"
 
 
-class Attention:
+class Notifier:
     """Decides when to call the person, and with what words.
 
     Args:
@@ -131,39 +131,39 @@ class Attention:
     def __init__(self, setting: NotifySetting, clock: Callable[[], float]) -> None:
         self.setting: NotifySetting = setting
         self._clock = clock
-        self._touched_at = clock()
+        self._acted_at = clock()
         self._turn_began_at: float | None = None
         self._has_focus: bool | None = None
-        self._way: NotifyWay | None = None
+        self._method: NotifyMethod | None = None
 
-    def touched(self) -> None:
+    def person_acted(self) -> None:
         """A key came: somebody is there."""
-        self._touched_at = self._clock()
+        self._acted_at = self._clock()
 
     def focus_changed(self, has_focus: bool) -> None:
         """The terminal said that it is looked at, or not any more."""
         self._has_focus = has_focus
-        self.touched()
+        self.person_acted()
 
     @property
     def is_away(self) -> bool:
         """Whether the person looks elsewhere, as far as can be known."""
         if self._has_focus is None:
-            return self._clock() - self._touched_at >= AWAY_AFTER_S
+            return self._clock() - self._acted_at >= AWAY_AFTER_S
         return not self._has_focus
 
-    async def way(self, environ: Mapping[str, str]) -> NotifyWay:
+    async def method(self, environ: Mapping[str, str]) -> NotifyMethod:
         """How to call in the terminal that `environ` describes; found out once."""
-        if self._way is None:
+        if self._method is None:
             if self.setting == "bell":
-                self._way = BELL_ONLY
+                self._method = BELL_ONLY
             elif environ.get("TMUX"):
-                self._way = await asyncio.to_thread(notify_way, environ, tmux_facts)
+                self._method = await asyncio.to_thread(notify_method, environ, tmux_facts)
             else:
-                self._way = notify_way(environ, tmux_facts)
-        return self._way
+                self._method = notify_method(environ, tmux_facts)
+        return self._method
 
-    def reason_to_call(self, event: AgentEvent) -> str:
+    def text_for(self, event: AgentEvent) -> str:
         """What to tell a person who is away about `event`; empty for nothing."""
         match event:
             case TurnStarted():

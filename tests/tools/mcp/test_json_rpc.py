@@ -6,9 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.mcp.json_rpc import Answer, Asked, Told, message_line, parse_line, reply_line
+from agent_tui.tools.mcp.json_rpc import (
+    Notification,
+    Request,
+    Response,
+    message_line,
+    parse_line,
+    reply_line,
+)
 from agent_tui.tools.mcp.remote_tools import readable_tools
-from agent_tui.tools.mcp.spec import filled_in
+from agent_tui.tools.mcp.spec import expand_variables
 
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -22,14 +29,16 @@ def line(**message: object) -> bytes:
 
 
 def test_each_kind_of_message_is_told_apart():
-    assert parse_line(line(id=1, result={"a": 1})) == (Answer(1, {"a": 1}),)
-    assert parse_line(line(id=1, error={"code": -1, "message": "no"})) == (Answer(1, {}, "no", -1),)
-    assert parse_line(line(id=1, error={})) == (Answer(1, {}, "it failed without a word"),)
-    assert parse_line(line(id=1, result=[])) == (Answer(1, {}, "its answer holds no result"),)
-    assert parse_line(line(id="x", method="ping")) == (Asked("x", "ping", {}),)
-    assert parse_line(line(method="m", params=7)) == (Told("m", {}),)
+    assert parse_line(line(id=1, result={"a": 1})) == (Response(1, {"a": 1}),)
+    assert parse_line(line(id=1, error={"code": -1, "message": "no"})) == (
+        Response(1, {}, "no", -1),
+    )
+    assert parse_line(line(id=1, error={})) == (Response(1, {}, "it failed without a word"),)
+    assert parse_line(line(id=1, result=[])) == (Response(1, {}, "its answer holds no result"),)
+    assert parse_line(line(id="x", method="ping")) == (Request("x", "ping", {}),)
+    assert parse_line(line(method="m", params=7)) == (Notification("m", {}),)
     batch = b"[" + line(method="a") + b"," + line(method="b") + b"]"
-    assert parse_line(batch) == (Told("a", {}), Told("b", {}))
+    assert parse_line(batch) == (Notification("a", {}), Notification("b", {}))
 
 
 @pytest.mark.parametrize(
@@ -59,8 +68,8 @@ def test_nothing_else_comes_of_any_line(text: bytes):
 
 
 def test_a_server_may_look_whether_we_are_there_and_ask_nothing_else():
-    assert json.loads(reply_line(Asked(7, "ping", {})))["result"] == {}
-    refused = json.loads(reply_line(Asked("a", "roots/list", {})))
+    assert json.loads(reply_line(Request(7, "ping", {})))["result"] == {}
+    refused = json.loads(reply_line(Request("a", "roots/list", {})))
     assert (refused["id"], refused["error"]["code"]) == ("a", -32601)
 
 
@@ -81,7 +90,7 @@ def test_whatever_a_server_lists_becomes_tools_that_fit_or_words(listed: list):
 
 def test_variables_are_filled_in_and_the_models_keys_are_not():
     environ = {"A": "1", "KEY": "secret"}
-    assert filled_in("x${A}y${B:-z}$A", environ, {"KEY"}) == "x1yz$A"
+    assert expand_variables("x${A}y${B:-z}$A", environ, {"KEY"}) == "x1yz$A"
     for text in ("${KEY}", "${KEY:-else}", "${B}"):
         with pytest.raises(ToolError):
-            filled_in(text, environ, {"KEY"})
+            expand_variables(text, environ, {"KEY"})

@@ -1,4 +1,4 @@
-"""What the program borrows of the terminal beyond Textual: its title and, at run time, its mouse.
+"""The terminal's title and mouse, which Textual does not manage or only at the start.
 
 Everything is given back when the program ends, and while another program has the terminal.
 """
@@ -24,7 +24,7 @@ def title_sequence(title: str) -> str:
     return f"\x1b]2;{safe_text(title, keep_newlines=False)[:MAX_TITLE_CHARS]}\x07"
 
 
-class TerminalGuest:
+class TerminalState:
     """Keeps the terminal's title and mouse as they are wanted now.
 
     Args:
@@ -34,7 +34,7 @@ class TerminalGuest:
     """
 
     def __init__(self, write: Callable[[str], None], *, has_mouse: bool) -> None:
-        self._write = write
+        self.write = write
         self._driver_has_mouse = has_mouse
         self._is_mouse_on = has_mouse
         self._title = ""
@@ -44,30 +44,30 @@ class TerminalGuest:
         """Whether clicks and drags come to the program."""
         return self._is_mouse_on
 
-    def arrive(self) -> None:
-        """Remember the title that was there, and show ours once there is one."""
-        self._write(SAVE_TITLE)
+    def enter(self) -> None:
+        """Save the terminal's own title, and show ours once there is one."""
+        self.write(SAVE_TITLE)
         if self._title:
-            self._write(title_sequence(self._title))
+            self.write(title_sequence(self._title))
         if self._is_mouse_on != self._driver_has_mouse:
             self._send_mouse()
 
-    def depart(self) -> None:
+    def leave(self) -> None:
         """Give back what Textual's driver does not: to leave, or for a while.
 
         An empty title is each terminal's own, for those that did not remember the one before.
         """
-        self._write(title_sequence("") + RESTORE_TITLE)
+        self.write(title_sequence("") + RESTORE_TITLE)
         if self._is_mouse_on and not self._driver_has_mouse:
-            self._write(_LEAVE_MOUSE + _NO_POSITIONS)
+            self.write(_LEAVE_MOUSE + _NO_POSITIONS)
 
-    def show_title(self, title: str) -> None:
+    def set_title(self, title: str) -> None:
         """Make `title` the terminal's title."""
         if title != self._title:
             self._title = title
-            self._write(title_sequence(title))
+            self.write(title_sequence(title))
 
-    def switch_mouse(self, on: bool) -> None:
+    def set_mouse(self, on: bool) -> None:
         """Take the mouse or leave it to the terminal."""
         if on != self._is_mouse_on:
             self._is_mouse_on = on
@@ -76,8 +76,8 @@ class TerminalGuest:
     def _send_mouse(self) -> None:
         """The format of positions stays the driver's, which may have asked for pixels."""
         if not self._is_mouse_on:
-            self._write(_LEAVE_MOUSE)
+            self.write(_LEAVE_MOUSE)
         elif self._driver_has_mouse:
-            self._write(_REPORT_MOUSE)
+            self.write(_REPORT_MOUSE)
         else:
-            self._write(_CELL_POSITIONS + _REPORT_MOUSE)
+            self.write(_CELL_POSITIONS + _REPORT_MOUSE)

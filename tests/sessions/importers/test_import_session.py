@@ -17,7 +17,7 @@ from tests.support.importers.formats import ALL_FORMATS, read_recorded
 from tests.support.session_values import conversation, header, session_bytes
 from tests.support.trajectories import trajectories, trajectory
 
-EXAMPLES = Path(__file__).parents[2] / "sessions.example"
+EXAMPLES = Path(__file__).parents[3] / "sessions.example"
 HERE = Path("/here")
 
 

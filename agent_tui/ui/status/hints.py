@@ -1,4 +1,4 @@
-"""The line that tells a new user which keys are useful now, and when one is new no longer."""
+"""The line that tells a new user which keys are useful now, and until when it is shown."""
 
 import json
 from dataclasses import dataclass
@@ -51,8 +51,8 @@ def _idle_hint(now: Situation) -> str:
     return "enter sends · ctrl+j new line · @ files · ctrl+g editor · ctrl+c clears"
 
 
-class Newcomer:
-    """Counts sent messages until there are enough of them, over all sessions.
+class Onboarding:
+    """Whether hints still help: counts sent messages over all sessions until there are enough.
 
     Args:
         file: Where the count is kept; None is for a person who knows everything.
@@ -63,7 +63,7 @@ class Newcomer:
         self._sent = 0 if file is not None else KNOWN_AFTER
 
     @property
-    def is_new(self) -> bool:
+    def is_active(self) -> bool:
         """Whether hints still help."""
         return self._sent < KNOWN_AFTER
 
@@ -78,9 +78,9 @@ class Newcomer:
         if isinstance(kept, int):
             self._sent = max(kept, self._sent)
 
-    def sent(self) -> None:
+    def message_sent(self) -> None:
         """A message was sent. Where the count cannot be kept, hints come again next time."""
-        if self._file is None or not self.is_new:
+        if self._file is None or not self.is_active:
             return
         self._sent += 1
         try:

@@ -1,0 +1,121 @@
+"""Builds what works behind the main screen, once the conversation is loaded.
+
+Importing it takes most of the program along, so the app does so only after the first paint.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from functools import partial
+
+from agent_tui.agent.prompt_shelf import PromptShelf
+from agent_tui.agent.said import image_refusal
+from agent_tui.commands.core.command import Completions
+from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.prompt_commands import PromptFileCommands
+from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.tools.files.walk import project_files
+from agent_tui.ui.activity_line import ActivityLine
+from agent_tui.ui.approval_panel import ApprovalPanel
+from agent_tui.ui.chat_widgets import ChatWidgets
+from agent_tui.ui.controller import Controller, ControllerPorts
+from agent_tui.ui.event_view import EventView
+from agent_tui.ui.front import ScreenFront
+from agent_tui.ui.model_setup import ModelSetup
+from agent_tui.ui.options import UiOptions
+from agent_tui.ui.plan_view import PlanView
+from agent_tui.ui.prompt import PromptHistory
+from agent_tui.ui.prompt.file_index import FileIndex
+from agent_tui.ui.prompt.sources import PromptSources
+from agent_tui.ui.queue_view import QueueView
+from agent_tui.ui.status.status_bar import StatusBar
+from agent_tui.ui.status.status_view import StatusView
+from agent_tui.ui.transcript import Transcript
+from agent_tui.ui.turns import TurnRunner
+from agent_tui.ui.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedChat:
+    """What the app holds of it.
+
+    Attributes:
+        view: Shows events.
+        controller: Takes what the person does.
+        sources: What the prompt completes from and remembers in.
+    """
+
+    view: EventView
+    controller: Controller
+    sources: PromptSources
+
+
+def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> LoadedChat:
+    """Everything behind the main screen; its widgets are not mounted yet."""
+    widgets = ChatWidgets(
+        transcript=Transcript(),
+        plan=PlanView(),
+        approval=ApprovalPanel(options.approval_quiet_s),
+        queue=QueueView(),
+        activity=ActivityLine(options.clock),
+        prompt=window.prompt,
+        status_bar=status_bar,
+    )
+    view = EventView(options, widgets, StatusView(window, options, widgets))
+    turns = TurnRunner(options.runtime, view, window.start_work, view.give_back)
+    setup = ModelSetup(window, options, view)
+    registry = built_in_commands()
+    front = ScreenFront(window, options, view, turns, registry, setup)
+    prompt_files = _prompt_files(options, registry, view)
+    sources = _prompt_sources(options, registry, front, prompt_files)
+
+    async def read_files() -> None:
+        reads = (sources.history.load, view.status.onboarding.load, view.status.read_folder)
+        await asyncio.gather(*(asyncio.to_thread(read) for read in reads))
+
+    ports = ControllerPorts(
+        view=view,
+        front=front,
+        turns=turns,
+        start_work=partial(window.start_work, group="command"),
+        read_files=read_files,
+        refresh_commands=prompt_files.refresh,
+        set_up_model=setup.at_start,
+        close=sources.files.aclose,
+    )
+    return LoadedChat(view, Controller(options, registry, ports), sources)
+
+
+def _prompt_files(
+    options: UiOptions, registry: CommandRegistry, view: EventView
+) -> PromptFileCommands:
+    runtime = options.runtime
+    shelf = PromptShelf(runtime.user_config_dir, runtime.trust, registry.own_names)
+    return PromptFileCommands(
+        registry, shelf, lambda: runtime.cwd, lambda text: view.say(text, "warning")
+    )
+
+
+def _prompt_sources(
+    options: UiOptions,
+    registry: CommandRegistry,
+    front: ScreenFront,
+    prompt_files: PromptFileCommands,
+) -> PromptSources:
+    """What the prompt completes from and remembers in."""
+    runtime = options.runtime
+
+    def completions(name: str) -> Completions | Awaitable[Completions]:
+        command = registry.find(name)
+        if command is None or command.completions is None or command.missing_in(front):
+            return ()
+        return command.completions(front)
+
+    return PromptSources(
+        registry,
+        completions,
+        FileIndex(lambda: runtime.cwd, project_files, options.clock),
+        PromptHistory(options.history_file),
+        lambda: image_refusal(runtime.model_info),
+        look_for_commands=prompt_files.refresh,
+    )

@@ -1,0 +1,241 @@
+"""What becomes of what the person does: the start, what is typed, keys, approvals, the end.
+
+It knows no widget: events go down to a view, and the app hands the person's intents up to it.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.front import Front, Level
+from agent_tui.commands.core.parser import parse_command
+from agent_tui.commands.core.registry import CalledCommand, CommandRegistry, UnknownCommand
+from agent_tui.commands.permissions import PERMISSION_MODES
+from agent_tui.commands.sessions import open_session
+from agent_tui.commands.trust import ask_about_servers, ask_about_workspace
+from agent_tui.errors import AgentTuiError
+from agent_tui.ui.options import UiOptions
+from agent_tui.ui.prompt.pastes import Draft
+from agent_tui.ui.turns import EventSink, StartWork, TurnRunner
+
+GO_BACK_WITHIN_S = 0.6
+"""A second Esc within this time shows what one can go back to."""
+
+
+class ChatView(EventSink, Protocol):
+    """What the controller asks of the screen; `EventView` does it."""
+
+    def say(self, text: str, level: Level = "info") -> None:
+        """Put one line into the chat."""
+        ...
+
+    def redraw(self) -> None:
+        """Rebuild the chat from the session."""
+        ...
+
+    def refresh_status(self) -> None:
+        """Bring what stands around the chat up to date."""
+        ...
+
+    def follow_end(self) -> None:
+        """Go to the newest message."""
+        ...
+
+    def message_sent(self, draft: Draft) -> None:
+        """Keep what the person sent in the prompt's history."""
+        ...
+
+    def give_back(self, drafts: Sequence[Draft]) -> None:
+        """Put what was not delivered back into the prompt."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerPorts:
+    """What the controller acts through.
+
+    Attributes:
+        view: Shows what happens.
+        front: What commands act on.
+        turns: Runs activities.
+        start_work: Runs a coroutine in a task of the app's.
+        read_files: Reads the prompt history and what else the screen keeps in files.
+        refresh_commands: Looks for prompt files; true where there are others than before.
+        set_up_model: Offers the ways to a first model where that is wanted at the start.
+        close: Ends what the screen itself runs.
+    """
+
+    view: ChatView
+    front: Front
+    turns: TurnRunner
+    start_work: StartWork
+    read_files: Callable[[], Awaitable[object]]
+    refresh_commands: Callable[[], Awaitable[bool]]
+    set_up_model: Callable[[], Awaitable[None]]
+    close: Callable[[], Awaitable[None]]
+
+
+class Controller:
+    """Turns what the person does into calls of the runtime, and into commands.
+
+    Args:
+        options: The conversation and how this run was started.
+        registry: All commands.
+        ports: What it acts through.
+
+    Attributes:
+        turns: Runs activities.
+        front: What commands act on.
+        refresh_commands: Looks for prompt files; true where there are others than before.
+    """
+
+    def __init__(
+        self, options: UiOptions, registry: CommandRegistry, ports: ControllerPorts
+    ) -> None:
+        self.options = options
+        self.registry = registry
+        self.turns = ports.turns
+        self._ports = ports
+        self._view = ports.view
+        self.front = ports.front
+        self.refresh_commands = ports.refresh_commands
+        self._escaped_at: float | None = None
+
+    @property
+    def runtime(self) -> AgentRuntime:
+        """The conversation."""
+        return self.options.runtime
+
+    # Start and end
+
+    async def begin(self, warnings: Sequence[str] = ()) -> None:
+        """Everything that must not keep the first key waiting, up to the first prompt.
+
+        Args:
+            warnings: What the app found wrong, told with what was wrong before.
+        """
+        options = self.options
+        self.front.warm_up()
+        if options.servers is not None:
+            options.servers.listen(lambda text: self._view.say(text, "warning"))
+            options.servers.start(self.runtime.cwd)
+        if not options.resume:
+            self._view.redraw()
+        self._tell_problems(warnings)
+        await self._ports.read_files()
+        self._view.refresh_status()
+        await self._ports.set_up_model()
+        if options.resume:
+            await self._resume(options.resume)
+        elif options.opens_picker:
+            self.dispatch("/resume")
+        self.front.show_events(await self.runtime.refresh_usage())
+        await ask_about_servers(self.front)
+        await self.refresh_commands()  # of the folder of the session that was opened
+        if options.first_prompt:
+            self.dispatch(options.first_prompt)
+
+    def _tell_problems(self, warnings: Sequence[str]) -> None:
+        for problem in self.options.problems:
+            self._view.say(f"Setting left out: {problem}", "warning")
+        for warning in warnings:
+            self._view.say(warning, "warning")
+        for rule in self.runtime.approvals.problems:
+            self._view.say(f"Permission rule left out: {rule}", "warning")
+        for notice in self.options.notices:
+            self._view.say(notice)
+
+    async def _resume(self, ref: str) -> None:
+        if await open_session(self.front, ref, keep_model=self.options.keeps_model):
+            await ask_about_workspace(self.front)
+        else:
+            self._view.redraw()
+
+    async def aclose(self) -> None:
+        """Let the running turn record what it has, then close the session and what serves it."""
+        await self.turns.stop()
+        await self._ports.close()
+        await self.runtime.aclose()
+        await self.options.close()
+
+    # What is sent
+
+    def submit(self, draft: Draft) -> None:
+        """Remember and dispatch what was sent; what begins a turn is in sight."""
+        self._view.message_sent(draft)
+        if not (self.turns.is_running or parse_command(draft.full_text)):
+            self._view.follow_end()
+        self.dispatch(draft.full_text, draft)
+
+    def dispatch(self, text: str, draft: Draft | None = None) -> None:
+        """Run a command, a shell command, or send a message: `draft`, if `text` comes from one."""
+        draft = draft or Draft(text)
+        called = self.registry.read(text)
+        if isinstance(called, CalledCommand):
+            self._ports.start_work(self._run_command(called))
+        elif isinstance(called, UnknownCommand):
+            self._view.give_back((draft,))
+            self._view.say(called.why, "warning")
+        elif not text.strip("! \n"):
+            self._send(draft)
+        elif self.runtime.log.is_read_only:
+            self._view.give_back((draft,))
+            self._view.say(
+                "This session is open read-only. /fork goes on in a copy of it.", "warning"
+            )
+        elif text.startswith("!"):
+            in_context = not text.startswith("!!")
+            line = text.lstrip("!").strip()
+            self.turns.start(self.runtime.run_bash(line, in_context=in_context))
+        else:
+            self._send(draft)
+
+    def _send(self, draft: Draft) -> None:
+        if self.runtime.model.name:
+            self.turns.send(draft)
+        else:
+            self._view.give_back((draft,))
+            self._ports.start_work(self._choose_model())
+
+    async def _choose_model(self) -> None:
+        if not await self.front.set_up_model():
+            self._view.say("No model is chosen. Use /model.", "warning")
+
+    async def _run_command(self, called: CalledCommand) -> None:
+        try:
+            await called.run(self.front)
+        except AgentTuiError as error:
+            self._view.say(str(error), "error")
+
+    # Keys
+
+    def typed(self) -> None:
+        """A key changed the prompt: an Esc before it does not count any more."""
+        self._escaped_at = None
+
+    def interrupt(self) -> None:
+        """Esc: stop what runs; twice while nothing does: go back in the chat."""
+        before, self._escaped_at = self._escaped_at, None
+        if self.turns.interrupt() or not self.runtime.log.entries:
+            return
+        now = self.options.clock()
+        if before is not None and now - before <= GO_BACK_WITHIN_S:
+            self.dispatch("/tree")
+        else:
+            self._escaped_at = now
+
+    def next_permission_mode(self) -> None:
+        """Shift+Tab: the next mode in turn."""
+        place = PERMISSION_MODES.index(self.runtime.permission_mode)
+        self.runtime.set_permission_mode(PERMISSION_MODES[(place + 1) % len(PERMISSION_MODES)])
+        self._view.refresh_status()
+
+    def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:
+        """The person answered whether a tool call may run."""
+        self.runtime.answer_approval(request_id, answer)
+
+    def leave(self) -> None:
+        """End the program; while a turn runs, ask first."""
+        self.front.leave()

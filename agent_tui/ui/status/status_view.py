@@ -1,0 +1,134 @@
+"""Keeps what stands around the chat true: status bar, title, hint, greeting, notifications."""
+
+import os
+from pathlib import Path
+
+from agent_tui.commands.core.short_words import short_path
+from agent_tui.compaction.policy import context_level
+from agent_tui.events import AgentEvent
+from agent_tui.ui.chat_widgets import ChatWidgets
+from agent_tui.ui.options import UiOptions
+from agent_tui.ui.status.hints import Doing, Onboarding, Situation, hint_text
+from agent_tui.ui.status.notifier import Notifier, notification_sequence
+from agent_tui.ui.status.status_bar import StatusFields, git_branch
+from agent_tui.ui.welcome import renewed_welcome
+from agent_tui.ui.window import Window
+
+
+class StatusView:
+    """Shows how things stand.
+
+    Args:
+        window: The terminal's title, mouse and bell.
+        options: The conversation and what is said of this run.
+        widgets: What is changed.
+
+    Attributes:
+        notifier: Decides whether the person is to be called.
+        onboarding: Whether hints still help.
+    """
+
+    def __init__(self, window: Window, options: UiOptions, widgets: ChatWidgets) -> None:
+        self._window = window
+        self._options = options
+        self._widgets = widgets
+        self.notifier = Notifier(options.settings.notify, options.clock)
+        self.onboarding = Onboarding(options.onboarding_file)
+        self._is_working = False
+        self._titled: Doing = "idle"
+        self._branch = ""
+        self._sandbox = ""
+
+    def read_folder(self) -> None:
+        """Read which branch is checked out and whether commands are sandboxed. Blocking."""
+        cwd = self._options.runtime.cwd
+        self._branch = git_branch(cwd)
+        self._sandbox = self._options.sandbox_word(cwd)
+
+    def set_working(self, is_working: bool) -> None:
+        """Whether an activity runs; shown with the next event or refresh."""
+        self._is_working = is_working
+
+    def refresh(self) -> None:
+        """Bring all of it up to date, the prompt's frame included."""
+        fields = self.fields()
+        self._widgets.status_bar.show(fields)
+        self._widgets.prompt.set_class(fields.mode == "plan", "-plan")
+        self._refresh_title(fields)
+        self._refresh_welcome()
+        self.refresh_hint()
+
+    def refresh_hint(self) -> None:
+        """Tell a new user what is useful now."""
+        if not self.onboarding.is_active:
+            self._widgets.activity.show_hint("")
+            return
+        request = self._widgets.approval.request
+        prompt = self._widgets.prompt
+        situation = Situation(
+            doing=self._doing,
+            mode=self._options.runtime.permission_mode,
+            text=prompt.area.text,
+            is_menu_open=prompt.menu.is_open,
+            can_make_rule=request is not None and bool(request.session_rule),
+        )
+        self._widgets.activity.show_hint(hint_text(situation))
+
+    def follow(self, event: AgentEvent) -> None:
+        """An event was shown: title and hint follow, and a person who is away is called."""
+        if self._doing != self._titled:
+            self._refresh_title(self.fields())
+            self.refresh_hint()
+        if text := self.notifier.text_for(event):
+            self._window.start_work(self._notify(text))
+
+    async def _notify(self, text: str) -> None:
+        method = await self.notifier.method(os.environ)
+        if method.protocol is None:
+            self._window.app.bell()
+        else:
+            title = f"agent-tui · {self.fields().folder}"
+            self._window.terminal.write(notification_sequence(method, title, text))
+
+    def fields(self) -> StatusFields:
+        """What the status bar shows now."""
+        runtime = self._options.runtime
+        usage, totals = runtime.usage, runtime.totals
+        reserve = runtime.conversation.output_reserve
+        return StatusFields(
+            folder=short_path(runtime.cwd, Path.home()),
+            branch=self._branch,
+            model=runtime.model.name or "no model",
+            mode=runtime.permission_mode,
+            input_tokens=totals.input_tokens,
+            output_tokens=totals.output_tokens,
+            cost_usd=totals.cost_usd,
+            name=runtime.log.name,
+            usage=usage,
+            level=context_level(usage, runtime.settings.compaction, reserve),
+            badge=self._badge(),
+            sandbox=self._sandbox,
+            is_mouse_off=not self._window.terminal.is_mouse_on,
+        )
+
+    def _badge(self) -> str:
+        if self._options.runtime.log.is_read_only:
+            return "read-only"
+        return "demo" if self._options.is_demo else ""
+
+    @property
+    def _doing(self) -> Doing:
+        if self._widgets.approval.request is not None:
+            return "asks"
+        return "working" if self._is_working else "idle"
+
+    def _refresh_title(self, fields: StatusFields) -> None:
+        self._titled = self._doing
+        title = " · ".join(filter(None, (fields.folder, fields.name, self._titled)))
+        self._window.terminal.set_title(title)
+
+    def _refresh_welcome(self) -> None:
+        transcript = self._widgets.transcript
+        blocks = transcript.blocks
+        if (welcome := renewed_welcome(self._options, blocks)) is not None:
+            transcript.load((welcome, *blocks[1:]))

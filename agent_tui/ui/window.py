@@ -1,0 +1,42 @@
+"""What is there from the first paint on, for all that works behind the screens."""
+
+from collections.abc import Coroutine
+from typing import TypeVar
+
+from textual.app import App
+from textual.screen import Screen
+
+from agent_tui.ui.breakpoints import size_classes
+from agent_tui.ui.outcome import UiOutcome
+from agent_tui.ui.prompt.prompt import Prompt
+from agent_tui.ui.terminal_state import TerminalState
+
+ResultT = TypeVar("ResultT")
+
+
+class Window:
+    """Shows screens, runs tasks, reaches the terminal.
+
+    Attributes:
+        app: Textual's side: themes, suspending, the clipboard.
+        prompt: Where the person writes.
+        terminal: The terminal's title and mouse.
+    """
+
+    def __init__(self, app: App[UiOutcome], prompt: Prompt, terminal: TerminalState) -> None:
+        self.app = app
+        self.prompt = prompt
+        self.terminal = terminal
+
+    async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
+        """Show a screen and wait for its result; None if it was left without one."""
+        screen.add_class(*size_classes(self.app.size))
+        return await self.app.push_screen_wait(screen)
+
+    def start_work(self, work: Coroutine[None, None, None], *, group: str = "work") -> None:
+        """Run a coroutine in a task of the app's, which ends with it."""
+        self.app.run_worker(work, group=group)
+
+    def leave(self, outcome: UiOutcome) -> None:
+        """End the program."""
+        self.app.exit(outcome)

@@ -1,0 +1,65 @@
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import cast
+
+from agent_tui.cli.model_access import open_models
+from agent_tui.config import Settings
+from agent_tui.messages import UserMessage
+from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, ModelRequest, TextChunk
+from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.local.provider import LocalProvider
+from agent_tui.providers.registry import OWN_PROVIDERS
+from agent_tui.providers.routed import RoutedProvider
+
+
+class Named:
+    """A provider that says its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_closed = False
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        yield TextChunk(self.name)
+
+    async def warm(self) -> None:
+        pass
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+
+def request(model: ModelRef) -> ModelRequest:
+    return ModelRequest(model, "", (UserMessage(content="hi"),))
+
+
+async def test_a_request_goes_to_the_provider_that_its_model_names() -> None:
+    host, local, own = Named("host"), Named("local"), Named("own")
+    routed = RoutedProvider(cast(ProviderHost, host), cast(LocalProvider, local), {"own": own})
+    answered: list[str] = []
+    for model in (
+        ModelRef("own/x"),
+        ModelRef("local/x"),
+        ModelRef("openai/x"),
+        ModelRef("own/x", base_url="http://127.0.0.1:1/v1"),
+    ):
+        async with aclosing(routed.stream(request(model))) as chunks:
+            answered += [chunk.text async for chunk in chunks if isinstance(chunk, TextChunk)]
+    assert answered == ["own", "local", "host", "host"]
+    await routed.aclose()
+    assert host.is_closed
+    assert local.is_closed
+    assert own.is_closed
+
+
+async def test_every_model_of_our_own_providers_is_known_and_answers() -> None:
+    models = open_models(Settings(), {})
+    for name, own in OWN_PROVIDERS.items():
+        for info in own.models:
+            ref = models.catalog.resolve(info.name)
+            assert ref.provider == name
+            assert models.catalog.info(ref).window == info.window
+            async with aclosing(models.provider.stream(request(ref))) as chunks:
+                last = [chunk async for chunk in chunks][-1]
+            assert isinstance(last, FinishChunk)
+    await models.provider.aclose()

@@ -1,0 +1,56 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.processes.shell import ShellResult, run_shell
+
+EVERYTHING = OutputLimits(max_bytes=100_000_000)
+
+
+@pytest.fixture
+def keeper() -> Iterator[ProcessKeeper]:
+    keeper = ProcessKeeper()
+    yield keeper
+    keeper.close()
+
+
+async def run(keeper: ProcessKeeper, folder: Path, command: str) -> ShellResult:
+    return await run_shell(
+        keeper,
+        command,
+        cwd=folder,
+        environ={"PATH": "/usr/bin:/bin"},
+        timeout_s=60,
+        output_dir=folder / "outputs",
+        emit=lambda text: None,
+        limits=EVERYTHING,
+    )
+
+
+async def test_of_a_huge_output_only_beginning_and_end_are_held_in_memory(
+    keeper: ProcessKeeper, tmp_path: Path
+) -> None:
+    result = await run(keeper, tmp_path, "seq -w 1 300000")
+    head, gap, tail = result.text.partition("\n[... ")
+    number, _, end = tail.partition(" bytes left out ...]\n")
+    assert gap
+    assert result.is_cut
+    assert head.startswith("000001\n000002\n")
+    assert end.endswith("\n299999\n300000")
+    # The end is 400,000 bytes or a little more: the pieces it came in are not cut.
+    assert 400_000 <= len(end) + 1 < 400_000 + 70_000
+    assert len(head) + int(number) + len(end) + 1 == 7 * 300_000
+    assert result.full_output_path is not None
+    assert result.full_output_path.stat().st_size == 7 * 300_000
+
+
+async def test_an_output_that_fits_into_memory_is_whole(
+    keeper: ProcessKeeper, tmp_path: Path
+) -> None:
+    result = await run(keeper, tmp_path, "seq -w 1 60000")
+    assert "left out" not in result.text
+    assert result.text == "\n".join(f"{number:05}" for number in range(1, 60_001))
+    assert result.full_output_path is None
