@@ -43,6 +43,7 @@ class _CallDraft:
     id: str
     name: str
     json_pieces: list[str] = field(default_factory=list[str])
+    problem: str = ""
 
 
 @dataclass(slots=True)
@@ -128,6 +129,7 @@ class ReplyBuilder:
         for draft in self._drafts:
             if isinstance(draft, _CallDraft):
                 arguments, problem = _parse_arguments("".join(draft.json_pieces))
+                problem = draft.problem or problem
                 if reason == "length":
                     problem = "the reply was cut off by the output limit before it was complete"
                 if problem:
@@ -169,6 +171,7 @@ class ReplyBuilder:
         elif chunk.name and not draft.name:
             draft.name = chunk.name
         draft.json_pieces.append(chunk.arguments_json)
+        draft.problem = draft.problem or chunk.problem
 
     def _fresh_id(self, wanted: str) -> str:
         call_id = wanted

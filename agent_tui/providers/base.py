@@ -126,12 +126,16 @@ class ThinkingChunk:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallChunk:
-    """A piece of a tool call. `id` and `name` come with the first piece of each `index`."""
+    """A piece of a tool call. `id` and `name` come with the first piece of each `index`.
+
+    `problem`, where it is known already, is why the call is answered with an error instead of run.
+    """
 
     index: int
     id: str
     name: str
     arguments_json: str
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

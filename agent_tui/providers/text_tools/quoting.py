@@ -72,6 +72,9 @@ def is_quoted_line(before: str) -> bool:
 def points_at_something_else(words: str, calls: Iterable[WrittenCall]) -> bool:
     """Whether `words`, the end of what stands before `calls`, lead up to them as to a thing shown.
 
+    Only asked of calls without tags: between tags that models are trained to write, whatever is
+    no copy is a call, and copies are found by their origin.
+
     A sentence that is finished stands for itself, whatever it says. One that ends in a colon, is
     not finished, or is a heading leads to what follows it, and a model that announces a call names
     the tool, or what it is to work on. A label in bold on the call's own line is no sentence.

@@ -61,10 +61,12 @@ class RefusedCall:
         name: The tool as it was named, whether or not it was offered.
         written: What the model wrote, from the call's JSON on or with the words round it: never the
             arguments of a tool.
+        problem: Why it is not run, where that is not that its JSON cannot be read.
     """
 
     name: str
     written: str
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,12 @@ class WrittenReply:
     text: str
     calls: tuple[WrittenCall, ...] = ()
     refused: RefusedCall | None = None
+
+
+_MAY_BE_AN_EXAMPLE = (
+    "it stood in the text as an example would. To make a call, write it alone, without words "
+    "before or after it"
+)
 
 
 @dataclass(slots=True)
@@ -100,8 +108,8 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
     - After a call between tags, which models are trained to write, prose may follow and stays.
       After one in a fence, in bare JSON or in Python only a remark may ("This lists the files.",
       which is common), or a few words that speak of the call; else it may be an example.
-    - A call that may be only an example does not run, and the model is told: one that meant it
-      writes it again.
+    - A call without tags that may be only an example does not run, and the model is told: one
+      that meant it writes it again.
     - What pretends to be the answer to a call ("Output:", ``<tool_response>``, the person's
       next turn) is dropped with all that follows: calls in it rest on an invention, and kept as
       text it would stand before the real result.
@@ -125,7 +133,7 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
         return _taken_apart(text, kept)
     refused = _refused(text, found.refused_at, offered, sent)
     if refused is None and unclear is not None and _made(text, [unclear], sent):
-        refused = RefusedCall(unclear.calls[0].name, text.strip())
+        refused = RefusedCall(unclear.calls[0].name, text.strip(), _MAY_BE_AN_EXAMPLE)
     return WrittenReply(text, refused=refused)
 
 

@@ -169,7 +169,7 @@ class _Scanner:
         is_shown = self._is_quoted(candidate)
         if not is_shown and self._follows_another(candidate):
             is_shown = self._last_was_shown
-        elif not is_shown:
+        elif not is_shown and not candidate.is_tagged:
             is_shown = points_at_something_else(self._words_before(candidate), candidate.calls)
             if is_shown and self._unclear is None:
                 self._unclear = candidate

@@ -181,9 +181,10 @@ async def filter_calls(
 
 def _pieces(rest: Rest) -> list[Chunk]:
     pieces: list[Chunk] = [TextChunk(rest.text)] if rest.text else []
-    calls = [(call.name, json.dumps(call.arguments)) for call in rest.calls]
-    if rest.refused:
-        calls.append((rest.refused.name, rest.refused.written))
-    for index, (name, arguments) in enumerate(calls):
-        pieces.append(ToolCallChunk(index, f"call_{secrets.token_hex(12)}", name, arguments))
+    calls = [(call.name, json.dumps(call.arguments), "") for call in rest.calls]
+    if refused := rest.refused:
+        calls.append((refused.name, refused.written, refused.problem))
+    for index, (name, arguments, problem) in enumerate(calls):
+        call_id = f"call_{secrets.token_hex(12)}"
+        pieces.append(ToolCallChunk(index, call_id, name, arguments, problem))
     return pieces

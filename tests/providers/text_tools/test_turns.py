@@ -85,6 +85,18 @@ async def test_a_broken_call_is_answered_so_that_the_model_can_mend_it(stage: St
     assert only(events, TurnFinished).outcome == "done"
 
 
+async def test_a_call_that_may_be_an_example_is_answered_with_how_to_make_one(
+    stage: Stage,
+) -> None:
+    example = 'For example:\n{"name": "bash", "arguments": {"command": "echo hi"}}'
+    script = ScriptedProvider([Reply(example), Reply("Done.")])
+    events = await collect(stage.runtime(writing(script)).submit("Say hi."))
+    told = only(events, ToolFinished).message
+    assert told.is_error
+    assert "write it alone" in told.text
+    assert "JSON" not in told.text
+
+
 async def test_a_written_call_of_an_unknown_tool_is_answered(stage: Stage) -> None:
     unknown = READ.replace('"read"', '"reed"')
     script = ScriptedProvider([Reply(unknown), Reply("Oh.")])
