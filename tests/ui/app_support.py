@@ -118,7 +118,11 @@ class Ui:
         """Until what was told to the screen stands there."""
         for _ in range(4):
             await self.pilot.pause()
+
+    async def measured(self) -> None:
+        """Until the heights of all blocks are known, which the scroll bar shows."""
         await self.until(lambda: all(item.is_measured for item in self.chat._stack))
+        await self.drawn()
 
     async def until(
         self, is_so: Callable[[], object], otherwise: str = "it did not come to that"

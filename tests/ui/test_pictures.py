@@ -57,7 +57,7 @@ def test_the_screen_looks_as_it_did(
         await SCENES[name](ui)
         for field in app.screen.query(Input):
             field.cursor_blink = False
-        await ui.drawn()
+        await ui.measured()
 
     assert snap_compare(app, terminal_size=size, run_before=lead_there)
 
