@@ -15,6 +15,8 @@ from agent_tui.cli.folder_trust import folder_trust, launch_folder
 from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.cli.settings import session_root, settings_editor, trusted_config_files
 from agent_tui.cli.tool_services import command_sandbox, tool_servers
+from agent_tui.commands.core.front import CommandServices
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
@@ -178,6 +180,17 @@ def compose(
         keeps_model=arguments.model is not None or arguments.is_local,
         notices=(model_problem,) if model_problem else (),
         is_demo=arguments.is_demo,
+    )
+
+
+def command_services(arguments: Arguments, program: Program) -> CommandServices:
+    """What slash commands work on besides the conversation."""
+    runtime = program.runtime
+    return CommandServices(
+        program.models.catalog,
+        KnownModels(paths.user_data_dir() / "chosen_models.json"),
+        program.servers,
+        editor_of(arguments, runtime.trust, lambda: None if arguments.is_demo else runtime.cwd),
     )
 
 

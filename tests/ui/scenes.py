@@ -25,8 +25,8 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
-from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.screens.pull import QUIET_S, PullBar
+from agent_tui.ui.terminal.outcome import UiOutcome
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.long_work import PLAN, long_work
 from tests.support.long_work import SUMMARY as SUMMARY_OF_WORK

@@ -20,6 +20,7 @@ from textual.widgets import Input, Static
 
 from agent_tui.commands.sessions import PickedSession, session_title
 from agent_tui.errors import SessionError
+from agent_tui.safe_text import safe_text
 from agent_tui.sessions.file.tail import newest_entries
 from agent_tui.sessions.importers.discovery import (
     FOREIGN_AGENTS,
@@ -31,7 +32,6 @@ from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.listing.summary import SessionSummary, one_line
 from agent_tui.sessions.search.session_search import SearchHit
 from agent_tui.sessions.store import SessionStore
-from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.confirm import ConfirmScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import (
@@ -40,7 +40,7 @@ from agent_tui.ui.screens.picker import (
     PickerScreen,
     search_rows,
 )
-from agent_tui.ui.session_rows import (
+from agent_tui.ui.screens.session_rows import (
     end_of,
     foreign_facts,
     foreign_rows,
