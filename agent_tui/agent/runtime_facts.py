@@ -9,7 +9,7 @@ from agent_tui.agent.session_desk import SessionDesk
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.events import TotalsChanged
 from agent_tui.messages import ThinkingLevel, Todo
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.sessions.entries import Entry
@@ -47,7 +47,7 @@ class RuntimeFacts:
         return self._desk.approvals.mode
 
     @property
-    def approvals(self) -> Approvals:
+    def approvals(self) -> PermissionEngine:
         """The permission engine, for showing its rules."""
         return self._desk.approvals
 

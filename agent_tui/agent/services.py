@@ -8,7 +8,7 @@ from pathlib import Path
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.base import Strategy
 from agent_tui.config import CompactionStrategy, PermissionMode, Settings
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
 from agent_tui.providers.retry import Sleep
@@ -51,7 +51,7 @@ class RuntimeServices:
     ratios: TokenRatios
     compaction: CompactionService
     settings: Settings
-    make_approvals: Callable[[Path, PermissionMode], Approvals]
+    make_approvals: Callable[[Path, PermissionMode], PermissionEngine]
     model_info: Callable[[ModelRef], ModelInfo]
     learn_model: Callable[[ModelRef], Awaitable[ModelInfo]]
     resolve_model: Callable[[str], ModelRef]

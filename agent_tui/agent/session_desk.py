@@ -222,7 +222,7 @@ class SessionDesk:
         conversation.fit = prompt_fitter(self._services, conversation.cwd, self.context_files)
         conversation.fitted = None
         self.approvals = self._services.make_approvals(conversation.cwd, before.mode)
-        self.approvals.take_over(before)
+        self.approvals.continue_from(before)
         self._workers.ahead.drop()
         return await conversation.refresh_usage()
 

@@ -11,7 +11,7 @@ from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn import Turn
 from agent_tui.events import Notice
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.sessions.lineage.chain import PastSessions, SessionChain
 
 
@@ -30,7 +30,7 @@ class Workers:
         self.ahead = AheadSummary(services.compaction)
         self.past = PastSessions(services.store)
 
-    def turn(self, conversation: Conversation, approvals: Approvals, emit: Emit) -> Turn:
+    def turn(self, conversation: Conversation, approvals: PermissionEngine, emit: Emit) -> Turn:
         """One turn of `conversation`."""
         services = self._services
         runner = ToolRunner(conversation, self.tool_services(conversation, approvals), emit)
@@ -62,7 +62,7 @@ class Workers:
         """What opens and closes the scopes of `conversation`."""
         return ScopeKeeper(conversation, self._services, self.ahead)
 
-    def loops(self, conversation: Conversation, approvals: Approvals) -> LoopRunner:
+    def loops(self, conversation: Conversation, approvals: PermissionEngine) -> LoopRunner:
         """What runs loops in `conversation`, and ends what was left of them."""
         return LoopRunner(
             conversation,
@@ -70,7 +70,9 @@ class Workers:
             lambda emit: self.turn(conversation, approvals, emit),
         )
 
-    def tool_services(self, conversation: Conversation, approvals: Approvals) -> ToolServices:
+    def tool_services(
+        self, conversation: Conversation, approvals: PermissionEngine
+    ) -> ToolServices:
         """What calls in `conversation` need."""
         services = self._services
         return ToolServices(

@@ -22,7 +22,7 @@ from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.errors import UsageError
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
@@ -128,15 +128,15 @@ def compose(
     )
     own_tools = default_toolbox(keeper, sandbox=sandbox, is_trusted=trust.may_run_git)
 
-    def make_approvals(workspace: Path, mode: PermissionMode) -> Approvals:
-        return Approvals(
+    def make_approvals(workspace: Path, mode: PermissionMode) -> PermissionEngine:
+        return PermissionEngine(
             mode=mode,
             rules=settings_in(workspace).settings.permissions,
             workspace=workspace,
             project_rules_file=paths.project_dir(workspace) / "permissions.toml",
             own_folders=(paths.user_config_dir(), paths.user_data_dir(), store.root),
             is_interactive=is_interactive,
-            git_doubt=trust.git_doubt,
+            git_risk=trust.git_risk,
         )
 
     counter = TokenCounter()

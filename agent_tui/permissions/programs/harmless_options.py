@@ -7,7 +7,7 @@ _MANY = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class OptionForm:
+class HarmlessOptions:
     """The harmless options of one command. Options not listed make it one that asks.
 
     Args:
@@ -62,5 +62,5 @@ class OptionForm:
         return first > 0 and first == len(argument) - 1
 
 
-ANYTHING = OptionForm(longs="*")
+ANYTHING = HarmlessOptions(longs="*")
 """Of a command that can neither write, run nor fetch anything, whatever it is given."""
