@@ -16,7 +16,7 @@ async def test_a_session_that_is_opened_is_compacted_to_its_target_as_the_provid
     path = str(earlier.conversation.log.path)
     await earlier.aclose()
     runtime = stage.runtime([Reply(text="Done.")], window=200_000)
-    await runtime.open_session(path)
+    await runtime.sessions.open(path)
     finished = only(await collect(runtime.submit("go on")), CompactionFinished)
     assert finished.tokens_before > 165_000
     assert finished.tokens_after <= runtime.conversation.target_tokens

@@ -20,7 +20,7 @@ async def memory_page(ui: Ui) -> None:
     _write(ui.workspace / ".agent-tui" / "config.toml", 'theme = "nord"\n')
     ui.stage.trust.trust_for_this_run(ui.workspace)
     ui.stage.trust.decide(ui.workspace / ".agent-tui", "not trusted")
-    await ui.runtime.apply_trust()
+    await ui.runtime.sessions.apply_trust()
     _write(project, RULES + "- And in the examples.\n")
     await ui.send("/memory")
     await ui.until(lambda: ui.app.screen.query("#page-title"))

@@ -184,7 +184,7 @@ async def welcome(ui: Ui) -> None:
 
 async def chat(ui: Ui) -> None:
     """A finished turn; the context is filling up."""
-    ui.runtime.rename("version flag")
+    ui.runtime.sessions.rename("version flag")
     await work_begun(ui)
 
 

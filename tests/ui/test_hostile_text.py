@@ -133,7 +133,7 @@ async def test_a_running_turn_with_its_plan_queue_title_and_retry(tmp_path: Path
         await ui.settle()
         assert_harmless(ui)
         ui.show_events(ToolFinished("e", "c1", result), RetryScheduled(1, 3, 8.0, LINES))
-        ui.runtime.rename(ONE_LINE)
+        ui.runtime.sessions.rename(ONE_LINE)
         ui.app.view.refresh_status()
         ui.app.notify(LINES, title=ONE_LINE)
         await ui.settle()
