@@ -243,7 +243,7 @@ async def test_a_session_that_takes_long_to_read_says_so(
     stage, is_read = Stage(tmp_path), asyncio.Event()
     path = put(stage, "a long one", day=1)
     runtime = asking(stage)
-    really_open = runtime.open_session
+    really_open = runtime.sessions.open
 
     async def slow(*arguments: Any, **more: Any) -> tuple[AgentEvent, ...]:
         await is_read.wait()
