@@ -21,7 +21,7 @@ from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.picker import column_widths, picker_line
 from agent_tui.ui.screens.session_rows import session_rows
 from agent_tui.ui.terminal.clipboard import copy_text
-from agent_tui.ui.terminal.run import crash_report
+from agent_tui.ui.terminal.ending import crash_report
 from agent_tui.ui.terminal.state import title_sequence
 from agent_tui.ui.theme.palette import make_palette
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, ToolBlock, UserBlock
