@@ -73,7 +73,7 @@ async def test_a_working_day_on_the_screen(server: OpenAiServer):
         await here.until_shown("All is well.")
         await here.until_idle()
         assert "[ctx: " in here.app.view.status.fields().usage.label
-        session = here.app.runtime.log.header.id
+        session = here.app.runtime.conversation.log.header.id
 
     server.play(Reply(text="Of course."))
     async with screen(*on(server), "-r", session[:8]) as here:
@@ -94,19 +94,19 @@ async def test_the_tour_compacts_and_goes_on_in_a_session_of_its_own():
             await here.approve()
         await here.until_shown("The test passes.")
         await here.until_idle()
-        before = here.app.runtime.log
+        before = here.app.runtime.conversation.log
         await here.send("/compact focus on the greeting")
-        await here.until(lambda: here.app.runtime.log is not before)
+        await here.until(lambda: here.app.runtime.conversation.log is not before)
         await here.until_idle()
-        assert here.app.runtime.log.header.parent_session == str(before.path)
+        assert here.app.runtime.conversation.log.header.parent_session == str(before.path)
         await here.send("what now?")
         await here.until(lambda: "what now?" in here.text)
         await here.until_idle()
-        child = here.app.runtime.log.header.id
-        assert "or 'world'" in (here.app.runtime.cwd / "greet.py").read_text()
+        child = here.app.runtime.conversation.log.header.id
+        assert "or 'world'" in (here.app.runtime.conversation.cwd / "greet.py").read_text()
 
     async with screen("-c") as here:
-        await here.until(lambda: here.app.runtime.log.header.id == child)
+        await here.until(lambda: here.app.runtime.conversation.log.header.id == child)
         await here.until_shown("what now?")
         assert "context compacted" in here.text or "## Goal" in here.text
-        assert here.app.runtime.model.name == "scripted/tour"
+        assert here.app.runtime.conversation.model.name == "scripted/tour"

@@ -90,9 +90,9 @@ def test_a_question_is_answered_in_the_shell_and_gone_on_with(tmp_path):
 
 
 async def answered(here: Screen, text: str) -> None:
-    before = len(here.app.runtime.history())
+    before = len(here.app.runtime.conversation.log.path_entries())
     await here.send(text)
-    await here.until(lambda: len(here.app.runtime.history()) > before + 1)
+    await here.until(lambda: len(here.app.runtime.conversation.log.path_entries()) > before + 1)
     await here.until_idle()
 
 
@@ -102,7 +102,7 @@ async def test_a_reply_streams_on_the_screen():
 
         def is_answered() -> bool:
             lengths.add(len(here.text))
-            return len(here.app.runtime.history()) > 1
+            return len(here.app.runtime.conversation.log.path_entries()) > 1
 
         await here.send("Tell me a short story about a ship.")
         await here.until(is_answered)
@@ -110,7 +110,7 @@ async def test_a_reply_streams_on_the_screen():
         assert here.last_message.stop_reason in ("stop", "length", "error")
         assert here.last_message.text.strip() in here.text
         assert len(lengths) > 5, "it came all at once"
-        assert here.app.runtime.model_info.source == "server"
+        assert here.app.runtime.conversation.model_info.source == "server"
         assert "[ctx: " in here.app.view.status.fields().usage.label
 
 
@@ -129,13 +129,13 @@ async def test_a_recorded_session_is_compacted_and_gone_on_with(tmp_path, monkey
     async with screen("--local", "-r", str(session)) as here:
         await here.until(lambda: isinstance(here.app.screen, ChoiceScreen))
         await here.pilot.press("c")  # the folder it was recorded in is not on this machine
-        await here.until(lambda: here.app.runtime.log.path == session)
-        before = here.app.runtime.log
-        await here.until(lambda: here.app.runtime.model_info.window == 4_096)
+        await here.until(lambda: here.app.runtime.conversation.log.path == session)
+        before = here.app.runtime.conversation.log
+        await here.until(lambda: here.app.runtime.conversation.model_info.window == 4_096)
         await here.send("/compact")
-        await here.until(lambda: here.app.runtime.log is not before)
+        await here.until(lambda: here.app.runtime.conversation.log is not before)
         await here.until_idle()
-        compacted = here.app.runtime.log
+        compacted = here.app.runtime.conversation.log
         assert compacted.header.parent_session == str(session)
         (entry,) = [e for e in compacted.path_entries() if isinstance(e, CompactionEntry)]
         # Whatever the model made of it: the form, and what code knows for certain.

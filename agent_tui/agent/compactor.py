@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import replace
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.ahead import AheadSummary
+from agent_tui.agent.background_summary import BackgroundSummary
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.strategy_attempt import (
@@ -54,11 +54,11 @@ class Compactor:
     """
 
     def __init__(
-        self, conversation: Conversation, services: RuntimeServices, ahead: AheadSummary
+        self, conversation: Conversation, services: RuntimeServices, background: BackgroundSummary
     ) -> None:
         self._conversation = conversation
         self._services = services
-        self._ahead = ahead
+        self._background = background
 
     def is_due(self, usage: ContextUsage) -> bool:
         """Whether an automatic compaction should run before the next request."""
@@ -96,7 +96,7 @@ class Compactor:
         elif not await self._compact_in_place(reason, focus, emit, attempt):
             return False
         if reason == "threshold" and conversation.refill.is_in_vain:
-            filling = await asyncio.to_thread(largest_sources, full, conversation.counter)
+            filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
             emit(Notice("warning", conversation.refill.message(filling)))
         return True
 
@@ -228,7 +228,7 @@ class Compactor:
             make_preview,
             await self._request(""),
             service=self._services.compaction,
-            counter=conversation.counter,
+            counter=conversation.services.counter,
             settings=conversation.settings,
             target_tokens=self._estimated(conversation.target_tokens),
         )
@@ -241,22 +241,22 @@ class Compactor:
         Not where the summary would come from a server of the person's own: it would take its
         time from the work.
         """
-        conversation, ahead = self._conversation, self._ahead
+        conversation, background = self._conversation, self._background
         settings, usage = conversation.settings, conversation.usage
-        grown = usage.used - ahead.begun_at_tokens
+        grown = usage.used - background.begun_at_tokens
         if (
             settings.background
             and settings.strategy == "tiered"
             and settings.auto
             and conversation.level != "normal"
             and not conversation.breaker.is_open
-            and not ahead.is_there
+            and not background.is_there
             and grown >= usage.window // _LOOK_AGAIN_PARTS
             and conversation.model_info.source != "server"
         ):
             plan, target = self._plan_tiers, self._estimated(conversation.target_tokens)
             request = await self._request("")
-            ahead.begin(request, lambda: plan().tokens_after > target, self._count_usage)
+            background.begin(request, lambda: plan().tokens_after > target, self._count_usage)
 
     def _least_gain(self, reason: CompactionReason) -> int:
         """What shortening must free; where the window overflows or the model asks, anything."""
@@ -269,14 +269,14 @@ class Compactor:
     def _estimated(self, tokens: int) -> int:
         """`tokens` of the model's counting in those of ours."""
         conversation = self._conversation
-        return round(tokens / conversation.ratios.ratio(conversation.model.name))
+        return round(tokens / conversation.services.ratios.ratio(conversation.model.name))
 
     def _plan_tiers(self) -> TierPlan:
         conversation = self._conversation
         return plan_tiers(
             conversation.log.path_entries(),
             carryover=conversation.log.header.compaction,
-            counter=conversation.counter,
+            counter=conversation.services.counter,
             settings=conversation.settings,
             window=self._estimated(conversation.model_info.window),
             overhead_tokens=conversation.overhead_tokens(),
@@ -329,14 +329,14 @@ class Compactor:
     async def _summarise_in_place(self, reason: CompactionReason, focus: str, emit: Emit) -> None:
         conversation, service = self._conversation, self._services.compaction
         request = await self._request(focus)
-        earlier = None if focus else await self._ahead.draft()
+        earlier = None if focus else await self._background.draft()
         try:
             draft = await asyncio.to_thread(service.draft, request, earlier)
             emit(CompactionStarted(reason, focus, conversation.usage.used))
             written: WrittenSummary | None = None
             if earlier is not None and earlier.lacks_the_same(draft):
                 emit(CompactionProgress("finishing the summary begun earlier", 0))
-                written = await self._ahead.written()
+                written = await self._background.written()
             result = await service.finish(
                 request, draft, progress_to(emit), self._spending(emit), written
             )
@@ -352,7 +352,7 @@ class Compactor:
         conversation.breaker = conversation.breaker.after_success()
         conversation.refill = conversation.refill.after_compaction()
         conversation.left_by_compaction = event.tokens_after
-        self._ahead.drop()
+        self._background.drop()
         emit(event)
         emit(conversation.use_window(event.tokens_after))
 

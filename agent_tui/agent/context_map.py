@@ -67,7 +67,7 @@ async def map_context(conversation: "Conversation") -> ContextMap:
 def _count(
     conversation: "Conversation", messages: list[tuple[Message, str]], summary_id: str | None
 ) -> ContextMap:
-    counter = conversation.counter
+    counter = conversation.services.counter
     tokens: dict[PartKind, int] = {
         "system": counter.count_text(conversation.system_prompt),
         "tools": counter.count_tools(conversation.tools),

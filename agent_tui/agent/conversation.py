@@ -5,9 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.fitting import FittedPrompt
 from agent_tui.agent.inbox import Inbox
 from agent_tui.agent.masking import without_values
+from agent_tui.agent.services import RuntimeServices
 from agent_tui.compaction.policy import (
     Breaker,
     ContextLevel,
@@ -29,11 +31,13 @@ from agent_tui.messages import (
     Usage,
     UserMessage,
 )
+from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
 from agent_tui.sessions.context import Context, build_context, wrap_summary
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
-from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
+from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import FileMemory
 from agent_tui.tools.limits import OutputLimits, output_limits
 
@@ -42,8 +46,13 @@ from agent_tui.tools.limits import OutputLimits, output_limits
 class Conversation:
     """What turns and compactions work on. Only the runtime and its turns change it.
 
-    `fit` gives the prompt for a window; it is asked again only when another window is known.
-    `secrets` are values that no message may hold: they are taken out before it is stored or sent.
+    Attributes:
+        log: The session.
+        cwd: The workspace.
+        approvals: The permission engine of that folder.
+        context_files: The AGENTS.md files in force there.
+        withheld_files: The project's files that are not obeyed, for want of trust.
+        fit: Gives the prompt for a window; asked again only when another window is known.
     """
 
     log: SessionLog
@@ -51,11 +60,11 @@ class Conversation:
     model: ModelRef
     model_info: ModelInfo
     thinking: ThinkingLevel
+    services: RuntimeServices
+    approvals: PermissionEngine
+    context_files: tuple[ContextFile, ...]
+    withheld_files: tuple[WithheldFile, ...]
     fit: Callable[[int], FittedPrompt]
-    counter: TokenCounter
-    ratios: TokenRatios
-    settings: CompactionSettings
-    secrets: tuple[str, ...] = ()
     usage: ContextUsage = field(default_factory=lambda: ContextUsage(0, 0, True))
     inbox: Inbox = field(default_factory=Inbox)
     files: FileMemory = field(default_factory=FileMemory)
@@ -74,6 +83,11 @@ class Conversation:
     """What the person was last told of the prompt."""
     replayed: tuple[tuple[Entry, ...], Context] | None = None
     """The newest replay and the path it is of; a long session takes 50 ms and more to replay."""
+
+    @property
+    def settings(self) -> CompactionSettings:
+        """The settings of compaction in force now."""
+        return self.services.settings.compaction
 
     @property
     def output_reserve(self) -> int:
@@ -130,7 +144,9 @@ class Conversation:
 
     def append(self, message: Message) -> MessageEntry:
         """Write a message, without secrets, to the log and bring the totals up to date."""
-        entry = self.log.append(MessageEntry(message=without_values(message, self.secrets)))
+        entry = self.log.append(
+            MessageEntry(message=without_values(message, self.services.secrets))
+        )
         if isinstance(message, AssistantMessage):
             self.totals = add_totals(self.totals, message.usage)
             self.tool_call_ids.update(call.id for call in message.tool_calls)
@@ -176,9 +192,9 @@ class Conversation:
 
     def too_large(self, message: UserMessage) -> str:
         """Why the window could not hold `message` even alone; empty where it can. Counts."""
-        ratio = self.ratios.ratio(self.model.name)
+        ratio = self.services.ratios.ratio(self.model.name)
         window, reply_cap = self.model_info.window, reply_cap_tokens(self.model_info) or 0
-        size = round(self.counter.count_message(message) * ratio)
+        size = round(self.services.counter.count_message(message) * ratio)
         room = window - reply_cap - round(self.overhead_tokens() * ratio)
         if size <= room:
             return ""
@@ -194,7 +210,9 @@ class Conversation:
 
     def overhead_tokens(self) -> int:
         """Estimate of the system prompt and the tool schemas; slow the first time."""
-        return self.counter.count_text(self.system_prompt) + self.counter.count_tools(self.tools)
+        return self.services.counter.count_text(
+            self.system_prompt
+        ) + self.services.counter.count_tools(self.tools)
 
     def _replay(self, path: tuple[Entry, ...]) -> Context:
         known = self.replayed  # taken once: threads that measure replay beside the event loop
@@ -211,21 +229,21 @@ class Conversation:
     def _measure(self, path: tuple[Entry, ...]) -> ContextUsage:
         context = self._replay(path)
         overhead = self.overhead_tokens()
-        overhead += sum(map(self.counter.count_text, self._system_summary(context)))
+        overhead += sum(map(self.services.counter.count_text, self._system_summary(context)))
         if self.has_unlearned_reply:
             self.has_unlearned_reply = False
             learn_ratio(
                 context,
-                counter=self.counter,
-                ratios=self.ratios,
+                counter=self.services.counter,
+                ratios=self.services.ratios,
                 model=self.model.name,
                 window=self.model_info.window,
                 overhead_tokens=overhead,
             )
         return measure_context(
             context,
-            counter=self.counter,
-            ratios=self.ratios,
+            counter=self.services.counter,
+            ratios=self.services.ratios,
             model=self.model.name,
             window=self.model_info.window,
             overhead_tokens=overhead,

@@ -1,10 +1,11 @@
 """Beginning a conversation, and turning a session file into one that can go on."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from agent_tui.agent.context_files import ContextFile
+from agent_tui.agent.context_files import ContextFile, load_context_files
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.fitting import FittedPrompt, PromptParts, fit_prompt
 from agent_tui.agent.services import RuntimeServices
@@ -17,6 +18,8 @@ from agent_tui.messages import (
     Usage,
     UserMessage,
 )
+from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelRef, is_loopback, model_name
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
@@ -52,13 +55,29 @@ def new_log(
     return SessionLog.create(None, header)
 
 
+@dataclass(frozen=True, slots=True)
+class FolderFiles:
+    """What a folder holds for the agent: the AGENTS.md files in force, and all not obeyed."""
+
+    in_force: tuple[ContextFile, ...]
+    withheld: tuple[WithheldFile, ...]
+
+
+def load_folder_files(services: RuntimeServices, cwd: Path) -> FolderFiles:
+    """Those of `cwd` as they are now, by what the person trusts."""
+    trust = services.trust
+    in_force = load_context_files(services.user_config_dir, cwd, trust.may_obey)
+    return FolderFiles(in_force, trust.withheld(cwd))
+
+
 def converse(
     services: RuntimeServices,
     log: SessionLog,
     cwd: Path,
     model: ModelRef,
     thinking: ThinkingLevel,
-    context_files: Sequence[ContextFile],
+    approvals: PermissionEngine,
+    files: FolderFiles,
 ) -> Conversation:
     """The conversation that `log` holds, ready for its next turn."""
     conversation = Conversation(
@@ -67,11 +86,11 @@ def converse(
         model=model,
         model_info=services.model_info(model),
         thinking=thinking,
-        fit=prompt_fitter(services, cwd, context_files),
-        counter=services.counter,
-        ratios=services.ratios,
-        settings=services.settings.compaction,
-        secrets=services.secrets,
+        services=services,
+        approvals=approvals,
+        context_files=files.in_force,
+        withheld_files=files.withheld,
+        fit=prompt_fitter(services, cwd, files.in_force),
     )
     _take_up_history(conversation)
     return conversation

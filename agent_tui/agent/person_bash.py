@@ -54,7 +54,7 @@ async def run_person_command(
         default_timeout_s=services.bash_timeout_s,
         limits=limits,
         is_persons=True,
-        secrets=conversation.secrets,
+        secrets=conversation.services.secrets,
     )
     emit(BashStarted(call_id, command))
     try:

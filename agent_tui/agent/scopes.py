@@ -3,7 +3,7 @@
 import asyncio
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.ahead import AheadSummary
+from agent_tui.agent.background_summary import BackgroundSummary
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.compaction.asking import OnUsage
@@ -56,11 +56,11 @@ class ScopeKeeper:
     """
 
     def __init__(
-        self, conversation: Conversation, services: RuntimeServices, ahead: AheadSummary
+        self, conversation: Conversation, services: RuntimeServices, background: BackgroundSummary
     ) -> None:
         self._conversation = conversation
         self._services = services
-        self._ahead = ahead
+        self._background = background
 
     @property
     def pending(self) -> ScopePending | None:
@@ -149,7 +149,7 @@ class ScopeKeeper:
             before = conversation.usage.used
             after = await asyncio.to_thread(self._size_with, summary, request, before)
         exit_entry = resume_with_summary(state, summary, tokens_before=before, tokens_after=after)
-        self._ahead.drop()
+        self._background.drop()
         self._tell_left(conversation.log.append(exit_entry), emit)
         emit(conversation.use_window(after))
 
@@ -241,11 +241,13 @@ class ScopeKeeper:
         """Estimate of what the summary will stand for, as the model sees it now."""
         wanted, conversation = set(pending.entries), self._conversation
         seen = conversation.context().messages
-        return conversation.counter.count_messages(m.message for m in seen if m.entry_id in wanted)
+        return conversation.services.counter.count_messages(
+            m.message for m in seen if m.entry_id in wanted
+        )
 
     def _size_with(self, summary: str, request: ScopeRequest, before: int) -> int:
         """Tokens of the next request with `summary` in it; `before` is what it has now."""
-        conversation, counter = self._conversation, self._conversation.counter
+        conversation, counter = self._conversation, self._conversation.services.counter
         seen = conversation.context().messages
         estimated = conversation.overhead_tokens() + counter.count_messages(
             item.message for item in seen
@@ -267,7 +269,7 @@ class ScopeKeeper:
         return count
 
     def _masked(self, text: str) -> str:
-        return mask_values(text, self._conversation.secrets)
+        return mask_values(text, self._conversation.services.secrets)
 
     @property
     def _path(self) -> tuple[Entry, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
+from agent_tui.agent.pending_approvals import ApprovalAnswer, PendingApprovals
 from agent_tui.agent.repetition import Repetition
 from agent_tui.errors import ConfigError, ToolError
 from agent_tui.events import (
@@ -66,7 +66,7 @@ class ToolServices:
 
     toolbox: Toolbox
     approvals: PermissionEngine
-    gate: ApprovalGate
+    pending: PendingApprovals
     output_dir: Path
     environ: dict[str, str]
     person_environ: dict[str, str]
@@ -233,7 +233,7 @@ class ToolRunner:
         self._emit(ApprovalRequested(request))
         allowed = False
         try:
-            answer = await self._services.gate.wait(request.id)
+            answer = await self._services.pending.wait(request.id)
             allowed = answer.choice != "no"
             return answer
         finally:
@@ -253,7 +253,7 @@ class ToolRunner:
             history=self._services.history(),
             compact=self._compact,
             scope=self._scope,
-            secrets=conversation.secrets,
+            secrets=conversation.services.secrets,
         )
 
     async def _compact(self, focus: str) -> ToolOutput:

@@ -65,7 +65,7 @@ class Program:
     @property
     def has_model(self) -> bool:
         """Whether a model is chosen; without one the person is asked."""
-        return self.runtime.model != NO_MODEL
+        return self.runtime.conversation.model != NO_MODEL
 
     async def aclose(self) -> None:
         """End the processes of the provider and the MCP servers."""
@@ -80,7 +80,7 @@ class Program:
         if self.is_demo:
             return
         await self.models.provider.warm()
-        if self.runtime.model.provider == "local":
+        if self.runtime.conversation.model.provider == "local":
             await self.models.provider.prefill(self.runtime.conversation.request())
 
 
@@ -190,7 +190,11 @@ def command_services(arguments: Arguments, program: Program) -> CommandServices:
         program.models.catalog,
         KnownModels(paths.user_data_dir() / "chosen_models.json"),
         program.servers,
-        editor_of(arguments, runtime.trust, lambda: None if arguments.is_demo else runtime.cwd),
+        editor_of(
+            arguments,
+            runtime.services.trust,
+            lambda: None if arguments.is_demo else runtime.conversation.cwd,
+        ),
     )
 
 

@@ -66,10 +66,10 @@ def _options(arguments: Arguments, program: Program) -> PlainOptions:
     runtime = program.runtime
     notices = [
         *(f"Setting left out: {problem}" for problem in program.loaded.problems),
-        *(f"Permission rule left out: {rule}" for rule in runtime.approvals.problems),
+        *(f"Permission rule left out: {rule}" for rule in runtime.conversation.approvals.problems),
         *program.notices,
-        runtime.trust.problem,
-        withheld_notice(runtime.withheld_files, runtime.cwd),
+        runtime.services.trust.problem,
+        withheld_notice(runtime.conversation.withheld_files, runtime.conversation.cwd),
         _DEMO_NOTICE if arguments.is_demo else "",
     ]
     return PlainOptions(
@@ -77,7 +77,7 @@ def _options(arguments: Arguments, program: Program) -> PlainOptions:
         services=command_services(arguments, program),
         warm=program.warm,
         close=program.aclose,
-        history_file=paths.project_dir(runtime.cwd) / "history.jsonl",
+        history_file=paths.project_dir(runtime.conversation.cwd) / "history.jsonl",
         notices=tuple(filter(None, notices)),
         first_prompt=arguments.prompt,
         resume=program.resume or "",

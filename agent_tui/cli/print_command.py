@@ -45,9 +45,9 @@ async def _run(arguments: Arguments, written: str, piped: str) -> int:
         complain(f"setting left out: {problem}")
     for notice in program.notices:
         complain(notice)
-    if problem := program.runtime.trust.problem:
+    if problem := program.runtime.services.trust.problem:
         complain(problem)
-    for rule in program.runtime.approvals.problems:
+    for rule in program.runtime.conversation.approvals.problems:
         complain(f"permission rule left out: {rule}")
     try:
         await _open_session(program)
@@ -55,7 +55,7 @@ async def _run(arguments: Arguments, written: str, piped: str) -> int:
         if not (program.has_model or is_command):
             raise UsageError(_NO_MODEL, _NO_MODEL_HINT)
         runtime = program.runtime
-        if notice := withheld_notice(runtime.withheld_files, runtime.cwd):
+        if notice := withheld_notice(runtime.conversation.withheld_files, runtime.conversation.cwd):
             complain(notice)
         await runtime.refresh_usage()
         if is_command:
@@ -76,7 +76,9 @@ async def _open_session(program: Program) -> None:
         raise UsageError("-r needs a session id with -p.", "agent-tui sessions list shows them.")
     if program.resume is None:
         return
-    for event in await program.runtime.open_session(program.resume, keep_model=program.keeps_model):
+    for event in await program.runtime.sessions.open(
+        program.resume, keep_model=program.keeps_model
+    ):
         if isinstance(event, Notice):
             complain(event.text)
 

@@ -64,7 +64,9 @@ async def _preview(front: Front, *, is_focus_given: bool) -> None:
     if is_focus_given:
         front.say(f"A focus changes the summary alone, so {PREVIEW} leaves it out.")
     runtime = front.runtime
-    await front.show(PreviewPage(runtime.preview_compaction, lambda: runtime.usage.label))
+    await front.show(
+        PreviewPage(runtime.preview_compaction, lambda: runtime.conversation.usage.label)
+    )
     front.show_events(())  # the bar shows what was counted
 
 
@@ -72,12 +74,12 @@ async def _preview(front: Front, *, is_focus_given: bool) -> None:
 async def uncompact(front: Front, _argument: str) -> None:
     """Undo the last compaction."""
     try:
-        events = await front.runtime.undo_compaction()
+        events = await front.runtime.sessions.undo_compaction()
     except AgentTuiError as error:
         front.say(str(error), "warning")
         return
     front.show_events(events)
-    size = f"about {front.runtime.usage.used:,} tokens"
+    size = f"about {front.runtime.conversation.usage.used:,} tokens"
     text = f"Undone: the context is as it was before, {size} again."
     if any(isinstance(event, SessionChanged) for event in events):
         text = f"Undone: back in the session from before /compact, {size}."

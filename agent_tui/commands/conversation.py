@@ -25,7 +25,7 @@ async def queue(front: Front, argument: str) -> None:
 @command(aliases=("continue",), refusal="A turn is running already. Use /queue to add to it.")
 async def retry(front: Front, _argument: str) -> None:
     """Go on after an error or an interruption."""
-    if not front.runtime.log.entries:
+    if not front.runtime.conversation.log.entries:
         front.say("There is nothing to go on with yet.", "warning")
     elif await has_model(front):
         await front.run(front.runtime.continue_turn())

@@ -20,8 +20,14 @@ async def cost(front: Front, _argument: str) -> None:
         runs_here = ref.provider in ("local", "scripted")
         return runs_here or front.services.models.info(ref).input_price is not None
 
-    spending = spending_of(runtime.log)
-    front.say("\n".join(cost_lines(spending, runtime.totals, runtime.model.name, has_price)))
+    spending = spending_of(runtime.conversation.log)
+    front.say(
+        "\n".join(
+            cost_lines(
+                spending, runtime.conversation.totals, runtime.conversation.model.name, has_price
+            )
+        )
+    )
 
 
 def cost_lines(

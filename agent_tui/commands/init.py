@@ -20,28 +20,28 @@ from agent_tui.events import AgentEvent, Notice
 async def init(front: Front, argument: str) -> None:
     """Have AGENTS.md written or improved."""
     runtime = front.runtime
-    if runtime.permission_mode == "plan":
+    if runtime.conversation.approvals.mode == "plan":
         front.say("In plan mode nothing can be written. Use /permissions ask first.", "warning")
         return
     if await has_model(front):
-        prompt = await asyncio.to_thread(init_prompt, runtime.cwd, argument)
+        prompt = await asyncio.to_thread(init_prompt, runtime.conversation.cwd, argument)
         await front.run(_written(runtime, prompt))
 
 
 async def _written(runtime: AgentRuntime, prompt: str) -> AsyncGenerator[AgentEvent, None]:
     """The turn, and then what it wrote put in force; the model has not to be told of it twice."""
-    before = runtime.context_files
+    before = runtime.conversation.context_files
     async with aclosing(runtime.submit(prompt)) as events:
         async for event in events:
             yield event
-    file = init_target(runtime.cwd)
+    file = init_target(runtime.conversation.cwd)
     if not file.exists():
         return
-    for event in await runtime.apply_trust():
+    for event in await runtime.sessions.apply_trust():
         yield event
-    shown = shown_file(file, runtime.cwd)
-    if all(one.path != file for one in runtime.context_files):
-        why = why_not_obeyed(file, runtime.trust)
+    shown = shown_file(file, runtime.conversation.cwd)
+    if all(one.path != file for one in runtime.conversation.context_files):
+        why = why_not_obeyed(file, runtime.services.trust)
         yield Notice("info", f"{shown} is not in force: {why}. /trust changes that.")
-    elif runtime.context_files != before:
+    elif runtime.conversation.context_files != before:
         yield Notice("info", f"{shown} is in force from the next message on.")

@@ -55,10 +55,12 @@ def _completions(front: Front) -> Iterator[Completion]:
     yield Completion(f"add {_MINE} ", "add a line to yours, for all folders")
     yield Completion("edit", "open this project's in $EDITOR")
     yield Completion(f"edit {_MINE}", "open yours")
-    files = [file.path for file in runtime.context_files]
-    files += [file.path for file in runtime.withheld_files if file.path.name in CONTEXT_NAMES]
+    files = [file.path for file in runtime.conversation.context_files]
+    files += [
+        file.path for file in runtime.conversation.withheld_files if file.path.name in CONTEXT_NAMES
+    ]
     for file in files:
-        yield Completion(f"edit {shown_file(file, runtime.cwd)}", "open this one")
+        yield Completion(f"edit {shown_file(file, runtime.conversation.cwd)}", "open this one")
     yield Completion("reload", "read them again")
 
 
@@ -81,18 +83,27 @@ async def memory(front: Front, argument: str) -> None:
 
 async def _show(front: Front) -> None:
     runtime = front.runtime
-    conversation, trust = runtime.conversation, runtime.trust
+    conversation, trust = runtime.conversation, runtime.services.trust
     in_force, on_disk, prompt = await asyncio.gather(
-        asyncio.to_thread(files_in_force, runtime.context_files, conversation.counter.count_text),
-        asyncio.to_thread(load_context_files, runtime.user_config_dir, runtime.cwd, trust.may_obey),
+        asyncio.to_thread(
+            files_in_force,
+            runtime.conversation.context_files,
+            conversation.services.counter.count_text,
+        ),
+        asyncio.to_thread(
+            load_context_files,
+            runtime.services.user_config_dir,
+            runtime.conversation.cwd,
+            trust.may_obey,
+        ),
         asyncio.to_thread(lambda: conversation.prompt),
     )
     page = memory_page(
         in_force,
-        changes_on_disk(runtime.context_files, on_disk),
-        runtime.withheld_files,
-        runtime.cwd,
-        window=runtime.model_info.window,
+        changes_on_disk(runtime.conversation.context_files, on_disk),
+        runtime.conversation.withheld_files,
+        runtime.conversation.cwd,
+        window=runtime.conversation.model_info.window,
         fit_note=prompt.note,
     )
     await front.show(page)
@@ -105,7 +116,7 @@ async def _add(front: Front, text: str) -> None:
         front.say(f"What should be remembered? Write /memory add [{_MINE}] and it.", "warning")
         return
     file = _file(front, is_mine=is_mine)
-    if why := "" if is_mine else why_not_obeyed(file, front.runtime.trust):
+    if why := "" if is_mine else why_not_obeyed(file, front.runtime.services.trust):
         front.say(f"{file} is not obeyed: {why}. Use /trust, or /memory add {_MINE}.", "warning")
         return
     was_there = file.exists()
@@ -120,7 +131,7 @@ async def _edit(front: Front, wanted: str) -> None:
     if wanted in ("", _MINE):
         file = _file(front, is_mine=wanted == _MINE)
     else:
-        file = _named_file(front.runtime.cwd, wanted)
+        file = _named_file(front.runtime.conversation.cwd, wanted)
         if file.name not in CONTEXT_NAMES:
             front.say(f"{wanted} is neither {' nor '.join(CONTEXT_NAMES)}.", "warning")
             return
@@ -130,7 +141,7 @@ async def _edit(front: Front, wanted: str) -> None:
     if not await front.edit_file(file):
         return
     if await asyncio.to_thread(_content, file) == before:
-        front.say(f"{shown_file(file, front.runtime.cwd)} is as it was.")
+        front.say(f"{shown_file(file, front.runtime.conversation.cwd)} is as it was.")
     else:
         await _put_in_force(front, file, "Changed", ".")
 
@@ -140,10 +151,13 @@ async def _reload(front: Front) -> None:
     if runtime.is_busy:
         front.say(_BUSY.format("read them again"), "warning")
         return
-    before = runtime.context_files
-    front.show_events(await runtime.apply_trust())
-    names = ", ".join(shown_file(file.path, runtime.cwd) for file in runtime.context_files)
-    is_same = runtime.context_files == before
+    before = runtime.conversation.context_files
+    front.show_events(await runtime.sessions.apply_trust())
+    names = ", ".join(
+        shown_file(file.path, runtime.conversation.cwd)
+        for file in runtime.conversation.context_files
+    )
+    is_same = runtime.conversation.context_files == before
     said = "Read again, nothing changed" if is_same else "In force from the next message on"
     front.say(f"{said}: {names or 'no file'}.")
 
@@ -151,23 +165,27 @@ async def _reload(front: Front) -> None:
 async def _put_in_force(front: Front, file: Path, done: str, end: str) -> None:
     """Have the next message sent with `file` as it is now, where that can be; say so."""
     runtime = front.runtime
-    said = f"{done} {shown_file(file, runtime.cwd)}"
+    said = f"{done} {shown_file(file, runtime.conversation.cwd)}"
     if runtime.is_busy:
         later = "in force in the next session, or after /memory reload when the turn is done"
         front.say(f"{said}, {later}{end}")
         return
-    is_first = runtime.trust.state_of(file.parent) == "not asked"
-    if is_first and not file.is_relative_to(runtime.user_config_dir):
+    is_first = runtime.services.trust.state_of(file.parent) == "not asked"
+    if is_first and not file.is_relative_to(runtime.services.user_config_dir):
         await ask_about_workspace(front)
-    front.show_events(await runtime.apply_trust())
-    is_told = any(one.path == file for one in runtime.context_files)
+    front.show_events(await runtime.sessions.apply_trust())
+    is_told = any(one.path == file for one in runtime.conversation.context_files)
     counts = "in force from the next message on" if is_told else "not in force (/memory says why)"
     front.say(f"{said}, {counts}{end}")
 
 
 def _file(front: Front, *, is_mine: bool) -> Path:
     runtime = front.runtime
-    return own_file(runtime.user_config_dir) if is_mine else project_file(runtime.cwd)
+    return (
+        own_file(runtime.services.user_config_dir)
+        if is_mine
+        else project_file(runtime.conversation.cwd)
+    )
 
 
 def _named_file(cwd: Path, written: str) -> Path:

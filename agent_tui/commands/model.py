@@ -21,7 +21,7 @@ _SHOWN = {"show": True, "hide": False}
 
 async def _models(front: Front) -> tuple[Completion, ...]:
     """Every model that can be used now, with window, price, state and where it is from."""
-    present = front.runtime.model
+    present = front.runtime.conversation.model
     found = await front.services.models.found()
     completions = {
         model.ref.name: Completion(model.ref.name, facts_of(model).in_one_line)
@@ -41,11 +41,11 @@ async def model(front: Front, argument: str) -> None:
     """Choose the model of the next requests."""
     chosen: ModelRef | str | None = argument
     if not argument:
-        if not front.runtime.model.name and await front.set_up_model():
+        if not front.runtime.conversation.model.name and await front.set_up_model():
             return
         services = front.services
         chosen = await front.pick(
-            PickableModels(services.models, front.runtime.model, services.known_models)
+            PickableModels(services.models, front.runtime.conversation.model, services.known_models)
         )
     if chosen is None:
         return
@@ -79,7 +79,7 @@ def marked(names: Iterable[str], present: str) -> tuple[Completion, ...]:
 @command(
     "[level|show|hide]",
     completions=lambda front: (
-        *marked(THINKING_LEVELS, front.runtime.thinking),
+        *marked(THINKING_LEVELS, front.runtime.conversation.thinking),
         Completion("show", "show what it thinks"),
         Completion("hide", "hide what it thinks"),
     ),
@@ -89,7 +89,7 @@ async def thinking(front: Front, argument: str) -> None:
     wanted = argument.lower()
     if not wanted:
         levels = "|".join((*THINKING_LEVELS, *_SHOWN))
-        front.say(f"Thinking is {front.runtime.thinking}. Use /thinking {levels}.")
+        front.say(f"Thinking is {front.runtime.conversation.thinking}. Use /thinking {levels}.")
         return
     if wanted in _SHOWN:
         front.show_thinking(_SHOWN[wanted])

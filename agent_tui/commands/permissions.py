@@ -25,14 +25,14 @@ _SHOWN_DECISIONS = 20
 @command(
     "[mode|remove RULE]",
     completions=lambda front: (
-        *marked(PERMISSION_MODES, front.runtime.permission_mode),
+        *marked(PERMISSION_MODES, front.runtime.conversation.approvals.mode),
         *_removals(front),
     ),
 )
 async def permissions(front: Front, argument: str) -> None:
     """Show or change what asks for approval."""
     if not argument:
-        await front.show(permissions_page(front.runtime.approvals))
+        await front.show(permissions_page(front.runtime.conversation.approvals))
         return
     verb, _, rule_text = argument.partition(" ")
     if verb == "remove":
@@ -40,7 +40,7 @@ async def permissions(front: Front, argument: str) -> None:
         return
     for mode in PERMISSION_MODES:
         if mode == argument.lower():
-            front.runtime.set_permission_mode(mode)
+            front.runtime.conversation.approvals.mode = mode
             front.show_events(())
             front.say(f"Permissions: {mode}")
             return
@@ -49,7 +49,7 @@ async def permissions(front: Front, argument: str) -> None:
 
 def _removals(front: Front) -> tuple[str, ...]:
     """What would take back each rule that was made by answering an approval."""
-    rules = front.runtime.approvals.rules
+    rules = front.runtime.conversation.approvals.rules
     return tuple(f"remove {rule}" for rule in rules if rule.source in _MADE_BY_ANSWERS)
 
 
@@ -59,7 +59,7 @@ def _remove_rule(front: Front, text: str) -> None:
     Raises:
         AgentTuiError: It cannot be taken out of the project's rules.
     """
-    approvals = front.runtime.approvals
+    approvals = front.runtime.conversation.approvals
     removable = _removals(front)
     if f"remove {text}" not in removable:
         known = ", ".join(removal.removeprefix("remove ") for removal in removable)

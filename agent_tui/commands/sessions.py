@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from agent_tui.agent.export_file import export_target, write_export
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.session_desk import TAKEN_OVER
+from agent_tui.agent.session_manager import TAKEN_OVER
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.questions import Choice, Listing, Question
@@ -20,13 +20,12 @@ from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
 from agent_tui.sessions.file.status import SessionStatus
-from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, ForeignAgent, foreign_sessions
+from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, foreign_sessions
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.listing.summary import SessionSummary, one_line
 from agent_tui.sessions.store import SessionStore
 
 OpenWay: TypeAlias = Literal["write", "read-only", "fork", "here"]
-AGENT_NAMES = {"pi": "pi", "claude": "Claude Code", "codex": "Codex"}
 
 _EXPORT_KINDS = (
     ("md", "Markdown, to read"),
@@ -54,7 +53,7 @@ async def clear(front: Front, _argument: str) -> None:
 
 
 async def _start_new(front: Front) -> None:
-    front.show_events(await front.runtime.start_new_session())
+    front.show_events(await front.runtime.sessions.start_new())
     front.show_events(await front.runtime.refresh_usage())
 
 
@@ -63,9 +62,9 @@ async def _completions(front: Front) -> tuple[Completion, ...]:
     runtime = front.runtime
     sessions = await asyncio.to_thread(
         _session_completions,
-        runtime.store,
-        runtime.log.header.id,
-        runtime.cwd,
+        runtime.services.store,
+        runtime.conversation.log.header.id,
+        runtime.conversation.cwd,
         datetime.now(UTC),
     )
     others = (Completion(f"--from {agent}", f"sessions of {agent}") for agent in FOREIGN_AGENTS)
@@ -102,7 +101,7 @@ async def resume(front: Front, argument: str) -> None:
     picked: PickedSession | str | None = argument
     if not argument or argument.startswith("--from"):
         wanted = argument.removeprefix("--from").strip(" =")
-        agents: list[ForeignAgent] = [agent for agent in FOREIGN_AGENTS if wanted == agent]
+        agents = [agent for agent in FOREIGN_AGENTS if wanted == agent]
         if argument and not agents:
             front.say(f"/resume --from takes one of: {', '.join(FOREIGN_AGENTS)}.", "error")
             return
@@ -121,12 +120,12 @@ async def resume(front: Front, argument: str) -> None:
 async def name(front: Front, argument: str) -> None:
     """Name this session."""
     if not argument:
-        present = front.runtime.log.name
+        present = front.runtime.conversation.log.name
         text = f"This session is called {present}." if present else "This session has no name."
         front.say(f"{text} Use /name and a name.")
         return
     wanted = one_line(argument)
-    front.show_events(front.runtime.rename(wanted))
+    front.show_events(front.runtime.sessions.rename(wanted))
     front.say(f"Session named: {wanted}")
 
 
@@ -137,11 +136,11 @@ async def name(front: Front, argument: str) -> None:
 )
 async def export(front: Front, argument: str) -> None:
     """Write the conversation to a file."""
-    log = front.runtime.log
+    log = front.runtime.conversation.log
     if not log.entries:
         front.say("There is nothing to export yet.", "warning")
         return
-    kind, path = export_target(argument, log, front.runtime.cwd)
+    kind, path = export_target(argument, log, front.runtime.conversation.cwd)
     try:
         await asyncio.to_thread(write_export, kind, path, log)
     except FileExistsError:
@@ -160,7 +159,7 @@ class PickedSession:
     """A session file; `agent` wrote it, None means it is one of ours."""
 
     path: Path
-    agent: ForeignAgent | None = None
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,7 @@ class PickableSessions:
     """
 
     runtime: AgentRuntime
-    agents: tuple[ForeignAgent, ...] = ()
+    agents: tuple[str, ...] = ()
 
     async def listing(self) -> Listing[PickedSession]:
         """The newest of this folder; any other can be typed."""
@@ -181,8 +180,12 @@ class PickableSessions:
 
     def _ours(self) -> Listing[PickedSession]:
         runtime = self.runtime
-        present_id = runtime.log.header.id
-        sessions = [found for found in runtime.store.list(runtime.cwd) if found.id != present_id]
+        present_id = runtime.conversation.log.header.id
+        sessions = [
+            found
+            for found in runtime.services.store.list(runtime.conversation.cwd)
+            if found.id != present_id
+        ]
         now = datetime.now(UTC)
         choices = tuple(
             Choice(
@@ -199,14 +202,14 @@ class PickableSessions:
         return Listing(title, choices, nothing, typed="a session's id or name")
 
     def _foreign(self) -> Listing[PickedSession]:
-        cwd, now = self.runtime.cwd, datetime.now(UTC)
+        cwd, now = self.runtime.conversation.cwd, datetime.now(UTC)
         files = foreign_sessions(Path.home(), os.environ, self.agents)
         ordered = sorted(files, key=lambda file: file.cwd != cwd)
         choices = tuple(
             Choice(
                 PickedSession(file.path, file.agent),
                 one_line(file.title or NO_MESSAGE, _TITLE_CHARS),
-                details=f"{AGENT_NAMES[file.agent]} · {file.cwd} · {age(file.modified, now)}",
+                details=f"{file.agent_label} · {file.cwd} · {age(file.modified, now)}",
             )
             for file in ordered[:_MOST_LISTED]
         )
@@ -248,14 +251,14 @@ async def open_session(front: Front, ref: str, *, keep_model: bool = False) -> b
         keep_model: Go on with the present model instead of the session's.
     """
     try:
-        look = await front.runtime.session_status(ref)
+        look = await front.runtime.sessions.status(ref)
         way = await _way_to_open(front, look)
         if way is None:
             return False
         mode = "write" if way == "here" else way
         is_here = way == "here" or (way == "fork" and not look.has_folder)
         with _shows_that_it_lives(front):
-            events = await front.runtime.open_session(
+            events = await front.runtime.sessions.open(
                 str(look.path), keep_model=keep_model, mode=mode, here=is_here
             )
     except AgentTuiError as error:
@@ -273,7 +276,11 @@ async def open_picked(front: Front, picked: PickedSession) -> bool:
     runtime = front.runtime
     try:
         imported = await asyncio.to_thread(
-            import_session, runtime.store, picked.path, cwd=runtime.cwd, format_name=picked.agent
+            import_session,
+            runtime.services.store,
+            picked.path,
+            cwd=runtime.conversation.cwd,
+            format_name=picked.agent,
         )
     except AgentTuiError as error:
         front.say(str(error), "error")
@@ -310,7 +317,7 @@ async def _way_to_open(front: Front, look: SessionStatus) -> OpenWay | None:
         title = "The folder of this session is gone"
         facts = f"It worked in {look.cwd}, which does not exist now."
         choices = (
-            Choice("here", f"continue it in {front.runtime.cwd}", "c"),
+            Choice("here", f"continue it in {front.runtime.conversation.cwd}", "c"),
             Choice("fork", "fork: go on there in a copy", "f"),
         )
     else:

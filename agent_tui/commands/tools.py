@@ -14,14 +14,14 @@ from agent_tui.sessions.entries import MessageEntry
 async def tools(front: Front, _argument: str) -> None:
     """List the tools the model has."""
     conversation = front.runtime.conversation
-    tokens = conversation.counter.count_tools(conversation.tools)
-    await front.show(tools_page(conversation.tools, front.runtime.toolbox.specs, tokens))
+    tokens = conversation.services.counter.count_tools(conversation.tools)
+    await front.show(tools_page(conversation.tools, front.runtime.services.toolbox.specs, tokens))
 
 
 @command()
 async def output(front: Front, _argument: str) -> None:
     """Show all of what was printed last."""
-    for entry in reversed(front.runtime.history()):
+    for entry in reversed(front.runtime.conversation.log.path_entries()):
         match entry:
             case MessageEntry(message=ToolResultMessage() as result):
                 title, text = result.tool_name, result.text

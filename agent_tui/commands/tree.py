@@ -35,7 +35,7 @@ class TreeChoice:
 async def tree(front: Front, _argument: str) -> None:
     """Go back to an earlier message."""
     runtime = front.runtime
-    if not runtime.log.entries:
+    if not runtime.conversation.log.entries:
         front.say("There is nothing to go back to yet.")
         return
     picked = await front.pick(PickableEntries(runtime))
@@ -45,9 +45,9 @@ async def tree(front: Front, _argument: str) -> None:
     try:
         match action:
             case "go back":
-                front.show_events(await runtime.go_back(picked.entry_id))
+                front.show_events(await runtime.branches.go_back(picked.entry_id))
             case "fork":
-                front.show_events(await runtime.fork(picked.entry_id))
+                front.show_events(await runtime.branches.fork(picked.entry_id))
             case "summarise":
                 await front.run(runtime.go_back_with_summary(picked.entry_id))
             case None:
@@ -60,7 +60,7 @@ async def tree(front: Front, _argument: str) -> None:
 async def fork(front: Front, _argument: str) -> None:
     """Go on in a copy of this session."""
     try:
-        front.show_events(await front.runtime.fork())
+        front.show_events(await front.runtime.branches.fork())
     except AgentTuiError as error:
         front.say(str(error), "warning")
 
@@ -75,7 +75,7 @@ class PickableEntries:
         """What the person said on this branch, the newest first."""
         said = [
             Choice(TreeChoice(entry.id, None), one_line(without_attachments(entry.message.text)))
-            for entry in reversed(self.runtime.history())
+            for entry in reversed(self.runtime.conversation.log.path_entries())
             if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
         ]
         nothing = "You said nothing in this session that one could go back to."

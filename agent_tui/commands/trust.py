@@ -49,7 +49,7 @@ async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
         is_wanted: Ask even if it is decided, or nothing there would be obeyed.
     """
     runtime = front.runtime
-    trust, cwd = runtime.trust, runtime.cwd
+    trust, cwd = runtime.services.trust, runtime.conversation.cwd
     find = trust.question_about if is_wanted else trust.question
     question = await asyncio.to_thread(find, cwd)
     if question is None:
@@ -64,7 +64,7 @@ async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
         await asyncio.to_thread(trust.answer, question, answer)
     except AgentTuiError as error:
         front.say(str(error), "warning")
-    front.show_events(await runtime.apply_trust())
+    front.show_events(await runtime.sessions.apply_trust())
     if is_wanted:
         front.say(f"{question.folder}: {trust.state_of(question.folder)}")
     if answer in ("trust", "this run") and any(f.suffix == ".toml" for f in question.files):
@@ -77,7 +77,7 @@ async def ask_about_servers(front: Front) -> None:
     servers = front.services.servers
     if servers is None:
         return
-    await servers.look(front.runtime.cwd)
+    await servers.look(front.runtime.conversation.cwd)
     for spec in servers.not_asked:
         answer = await front.ask(server_question(spec))
         if answer is None:

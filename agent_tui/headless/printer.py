@@ -93,8 +93,10 @@ async def print_command(
         `ExitCode.USAGE` for a command that there is not, or that needs a person or a screen.
     """
     registry = built_in_commands()
-    shelf = PromptShelf(runtime.user_config_dir, runtime.trust, registry.own_names)
-    await PromptFileCommands(registry, shelf, lambda: runtime.cwd).refresh()
+    shelf = PromptShelf(
+        runtime.services.user_config_dir, runtime.services.trust, registry.own_names
+    )
+    await PromptFileCommands(registry, shelf, lambda: runtime.conversation.cwd).refresh()
     called = registry.read(line)
     if called is None:
         text = "\n\n".join(filter(None, (line, attached)))
@@ -209,7 +211,9 @@ class _TextWatcher(_Watcher):
 
     def harmless(self, text: str) -> str:
         """`text` without what steers a terminal and without keys: others may read this output."""
-        return mask_values(strip_control_characters(text), self.runtime.conversation.secrets)
+        return mask_values(
+            strip_control_characters(text), self.runtime.conversation.services.secrets
+        )
 
 
 class _JsonWatcher(_Watcher):
@@ -221,7 +225,9 @@ class _JsonWatcher(_Watcher):
     def print_json(self, value: JsonObject) -> None:
         """Print `value` on one line without keys that cannot steer a terminal."""
         line = safe_json(json.dumps(value, ensure_ascii=False))
-        print(mask_values(line, self.runtime.conversation.secrets), file=self.out, flush=True)
+        print(
+            mask_values(line, self.runtime.conversation.services.secrets), file=self.out, flush=True
+        )
 
     def result(self, code: ExitCode) -> JsonObject:
         """The one object of ``json``, and the last of ``stream-json``."""
@@ -232,19 +238,21 @@ class _JsonWatcher(_Watcher):
             "outcome": self.finished.outcome,
             "error": self.finished.error,
             "exit_code": int(code),
-            "session_id": runtime.log.header.id,
-            "session_path": str(runtime.log.path) if runtime.log.path else None,
-            "model": runtime.model.name,
+            "session_id": runtime.conversation.log.header.id,
+            "session_path": str(runtime.conversation.log.path)
+            if runtime.conversation.log.path
+            else None,
+            "model": runtime.conversation.model.name,
             "context": {
-                "used": runtime.usage.used,
-                "window": runtime.usage.window,
-                "is_estimate": runtime.usage.is_estimate,
+                "used": runtime.conversation.usage.used,
+                "window": runtime.conversation.usage.window,
+                "is_estimate": runtime.conversation.usage.is_estimate,
             },
             "tokens": {
-                "input": runtime.totals.input_tokens,
-                "output": runtime.totals.output_tokens,
+                "input": runtime.conversation.totals.input_tokens,
+                "output": runtime.conversation.totals.output_tokens,
             },
-            "cost_usd": runtime.totals.cost_usd,
+            "cost_usd": runtime.conversation.totals.cost_usd,
         }
 
 

@@ -83,8 +83,8 @@ class PlainFront:
         for event in events:
             self.agent.in_main(partial(self.narrator.tell, event))
             if isinstance(event, SessionChanged) and event.reason == "resumed":
-                log = self.runtime.log
-                opened = opened_lines(log.name, self.runtime.history())
+                log = self.runtime.conversation.log
+                opened = opened_lines(log.name, self.runtime.conversation.log.path_entries())
                 self.agent.in_main(partial(self.lines.lines, opened))
 
     def show_thinking(self, is_shown: bool) -> None:
@@ -178,7 +178,7 @@ class PlainFront:
             self.interrupt()
             return
         self.narrator.heard()
-        self.agent.soon(lambda: self.runtime.answer_approval(request.id, answer))
+        self.agent.soon(lambda: self.runtime.pending_approvals.answer(request.id, answer))
 
 
 def opened_lines(name: str, entries: Sequence[Entry]) -> list[str]:

@@ -46,7 +46,7 @@ _LEAVE_HINT = "Press Control C again to leave, or go on typing."
 
 def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO = sys.stdout) -> int:
     """Talk until the person leaves; returns the exit code."""
-    lines = LineWriter(stdout, lambda: options.runtime.conversation.secrets)
+    lines = LineWriter(stdout, lambda: options.runtime.conversation.services.secrets)
     with AgentThread() as agent:
         front: PlainFront
 
@@ -99,8 +99,12 @@ class Conversation:
         self._runtime = front.runtime
         self._options = options
         runtime, registry = front.runtime, front.registry
-        shelf = PromptShelf(runtime.user_config_dir, runtime.trust, registry.own_names)
-        self._prompt_files = PromptFileCommands(registry, shelf, lambda: runtime.cwd, front.say)
+        shelf = PromptShelf(
+            runtime.services.user_config_dir, runtime.services.trust, registry.own_names
+        )
+        self._prompt_files = PromptFileCommands(
+            registry, shelf, lambda: runtime.conversation.cwd, front.say
+        )
         self._is_leaving = False
 
     def run(self) -> None:
@@ -118,9 +122,11 @@ class Conversation:
 
     def _greet(self) -> None:
         front, runtime = self._front, self._runtime
-        front.say(f"agent-tui in {runtime.cwd}. Model: {runtime.model.name or 'none yet'}.")
+        conversation = runtime.conversation
+        model = conversation.model.name or "none yet"
+        front.say(f"agent-tui in {conversation.cwd}. Model: {model}.")
         front.lines.lines(self._options.notices)
-        if not runtime.model.name:
+        if not runtime.conversation.model.name:
             front.lines.lines(_WAYS_TO_A_MODEL)
         front.say("Type a message, or /help. Control D leaves.")
         front.warm_up()
@@ -131,7 +137,7 @@ class Conversation:
             self._wait(self._resume(options.resume))
         elif options.lists_sessions:
             self._take(TypedMessage("/resume"))
-        elif not self._runtime.model.name:
+        elif not self._runtime.conversation.model.name:
             front.say("Looking for models that can be used at once.")
             if front.agent.wait(front.services.models.found()):
                 self._take(TypedMessage("/model"))
@@ -154,7 +160,7 @@ class Conversation:
         front = self._front
         front.tell_of_warming()
         try:
-            typed = front.asker.keyboard.message(f"{front.runtime.usage.label} > ")
+            typed = front.asker.keyboard.message(f"{front.runtime.conversation.usage.label} > ")
         except EOFError:
             front.lines.line()
             front.leaves = True
@@ -215,10 +221,10 @@ class Conversation:
             self._front.say(f"{self._options.history_file} cannot be written: {error.strerror}.")
 
     def _way_back(self) -> list[str]:
-        log = self._runtime.log
+        log = self._runtime.conversation.log
         if log.path is None or not log.entries:
             return []
-        is_found_by_id = log.path.is_relative_to(self._runtime.store.root)
+        is_found_by_id = log.path.is_relative_to(self._runtime.services.store.root)
         short_id = log.header.id[:8]
         ref = short_id if is_found_by_id else shlex.quote(str(log.path))
         name = f" {one_line(log.name)}" if log.name else ""

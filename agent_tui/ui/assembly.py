@@ -90,9 +90,11 @@ def _prompt_files(
     options: UiOptions, registry: CommandRegistry, view: EventView
 ) -> PromptFileCommands:
     runtime = options.runtime
-    shelf = PromptShelf(runtime.user_config_dir, runtime.trust, registry.own_names)
+    shelf = PromptShelf(
+        runtime.services.user_config_dir, runtime.services.trust, registry.own_names
+    )
     return PromptFileCommands(
-        registry, shelf, lambda: runtime.cwd, lambda text: view.say(text, "warning")
+        registry, shelf, lambda: runtime.conversation.cwd, lambda text: view.say(text, "warning")
     )
 
 
@@ -114,8 +116,8 @@ def _prompt_sources(
     return PromptSources(
         registry,
         completions,
-        FileIndex(lambda: runtime.cwd, project_files, options.clock),
+        FileIndex(lambda: runtime.conversation.cwd, project_files, options.clock),
         PromptHistory(options.history_file),
-        lambda: image_refusal(runtime.model_info),
+        lambda: image_refusal(runtime.conversation.model_info),
         look_for_commands=prompt_files.refresh,
     )

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.agent.pending_approvals import ApprovalAnswer
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import Front, Level
 from agent_tui.commands.core.parser import parse_command
@@ -120,7 +120,7 @@ class Controller:
         self.front.warm_up()
         if options.servers is not None:
             options.servers.listen(lambda text: self._view.say(text, "warning"))
-            options.servers.start(self.runtime.cwd)
+            options.servers.start(self.runtime.conversation.cwd)
         if not options.resume:
             self._view.redraw()
         self._tell_problems(warnings)
@@ -142,7 +142,7 @@ class Controller:
             self._view.say(f"Setting left out: {problem}", "warning")
         for warning in warnings:
             self._view.say(warning, "warning")
-        for rule in self.runtime.approvals.problems:
+        for rule in self.runtime.conversation.approvals.problems:
             self._view.say(f"Permission rule left out: {rule}", "warning")
         for notice in self.options.notices:
             self._view.say(notice)
@@ -180,7 +180,7 @@ class Controller:
             self._view.say(called.why, "warning")
         elif not text.strip("! \n"):
             self._send(draft)
-        elif self.runtime.log.is_read_only:
+        elif self.runtime.conversation.log.is_read_only:
             self._view.give_back((draft,))
             self._view.say(
                 "This session is open read-only. /fork goes on in a copy of it.", "warning"
@@ -193,7 +193,7 @@ class Controller:
             self._send(draft)
 
     def _send(self, draft: Draft) -> None:
-        if self.runtime.model.name:
+        if self.runtime.conversation.model.name:
             self.turns.send(draft)
         else:
             self._view.give_back((draft,))
@@ -218,7 +218,7 @@ class Controller:
     def interrupt(self) -> None:
         """Esc: stop what runs; twice while nothing does: go back in the chat."""
         before, self._escaped_at = self._escaped_at, None
-        if self.turns.interrupt() or not self.runtime.log.entries:
+        if self.turns.interrupt() or not self.runtime.conversation.log.entries:
             return
         now = self.options.clock()
         if before is not None and now - before <= GO_BACK_WITHIN_S:
@@ -228,13 +228,15 @@ class Controller:
 
     def next_permission_mode(self) -> None:
         """Shift+Tab: the next mode in turn."""
-        place = PERMISSION_MODES.index(self.runtime.permission_mode)
-        self.runtime.set_permission_mode(PERMISSION_MODES[(place + 1) % len(PERMISSION_MODES)])
+        place = PERMISSION_MODES.index(self.runtime.conversation.approvals.mode)
+        self.runtime.conversation.approvals.mode = PERMISSION_MODES[
+            (place + 1) % len(PERMISSION_MODES)
+        ]
         self._view.refresh_status()
 
     def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:
         """The person answered whether a tool call may run."""
-        self.runtime.answer_approval(request_id, answer)
+        self.runtime.pending_approvals.answer(request_id, answer)
 
     def leave(self) -> None:
         """End the program; while a turn runs, ask first."""

@@ -198,9 +198,9 @@ class EventView:
 
     def redraw(self) -> None:
         """Rebuild the chat from the session, or greet if nothing is in it."""
-        blocks = blocks_of(self._runtime.history())
+        blocks = blocks_of(self._runtime.conversation.log.path_entries())
         self.widgets.transcript.load(blocks or [welcome_block(self._options)])
-        self.widgets.plan.show(self._runtime.todos)
+        self.widgets.plan.show(tuple(self._runtime.conversation.todos))
         self.status.refresh()
 
     def say(self, text: str, level: Level = "info") -> None:

@@ -153,14 +153,14 @@ class ScreenFront:
             case PickableSessions():
                 runtime = wanted.runtime
                 screen = SessionPicker(
-                    runtime.store,
-                    runtime.cwd,
-                    runtime.log.header.id,
+                    runtime.services.store,
+                    runtime.conversation.cwd,
+                    runtime.conversation.log.header.id,
                     self.show_screen,
                     agents=wanted.agents,
                 )
             case PickableEntries():
-                screen = TreeScreen(wanted.runtime.log, wanted.runtime.label)
+                screen = TreeScreen(wanted.runtime.conversation.log, wanted.runtime.branches.label)
             case _:
                 return None
         return cast("Screen[object]", screen)

@@ -160,7 +160,7 @@ class TurnRunner:
         images = draft.sent_images
         if not images:
             return draft.full_text, ()
-        if refusal := image_refusal(self._runtime.model_info):
+        if refusal := image_refusal(self._runtime.conversation.model_info):
             self._show((Notice("info", refusal),))
             return draft.full_text, ()
         return draft.sent_text, tuple(
@@ -168,7 +168,7 @@ class TurnRunner:
         )
 
     def _dequeue_all(self) -> list[Draft]:
-        messages = self._runtime.take_back_queue()
+        messages = self._runtime.conversation.inbox.take_all()
         if messages:
             self._show((QueueChanged(()),))
         drafts = [self._draft_of(message) for message in messages]

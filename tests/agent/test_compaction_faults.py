@@ -107,7 +107,7 @@ async def test_when_every_model_fails_the_record_is_the_summary(
     assert CHEAP.name in finished.note
     assert MODEL.name in finished.note
     assert "how does greet.py greet?" in finished.summary
-    (compaction,) = assert_sound(scene.runtime.log.path)
+    (compaction,) = assert_sound(scene.runtime.conversation.log.path)
     assert compaction.details.is_fallback
     assert_spending_is_counted(scene)
     asked = [request.model for request in script.summaries]
@@ -127,7 +127,7 @@ async def test_when_one_model_fails_the_next_writes_the_summary(stage: Stage, fa
     assert finished.summarised_by == MODEL.name
     assert "Make the greeting polite." in finished.summary
     assert finished.note.startswith(f"Summarised by {MODEL.name} ({CHEAP.name}: ")
-    assert len(assert_sound(scene.runtime.log.path)) == 1
+    assert len(assert_sound(scene.runtime.conversation.log.path)) == 1
     assert script.summaries[-1].model == MODEL
 
 
@@ -150,7 +150,7 @@ async def test_a_summary_with_a_flaw_is_mended(stage: Stage, fault: Reply, way: 
     assert not finished.is_fallback
     assert "Make the greeting polite." in finished.summary
     assert "## Next Steps" in finished.summary
-    (compaction,) = assert_sound(scene.runtime.log.path)
+    (compaction,) = assert_sound(scene.runtime.conversation.log.path)
     assert TokenCounter().count_text(compaction.summary) < 4_000
     assert_spending_is_counted(scene)
     assert await scene.is_usable()
@@ -189,7 +189,7 @@ async def test_a_previous_summary_that_is_junk_does_no_harm(
     assert len(finished.summary) < 20_000
     assert scene.log.path is not None
     assert scene.log.path.read_bytes() == before
-    assert len(assert_sound(scene.runtime.log.path)) == 1
+    assert len(assert_sound(scene.runtime.conversation.log.path)) == 1
     assert await scene.is_usable()
 
 
@@ -205,7 +205,7 @@ async def compacted_file(scene: Scene, store: SessionStore) -> CompactionReport:
         scene.log,
         model=MODEL,
         focus=FOCUS,
-        cwd=scene.runtime.cwd,
+        cwd=scene.runtime.conversation.cwd,
         store=store,
         on_progress=lambda _phase, _chars: None,
     )

@@ -70,7 +70,7 @@ def assert_all_or_nothing(scene: Scene, before: bytes, events: list[AgentEvent])
     assert len(finished) + len(failed) <= 1
     if of_kind(events, CompactionStarted):
         assert len(finished) + len(failed) == 1
-    assert len(assert_sound(scene.runtime.log.path)) == len(finished)
+    assert len(assert_sound(scene.runtime.conversation.log.path)) == len(finished)
     assert scene.log.path is not None
     data = scene.log.path.read_bytes()
     assert data.startswith(before)
@@ -143,7 +143,7 @@ async def test_an_aborted_compaction_is_said_once_and_changes_nothing(
     assert [end.outcome for end in of_kind(events, TurnFinished)] == ["aborted"] * (way != by_hand)
     assert len(of_kind(events, ToolFinished)) == len(of_kind(events, ToolStarted))
     assert assert_sound(scene.log.path) == []
-    assert scene.runtime.log is scene.log
+    assert scene.runtime.conversation.log is scene.log
     assert len(script.summaries) == 1
     if is_time is is_paid:
         assert_spending_is_counted(scene)
@@ -207,7 +207,7 @@ async def test_a_disk_that_has_no_room_for_the_compaction_is_named_and_nothing_i
     (line,) = told(events)
     assert isinstance(line, CompactionFailed if way is by_hand else TurnFinished)
     assert "No space left on device. Free some space" in str(line)
-    assert scene.runtime.log is scene.log
+    assert scene.runtime.conversation.log is scene.log
     assert lines_of(scene.runtime).startswith(before)
     assert_spending_is_counted(scene)
     disk.is_full = False
@@ -221,7 +221,7 @@ async def fail(*_arguments: object) -> NoReturn:
 
 async def by_a_compaction_by_hand(scene: Scene) -> None:
     assert of_kind(await collect(scene.runtime.compact()), CompactionFinished)
-    talk(scene.runtime.log, 9)
+    talk(scene.runtime.conversation.log, 9)
 
 
 async def by_another_model(scene: Scene) -> None:

@@ -66,17 +66,21 @@ def fails(_request: ModelRequest) -> Reply:
 def full(stage: Stage, summary: Callable[[ModelRequest], Reply] = works, **kwargs) -> AgentRuntime:
     """A conversation of some 13,000 tokens."""
     runtime = stage.runtime(answers(summary), window=WINDOW, **{"compaction": HYBRID, **kwargs})
-    talk(runtime.log, 13)
+    talk(runtime.conversation.log, 13)
     return runtime
 
 
 def edits_of(runtime: AgentRuntime) -> list[ContextEditEntry]:
-    return [entry for entry in runtime.history() if isinstance(entry, ContextEditEntry)]
+    return [
+        entry
+        for entry in runtime.conversation.log.path_entries()
+        if isinstance(entry, ContextEditEntry)
+    ]
 
 
 async def test_it_fires_at_seven_tenths_and_tells_what_it_did(stage: Stage) -> None:
     runtime = full(stage)
-    talked = len(runtime.history())
+    talked = len(runtime.conversation.log.path_entries())
     events = await collect(runtime.submit("go on"))
     finished = only(events, CompactionFinished)
     assert finished.strategy == "hybrid"
@@ -86,12 +90,16 @@ async def test_it_fires_at_seven_tenths_and_tells_what_it_did(stage: Stage) -> N
         r"hybrid: \d+ user messages, \d+ assistant messages, \d+ protected\.$", finished.note
     )
     assert only(events, TurnFinished).outcome == "done"
-    assert not any(isinstance(entry, CompactionEntry) for entry in runtime.history())
-    assert_sendable(runtime.history())
+    assert not any(
+        isinstance(entry, CompactionEntry) for entry in runtime.conversation.log.path_entries()
+    )
+    assert_sendable(runtime.conversation.log.path_entries())
     assert len(edits_of(runtime)) > 0
-    reports = [report for entry in runtime.history() if (report := report_of(entry))]
+    reports = [
+        report for entry in runtime.conversation.log.path_entries() if (report := report_of(entry))
+    ]
     assert [report.strategy for report in reports] == ["hybrid"]
-    assert len(runtime.history()) > talked + len(edits_of(runtime)) + 1
+    assert len(runtime.conversation.log.path_entries()) > talked + len(edits_of(runtime)) + 1
 
 
 async def test_the_tiers_wait_for_eight_tenths(stage: Stage) -> None:
@@ -108,24 +116,24 @@ async def test_when_asked_it_works_in_the_same_session(
     stage: Stage, strategy: CompactionStrategy
 ) -> None:
     runtime = full(stage, compaction=CompactionSettings())
-    file = runtime.log.path
-    before = context_bytes(runtime.history())
+    file = runtime.conversation.log.path
+    before = context_bytes(runtime.conversation.log.path_entries())
     events = await collect(runtime.compact_here(strategy, "the greeting"))
     assert only(events, CompactionFinished).tokens_after < 13_000
-    assert runtime.log.path == file
-    assert_sendable(runtime.history())
-    after = context_bytes(runtime.history())
+    assert runtime.conversation.log.path == file
+    assert_sendable(runtime.conversation.log.path_entries())
+    after = context_bytes(runtime.conversation.log.path_entries())
     assert after != before
     assert file is not None
     with SessionLog.open(file, read_only=True) as log:
         assert context_bytes(log.path_entries()) == after
-    await runtime.undo_compaction()
-    assert context_bytes(runtime.history()) == before
+    await runtime.sessions.undo_compaction()
+    assert context_bytes(runtime.conversation.log.path_entries()) == before
 
 
 async def test_a_context_below_the_target_is_shortened_when_asked(stage: Stage) -> None:
     runtime = stage.runtime(answers(works), window=200_000)
-    talk(runtime.log, 13)
+    talk(runtime.conversation.log, 13)
     finished = only(await collect(runtime.compact_here("hybrid")), CompactionFinished)
     assert finished.strategy == "hybrid"
     again = await collect(runtime.compact_here("hybrid"))
@@ -139,12 +147,12 @@ async def test_a_model_that_fails_costs_words_and_the_person_is_told(stage: Stag
     finished = only(await collect(runtime.submit("go on")), CompactionFinished)
     assert finished.strategy == "hybrid"
     assert "were cut, not rewritten (scripted/test: The key is wrong.)." in finished.note
-    assert_sendable(runtime.history())
+    assert_sendable(runtime.conversation.log.path_entries())
 
 
 async def test_where_it_is_not_enough_the_tiers_take_over(stage: Stage) -> None:
     runtime = stage.runtime(answers(works), window=7_000, compaction=HYBRID)
-    talk(runtime.log, 8)
+    talk(runtime.conversation.log, 8)
     events = await collect(runtime.submit("go on"))
     (notice,) = [n for n in of_kind(events, Notice) if n.text.endswith("The tiers take over.")]
     assert notice.text.startswith("hybrid: ")
@@ -183,6 +191,6 @@ async def test_nothing_to_gain_is_said(stage: Stage) -> None:
 
 async def test_what_calls_cost_is_counted(stage: Stage) -> None:
     runtime = full(stage, compaction=CompactionSettings())
-    before = runtime.totals.input_tokens
+    before = runtime.conversation.totals.input_tokens
     await collect(runtime.compact_here("hybrid"))
-    assert runtime.totals.input_tokens > before
+    assert runtime.conversation.totals.input_tokens > before

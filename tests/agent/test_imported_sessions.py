@@ -43,7 +43,7 @@ async def turn_after_import(stage: Stage, path: Path, until: int | None = None) 
     imported = import_session(store, path, cwd=stage.workspace, until=until, formats=ALL_FORMATS)
     provider = ScriptedProvider([Reply(text="Going on.")])
     runtime = stage.runtime(provider, window=5_000_000)
-    await runtime.open_session(imported.id)
+    await runtime.sessions.open(imported.id)
     events = await collect(runtime.submit("Go on."))
     assert of_kind(events, ReplyFinished)
     (request,) = provider.requests
@@ -86,9 +86,9 @@ async def test_files_of_an_imported_session_are_carried_by_its_compaction(
     store = SessionStore(stage.sessions, "none")
     imported = import_session(store, theirs, cwd=tmp_path)
     runtime = stage.runtime(summary_or(Reply(text="Yes.")))
-    await runtime.open_session(imported.id)
+    await runtime.sessions.open(imported.id)
     await collect(runtime.compact())
-    carried = runtime.log.header.compaction
+    carried = runtime.conversation.log.header.compaction
     assert carried is not None
     assert carried.read_files == ("notes.md",)
     assert carried.modified_files == ("greet.py",)
@@ -103,7 +103,7 @@ async def test_another_agents_file_that_is_opened_is_copied_and_never_written(st
     )
     before = theirs.read_bytes()
     runtime = stage.runtime([Reply(text="Going on.")])
-    events = await runtime.open_session(str(theirs))
+    events = await runtime.sessions.open(str(theirs))
     assert any("Taken over" in notice.text for notice in of_kind([*events], Notice))
     await collect(runtime.submit("Go on."))
     assert [message.text for message in runtime.conversation.request().messages] == [
@@ -113,6 +113,6 @@ async def test_another_agents_file_that_is_opened_is_copied_and_never_written(st
         "Going on.",
     ]
     assert theirs.read_bytes() == before
-    assert runtime.log.path is not None
-    assert runtime.log.path.is_relative_to(stage.sessions)
+    assert runtime.conversation.log.path is not None
+    assert runtime.conversation.log.path.is_relative_to(stage.sessions)
     await runtime.aclose()

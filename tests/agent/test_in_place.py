@@ -168,10 +168,10 @@ async def test_compaction_in_place_never_stops_the_work(
     assert {event.reason for event in compactions[1:]} == {"threshold"}
     assert any(event.summary for event in compactions)
     assert_legal_and_small(service)
-    assert runtime.model_info.window == WINDOW
+    assert runtime.conversation.model_info.window == WINDOW
     kept = [is_prefix(before, after) for before, after in pairwise(service.turns)]
     assert kept == [not is_compacted for is_compacted in were_compacted_before(events)]
-    assert assert_sound(runtime.log.path)
+    assert assert_sound(runtime.conversation.log.path)
 
 
 @pytest.mark.thorough

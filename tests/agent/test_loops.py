@@ -81,14 +81,14 @@ async def test_a_loop_runs_its_rounds_and_is_summed_up_at_its_end(stage: Stage):
     left = only(events, ScopeLeft)
     assert left.summary == SUMMARY
     assert 0 < left.tokens_after < left.tokens_before
-    assert runtime.usage.used == left.tokens_after
+    assert runtime.conversation.usage.used == left.tokens_after
     assert seen(runtime) == [
         "Hello.",
         LONG[:60],
         f"==> {LABEL}",
         f"<summary>\n{SUMMARY}\n</summary>\n<== {LABEL}"[:60],
     ]
-    assert_sendable(runtime.history())
+    assert_sendable(runtime.conversation.log.path_entries())
     assert b"Look at b.py." in lines_of(runtime), "the file holds everything"
 
 
@@ -97,7 +97,7 @@ async def test_the_summary_is_asked_of_the_present_model_in_plain_words(stage: S
     runtime = stage.runtime(model.provider)
     await collect(runtime.loop(PLAN))
     (asked,) = model.summaries
-    assert asked.model == runtime.model
+    assert asked.model == runtime.conversation.model
     assert asked.tools == ()
     text = asked.messages[0].text
     assert 'step = 2\nitem = "b.py"\n"Look at b.py." -> "I looked at every' in text
@@ -132,21 +132,25 @@ async def test_an_empty_loop_asks_nobody_and_writes_nothing(stage: Stage):
     events = await collect(runtime.loop(LoopPlan("Again.", 0, is_compressed=True)))
     assert "no rounds" in only(events, Notice).text
     assert model.provider.requests == []
-    assert runtime.history() == ()
+    assert runtime.conversation.log.path_entries() == ()
 
 
 async def test_undoing_brings_the_very_same_context_back(stage: Stage):
     runtime = stage.runtime(Model().provider)
     await collect(runtime.submit("Hello."))
     await collect(runtime.loop(PLAN))
-    (pending,) = [e for e in runtime.history() if isinstance(mark_of(e), ScopePending)]
-    before = runtime.history()[: runtime.history().index(pending) + 1]
-    assert context_bytes(runtime.history()) != context_bytes(before)
-    await runtime.undo_compaction()
-    assert context_bytes(runtime.history()) == context_bytes(before)
-    assert scope_state(runtime.history()) == Running()
+    (pending,) = [
+        e for e in runtime.conversation.log.path_entries() if isinstance(mark_of(e), ScopePending)
+    ]
+    before = runtime.conversation.log.path_entries()[
+        : runtime.conversation.log.path_entries().index(pending) + 1
+    ]
+    assert context_bytes(runtime.conversation.log.path_entries()) != context_bytes(before)
+    await runtime.sessions.undo_compaction()
+    assert context_bytes(runtime.conversation.log.path_entries()) == context_bytes(before)
+    assert scope_state(runtime.conversation.log.path_entries()) == Running()
     with pytest.raises(AgentTuiError, match="Nothing to undo"):
-        await runtime.undo_compaction()
+        await runtime.sessions.undo_compaction()
 
 
 async def test_the_next_round_of_a_loop_sees_the_ones_before(stage: Stage):
@@ -167,9 +171,13 @@ async def test_the_model_can_break_out_and_the_loop_is_summed_up_all_the_same(st
     events = await collect(runtime.loop(PLAN))
     assert len(of_kind(events, LoopAdvanced)) == 2
     assert only(events, ScopeLeft).summary == SUMMARY
-    (left,) = [mark for e in runtime.history() if isinstance(mark := mark_of(e), ScopeExit)]
+    (left,) = [
+        mark
+        for e in runtime.conversation.log.path_entries()
+        if isinstance(mark := mark_of(e), ScopeExit)
+    ]
     assert left.ending == "break"
-    assert_sendable(runtime.history())
+    assert_sendable(runtime.conversation.log.path_entries())
 
 
 @pytest.mark.parametrize("second", [broken(), Reply(text="Half", finish="length")])
@@ -215,8 +223,8 @@ async def test_esc_in_a_round_drops_the_rest_and_says_so(stage: Stage, number: i
     assert f"stopped in round {number} of 3" in only(events, Notice).text
     assert len(of_kind(events, LoopAdvanced)) == number
     assert model.summaries == []
-    assert scope_state(runtime.history()) == Running()
-    assert_sendable(runtime.history())
+    assert scope_state(runtime.conversation.log.path_entries()) == Running()
+    assert_sendable(runtime.conversation.log.path_entries())
     assert not runtime.is_busy
 
 
@@ -267,26 +275,28 @@ async def test_a_crash_before_the_summary_is_offered_and_made_good(stage: Stage)
     await runtime.aclose()
     model = Model()
     again = stage.runtime(model.provider)
-    opened = list(await again.open_session(str(runtime.log.path)))
+    opened = list(await again.sessions.open(str(runtime.conversation.log.path)))
     assert any(LABEL in e.text and "/retry" in e.text for e in of_kind(opened, Notice))
     events = await collect(again.continue_turn())
     assert only(events, ScopeLeft).summary == SUMMARY
     assert len(model.provider.requests) == 1
     assert len(seen(again)) == 2
     await again.aclose()
-    assert again.log.path is not None
-    with SessionLog.open(again.log.path, read_only=True) as log:
-        assert context_bytes(log.path_entries()) == context_bytes(again.history())
+    assert again.conversation.log.path is not None
+    with SessionLog.open(again.conversation.log.path, read_only=True) as log:
+        assert context_bytes(log.path_entries()) == context_bytes(
+            again.conversation.log.path_entries()
+        )
 
 
 async def test_a_crash_in_a_round_leaves_a_loop_that_the_next_message_ends(stage: Stage):
     runtime = stage.runtime(Model().provider)
     await collect(runtime.loop(PLAN))
-    steps = [e.id for e in runtime.history() if e.type == "custom"]
-    await runtime.go_back(steps[1])  # the second round has just begun
+    steps = [e.id for e in runtime.conversation.log.path_entries() if e.type == "custom"]
+    await runtime.branches.go_back(steps[1])  # the second round has just begun
     events = await collect(runtime.submit("What now?"))
     assert only(events, ScopeLeft) == ScopeLeft(only(events, ScopeLeft).entry_id, LABEL)
-    assert scope_state(runtime.history()) == Running()
+    assert scope_state(runtime.conversation.log.path_entries()) == Running()
     assert seen(runtime)[-3:] == [f"<== {LABEL}"[:60], "What now?", LONG[:60]]
 
 
@@ -295,15 +305,15 @@ async def test_a_loop_that_was_running_at_a_crash_is_told_of_when_the_session_is
 ):
     runtime = stage.runtime(Model().provider)
     await collect(runtime.loop(LoopPlan("Look at", 2, ("a.py", "b.py"))))
-    steps = [e.id for e in runtime.history() if e.type == "custom"]
+    steps = [e.id for e in runtime.conversation.log.path_entries() if e.type == "custom"]
     await runtime.aclose()
-    file = runtime.log.path
+    file = runtime.conversation.log.path
     assert file is not None
     lines = file.read_text().splitlines(keepends=True)
     last = next(at for at, line in enumerate(lines) if f'"id":"{steps[1]}"' in line)
     file.write_text("".join(lines[: last + 1]))  # what a crash leaves
     again = stage.runtime(Model().provider)
-    opened = list(await again.open_session(str(file)))
+    opened = list(await again.sessions.open(str(file)))
     told = [e.text for e in of_kind(opened, Notice)]
     assert any("loop 2x: Look at was broken off in round 2 of 2 (b.py)" in text for text in told)
     await again.aclose()
@@ -314,14 +324,14 @@ async def test_a_new_loop_ends_one_that_was_broken_off(stage: Stage):
     await collect(runtime.loop(PLAN))
     events = await collect(runtime.loop(LoopPlan("Again.", 1)))
     assert [event.label for event in of_kind(events, ScopeLeft)] == [LABEL, "loop 1x: Again."]
-    assert scope_state(runtime.history()) == Running()
+    assert scope_state(runtime.conversation.log.path_entries()) == Running()
 
 
 async def test_a_summary_written_ahead_of_time_is_dropped_with_what_it_was_of(stage: Stage):
     runtime = stage.runtime(Model().provider)
-    talk(runtime.log, 13)
+    talk(runtime.conversation.log, 13)
     request = await runtime._compactor()._request("")
-    ahead = runtime._workers.ahead
+    ahead = runtime._background
     ahead.begin(request, lambda: True, lambda _usage: None)
     assert ahead.is_there
     await collect(runtime.loop(PLAN))
@@ -348,9 +358,9 @@ async def test_summaries_are_paid_for_and_the_bar_drops_at_once(stage: Stage):
     model = Model(summaries=(Reply(text=SUMMARY, usage=used),))
     runtime = stage.runtime(model.provider)
     events = await collect(runtime.loop(PLAN))
-    assert runtime.totals.input_tokens >= 700
-    assert of_kind(events, ContextChanged)[-1].usage == runtime.usage
-    assert runtime.usage.is_estimate
+    assert runtime.conversation.totals.input_tokens >= 700
+    assert of_kind(events, ContextChanged)[-1].usage == runtime.conversation.usage
+    assert runtime.conversation.usage.is_estimate
 
 
 async def test_the_scripted_tour_can_be_looped_over_too(stage: Stage):
@@ -363,7 +373,7 @@ async def test_the_scripted_tour_can_be_looped_over_too(stage: Stage):
 async def test_an_export_shows_the_marks_the_summary_and_all_that_was_said(stage: Stage):
     runtime = stage.runtime(Model().provider)
     await collect(runtime.loop(PLAN))
-    text = exported(runtime.log, "md", ())
+    text = exported(runtime.conversation.log, "md", ())
     places = [
         text.index(part) for part in (f"==> {LABEL}", "Look at b.py.", f"<== {LABEL}", SUMMARY)
     ]
@@ -378,7 +388,7 @@ async def test_two_things_at_once_are_refused(stage: Stage):
     with pytest.raises(AgentTuiError, match="running already"):
         await collect(runtime.loop(PLAN))
     await events.aclose()
-    assert scope_state(runtime.history()) == Running()
+    assert scope_state(runtime.conversation.log.path_entries()) == Running()
 
 
 @pytest.mark.parametrize(

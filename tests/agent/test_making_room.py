@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.config import Settings
 from agent_tui.errors import CompactionError
 from agent_tui.events import (
     AgentEvent,
@@ -57,7 +58,10 @@ def write_files(stage: Stage, count: int, lines: int = 250) -> None:
 
 def context_bytes(runtime: AgentRuntime) -> str:
     """What the model sees, whole."""
-    context = build_context(runtime.history(), carryover=runtime.log.header.compaction)
+    context = build_context(
+        runtime.conversation.log.path_entries(),
+        carryover=runtime.conversation.log.header.compaction,
+    )
     return "\n".join(item.message.model_dump_json() for item in context.messages)
 
 
@@ -88,7 +92,7 @@ async def test_old_outputs_are_shortened_before_any_summary_is_asked_for(stage: 
 async def test_the_edits_of_one_compaction_are_one_batch_with_a_report_behind(stage: Stage):
     runtime, _, events = await read_all(stage)
     first = of_kind(events, CompactionFinished)[0]
-    entries = runtime.history()
+    entries = runtime.conversation.log.path_entries()
     at = [entry.id for entry in entries].index(first.entry_id)
     report = report_of(entries[at])
     assert report is not None
@@ -131,7 +135,7 @@ async def test_an_edited_session_is_resumed_with_the_very_same_context(stage: St
     seen = context_bytes(runtime)
     await runtime.aclose()
     again = stage.runtime([], window=WINDOW)
-    await again.open_session(str(runtime.log.path))
+    await again.sessions.open(str(runtime.conversation.log.path))
     assert context_bytes(again) == seen
 
 
@@ -142,7 +146,7 @@ async def test_the_model_may_ask_for_room_and_gets_its_answer_beside_its_call(st
     assert finished.reason == "tool"
     (answer,) = [
         e.message
-        for e in runtime.history()
+        for e in runtime.conversation.log.path_entries()
         if isinstance(e, MessageEntry)
         and isinstance(e.message, ToolResultMessage)
         and e.message.tool_name == "compact"
@@ -168,7 +172,7 @@ async def test_a_summary_asked_for_by_the_model_keeps_the_call_that_asked(stage:
 
     runtime = stage.runtime(answer, window=26_000)
     for number in range(40):
-        if runtime.usage.used > 12_000:
+        if runtime.conversation.usage.used > 12_000:
             break
         await collect(runtime.submit(f"Tell me more, part {number}. " + long_talk))
     events = await collect(runtime.submit("Now make room."))
@@ -181,51 +185,60 @@ async def test_there_is_no_compaction_for_the_model_where_little_is_in_use(stage
     runtime = stage.runtime(
         [Reply(tool_calls=(call("k1", "compact"),)), Reply(text="ok")], window=WINDOW
     )
-    before = len(runtime.history())
+    before = len(runtime.conversation.log.path_entries())
     events = await collect(runtime.submit("Hello."))
     assert not of_kind(events, CompactionFinished)
-    assert len(runtime.history()) == before + 4
-    assert "No compaction needed" in str(runtime.history()[-2])
+    assert len(runtime.conversation.log.path_entries()) == before + 4
+    assert "No compaction needed" in str(runtime.conversation.log.path_entries()[-2])
 
 
 async def test_what_was_shortened_can_be_recalled_by_the_id_in_its_place(stage: Stage):
     runtime, provider, _ = await read_all(stage)
-    edit = next(e for e in runtime.history() if isinstance(e, ContextEditEntry) and e.tier == 2)
+    edit = next(
+        e
+        for e in runtime.conversation.log.path_entries()
+        if isinstance(e, ContextEditEntry) and e.tier == 2
+    )
     assert f"[recall {edit.target_id}]" in str(edit.replacement)
     answers = iter([Reply(tool_calls=(call("r1", "recall", id=edit.target_id),)), Reply(text="ok")])
     provider._answer = lambda _request: next(answers)
     await collect(runtime.submit("What was in it?"))
     result = next(
         e.message
-        for e in reversed(runtime.history())
+        for e in reversed(runtime.conversation.log.path_entries())
         if isinstance(e, MessageEntry) and isinstance(e.message, ToolResultMessage)
     )
-    original = next(e for e in runtime.history() if e.id == edit.target_id)
+    original = next(e for e in runtime.conversation.log.path_entries() if e.id == edit.target_id)
     assert isinstance(original, MessageEntry)
     assert original.message.text.split("\n")[3] in result.text
 
 
 async def test_undoing_edits_gives_the_same_bytes_as_before_them(stage: Stage):
     runtime, _, _ = await read_all(stage)
-    edits = [entry for entry in runtime.history() if isinstance(entry, ContextEditEntry)]
+    edits = [
+        entry
+        for entry in runtime.conversation.log.path_entries()
+        if isinstance(entry, ContextEditEntry)
+    ]
     rest = tuple(
         entry
-        for entry in runtime.history()
+        for entry in runtime.conversation.log.path_entries()
         if not isinstance(entry, ContextEditEntry) or entry.batch != edits[-1].batch
     )
     wanted = "\n".join(item.message.model_dump_json() for item in build_context(rest).messages)
-    before = runtime.usage.used
-    await runtime.undo_compaction()
+    before = runtime.conversation.usage.used
+    await runtime.sessions.undo_compaction()
     assert context_bytes(runtime) == wanted
-    assert runtime.usage.used > before
+    assert runtime.conversation.usage.used > before
 
 
 async def test_after_an_undoing_the_context_is_not_compacted_again_at_once(stage: Stage):
     asks = Reply(tool_calls=(call("k1", "compact"),))
     runtime, _, _ = await read_all(stage, 4, asks)
     conversation = runtime.conversation
-    conversation.settings = conversation.settings.model_copy(update={"trigger_at": 0.5})
-    await runtime.undo_compaction()
+    early = conversation.settings.model_copy(update={"trigger_at": 0.5})
+    runtime.use_settings(Settings(compaction=early))
+    await runtime.sessions.undo_compaction()
     assert conversation.level == "trigger"
     events = await collect(runtime.submit("Go on."))
     assert not of_kind(events, CompactionFinished)
@@ -236,13 +249,13 @@ async def test_undoing_a_compaction_by_hand_leads_back_with_what_was_said_since(
     write_files(stage, 3)
     runtime = stage.runtime(provider, window=60_000)
     await collect(runtime.submit("Read all files."))
-    whole, parent = context_bytes(runtime), runtime.log.header.id
+    whole, parent = context_bytes(runtime), runtime.conversation.log.header.id
     await collect(runtime.compact())
-    assert runtime.log.header.id != parent
+    assert runtime.conversation.log.header.id != parent
     await collect(runtime.submit("And now?"))
-    events = await runtime.undo_compaction()
+    events = await runtime.sessions.undo_compaction()
     assert of_kind(list(events), SessionChanged)[0].session_id == parent
-    assert runtime.log.header.id == parent
+    assert runtime.conversation.log.header.id == parent
     now = context_bytes(runtime)
     assert now.startswith(whole)
     assert "And now?" in now[len(whole) :]
@@ -250,11 +263,13 @@ async def test_undoing_a_compaction_by_hand_leads_back_with_what_was_said_since(
 
 async def test_undoing_twice_takes_back_the_compaction_before(stage: Stage):
     runtime, _, _ = await read_all(stage, 14)
-    batches = {e.batch for e in runtime.history() if isinstance(e, ContextEditEntry)}
+    batches = {
+        e.batch for e in runtime.conversation.log.path_entries() if isinstance(e, ContextEditEntry)
+    }
     assert len(batches) >= 2
     for _ in batches:
-        await runtime.undo_compaction()
-    plain = tuple(e for e in runtime.history() if isinstance(e, MessageEntry))
+        await runtime.sessions.undo_compaction()
+    plain = tuple(e for e in runtime.conversation.log.path_entries() if isinstance(e, MessageEntry))
     assert context_bytes(runtime) == "\n".join(
         item.message.model_dump_json() for item in build_context(plain).messages
     )
@@ -265,7 +280,7 @@ async def test_there_is_nothing_to_undo_in_a_conversation_that_was_not_compacted
     await collect(runtime.submit("Hello."))
     before = lines_of(runtime)
     with pytest.raises(CompactionError, match="was not compacted"):
-        await runtime.undo_compaction()
+        await runtime.sessions.undo_compaction()
     assert lines_of(runtime) == before
 
 
@@ -314,15 +329,20 @@ async def test_a_summary_is_ready_when_the_context_is_full(stage: Stage):
     await until_quiet(provider)
     asked = summaries_asked(provider)
     assert asked
-    assert not any(isinstance(entry, CompactionEntry) for entry in runtime.history())
+    assert not any(
+        isinstance(entry, CompactionEntry) for entry in runtime.conversation.log.path_entries()
+    )
     events = await speak_until(
-        runtime, lambda: any(isinstance(e, CompactionEntry) for e in runtime.history())
+        runtime,
+        lambda: any(
+            isinstance(e, CompactionEntry) for e in runtime.conversation.log.path_entries()
+        ),
     )
     assert summaries_asked(provider) == asked
     finished = only(events, CompactionFinished)
     assert finished.summarised_by == "scripted/test"
     assert not finished.is_fallback
-    assert runtime.totals.input_tokens > 0
+    assert runtime.conversation.totals.input_tokens > 0
 
 
 async def test_a_summary_in_the_making_is_waited_for_rather_than_made_twice(stage: Stage):
@@ -354,9 +374,12 @@ async def test_a_summary_made_ahead_is_not_used_after_an_undoing(stage: Stage):
     provider = ScriptedProvider(Speaker())
     runtime = stage.runtime(provider, window=WINDOW, background=True)
     await speak_until(
-        runtime, lambda: any(isinstance(e, CompactionEntry) for e in runtime.history())
+        runtime,
+        lambda: any(
+            isinstance(e, CompactionEntry) for e in runtime.conversation.log.path_entries()
+        ),
     )
-    await runtime.undo_compaction()
+    await runtime.sessions.undo_compaction()
     asked = summaries_asked(provider)
     await speak_until(runtime, lambda: summaries_asked(provider) > asked)
 

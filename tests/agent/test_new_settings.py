@@ -12,12 +12,14 @@ def settings(**compaction: object) -> Settings:
 async def test_other_settings_of_compaction_are_in_force_at_once(stage):
     runtime: AgentRuntime = stage.runtime(lambda _request: Reply(text="hi"))
     await collect(runtime.submit("hello"))
-    before = runtime.settings
+    before = runtime.services.settings
     runtime.use_settings(settings(trigger_at=0.01, warn_at=0.005, strategy="hybrid"))
     assert runtime.conversation.level != "normal"
     assert runtime.conversation.settings.strategy == "hybrid"
-    assert (runtime.settings.bash_timeout_s, before.bash_timeout_s) == (7, 120)
-    assert runtime.settings.durability == before.durability, "files are open with it already"
+    assert (runtime.services.settings.bash_timeout_s, before.bash_timeout_s) == (7, 120)
+    assert runtime.services.settings.durability == before.durability, (
+        "files are open with it already"
+    )
 
 
 async def test_they_are_those_of_the_next_session_and_of_its_summaries_too(stage):
@@ -31,7 +33,7 @@ async def test_they_are_those_of_the_next_session_and_of_its_summaries_too(stage
 
     runtime: AgentRuntime = stage.runtime(script)
     runtime.use_settings(settings(template="seven-section", keep_recent_tokens=200))
-    await runtime.start_new_session()
+    await runtime.sessions.start_new()
     assert runtime.conversation.settings.template == "seven-section"
     for text in ("one", "two", "three"):
         await collect(runtime.submit(text))

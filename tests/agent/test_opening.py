@@ -47,8 +47,8 @@ async def test_a_login_in_an_address_is_in_no_session_file(tmp_path) -> None:
     await collect(runtime.submit("one"))
     runtime.set_model(ModelRef("scripted/two", "http://me:hunter2@127.0.0.1:2/v1"))
     await runtime.aclose()
-    assert runtime.log.path is not None
-    text = runtime.log.path.read_text(encoding="utf-8")
+    assert runtime.conversation.log.path is not None
+    text = runtime.conversation.log.path.read_text(encoding="utf-8")
     assert "http://127.0.0.1:1/v1" in text
     assert "http://127.0.0.1:2/v1" in text
     assert "hunter2" not in text
@@ -67,9 +67,9 @@ async def test_a_turn_that_was_cut_off_is_told_of_when_the_session_is_opened(
     stage = Stage(tmp_path)
     runtime = stage.runtime(script)
     await collect(runtime.submit("go"))
-    path = str(runtime.log.path)
+    path = str(runtime.conversation.log.path)
     await runtime.aclose()
     again = stage.runtime([])
-    events = await again.open_session(path)
+    events = await again.sessions.open(path)
     assert is_told == any("/retry goes on" in e.text for e in events if isinstance(e, Notice))
     await again.aclose()

@@ -26,7 +26,7 @@ def repository(stage, monkeypatch):
 
 def ledger_of_file(runtime, workspace):
     """What is known to a program that opens the session anew."""
-    entries = SessionLog.open(runtime.log.path).entries
+    entries = SessionLog.open(runtime.conversation.log.path).entries
     return build_ledger(entries, folders=(str(workspace),), previous=None)
 
 
@@ -50,4 +50,4 @@ async def test_a_command_that_changes_nothing_adds_nothing_to_its_line(stage, re
     finished = only(await collect(runtime.run_bash("ls", in_context=True)), BashFinished)
     assert finished.message.files is None
     await runtime.aclose()
-    assert '"files"' not in runtime.log.path.read_text()
+    assert '"files"' not in runtime.conversation.log.path.read_text()

@@ -16,9 +16,9 @@ async def test_changed_instructions_count_when_they_are_read_again_and_not_befor
     file.write_text("Use blanks.")
     await collect(runtime.submit("two"))
     assert sent[1] == sent[0], "the same bytes, so that the provider's cache holds"
-    await runtime.apply_trust()
+    await runtime.sessions.apply_trust()
     await collect(runtime.submit("three"))
     assert ("Use tabs." in sent[1], "Use blanks." in sent[2]) == (True, True)
-    await runtime.apply_trust()
+    await runtime.sessions.apply_trust()
     assert runtime.conversation.system_prompt == sent[2]
     await runtime.aclose()

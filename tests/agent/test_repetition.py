@@ -107,7 +107,7 @@ async def test_a_reply_in_a_loop_is_stopped_and_kept(stage):
     end = only(await collect(runtime.submit("hi")), TurnFinished)
     assert (end.outcome, end.can_continue) == ("error", True)
     assert "repeats the same words" in end.error
-    kept = runtime.history()[-1].message.text
+    kept = runtime.conversation.log.path_entries()[-1].message.text
     assert kept.startswith("Well. I can help")
     assert len(kept) < 2_000
 

@@ -39,22 +39,22 @@ async def test_compact_goes_on_in_a_new_file_and_leaves_the_old_one_alone(stage)
     provider = ScriptedProvider(summary_or(LONG_REPLY))
     runtime = stage.runtime(provider)
     await talk(runtime, "never use tabs", "look at greet.py", "and now?")
-    parent, before = runtime.log, lines_of(runtime)
+    parent, before = runtime.conversation.log, lines_of(runtime)
     events = await collect(runtime.compact("the greeting"))
     finished = only(events, CompactionFinished)
     assert finished.tokens_after < finished.tokens_before
     assert not finished.is_fallback
     assert parent.path.read_bytes() == before
-    assert runtime.log.path != parent.path
+    assert runtime.conversation.log.path != parent.path
     assert only(events, SessionChanged).reason == "compacted"
-    header = runtime.log.header
+    header = runtime.conversation.log.header
     assert header.parent_session == str(parent.path)
     assert header.compaction.summary == finished.summary
     assert "the greeting" in provider.requests[-1].messages[-1].text
-    context = build_context(runtime.history())
+    context = build_context(runtime.conversation.log.path_entries())
     assert "## Goal" in context.messages[0].message.text
     assert "never use tabs" in context.messages[0].message.text
-    assert runtime.usage.is_estimate
+    assert runtime.conversation.usage.is_estimate
     await talk(runtime, "go on")
     assert "## Goal" in provider.requests[-1].messages[0].text
 
@@ -113,16 +113,16 @@ async def test_wherever_an_abort_of_a_compaction_falls_the_session_is_the_one_an
 ):
     runtime = stage.runtime(summary_or(LONG_REPLY))
     await talk(runtime, "one", "two")
-    session_id = runtime.log.header.id
+    session_id = runtime.conversation.log.header.id
     watching = asyncio.create_task(collect(runtime.compact()))
     for _ in range(steps):
         await asyncio.sleep(0 if steps % 16 else 0.0005)
     runtime.abort()
     events = await asyncio.wait_for(watching, 10)
     announced = [event.session_id for event in of_kind(events, SessionChanged)]
-    assert runtime.log.header.id == [session_id, *announced][-1]
+    assert runtime.conversation.log.header.id == [session_id, *announced][-1]
     assert len(announced) == len(of_kind(events, CompactionFinished))
-    assert runtime.usage.used > 0
+    assert runtime.conversation.usage.used > 0
 
 
 async def test_an_empty_session_has_nothing_to_compact(stage):
@@ -148,14 +148,16 @@ async def test_a_full_window_is_compacted_in_place_and_the_work_goes_on(stage):
 
     runtime = stage.runtime(script, window=10_000)
     await talk(runtime, "one", "two")
-    path = runtime.log.path
+    path = runtime.conversation.log.path
     events = await collect(runtime.submit("three"))
     finished = only(events, CompactionFinished)
     assert finished.reason == "threshold"
     assert only(events, TurnFinished).outcome == "done"
     assert of_kind(events, ContextWarning)[0].level == "trigger"
-    assert runtime.log.path == path
-    assert any(isinstance(entry, CompactionEntry) for entry in runtime.history())
+    assert runtime.conversation.log.path == path
+    assert any(
+        isinstance(entry, CompactionEntry) for entry in runtime.conversation.log.path_entries()
+    )
 
 
 async def test_automatic_compaction_can_be_switched_off(stage):
@@ -165,7 +167,7 @@ async def test_automatic_compaction_can_be_switched_off(stage):
     await talk(runtime, "one", "two")
     events = await collect(runtime.submit("three"))
     assert not of_kind(events, CompactionFinished)
-    assert runtime.usage.percent >= 90
+    assert runtime.conversation.usage.percent >= 90
 
 
 async def test_an_overflow_is_compacted_and_tried_once_more(stage):
@@ -247,34 +249,37 @@ async def test_the_cost_of_a_summary_is_part_of_the_totals_also_when_resumed(sta
         [long_reply, long_reply, overflow, summary, Reply(text="c", usage=used)]
     )
     await talk(runtime, "one", "two", "three")
-    assert (runtime.totals.input_tokens, runtime.totals.output_tokens) == (2_000, 200)
-    totals = runtime.totals
+    assert (
+        runtime.conversation.totals.input_tokens,
+        runtime.conversation.totals.output_tokens,
+    ) == (2_000, 200)
+    totals = runtime.conversation.totals
     await runtime.aclose()
     resumed = stage.runtime([])
-    await resumed.open_session(str(runtime.log.path))
-    assert resumed.totals == totals
+    await resumed.sessions.open(str(runtime.conversation.log.path))
+    assert resumed.conversation.totals == totals
 
 
 async def test_another_model_shows_at_once_what_the_conversation_fills_of_its_window(stage):
     windows = {"scripted/test": 100_000, "scripted/small": 8_000}
     runtime = stage.runtime([LONG_REPLY], windows=windows)
     await talk(runtime, "one")
-    before = runtime.usage
+    before = runtime.conversation.usage
     events = runtime.set_model(ModelRef("scripted/small"))
     shown = only(list(events), ContextChanged).usage
-    assert shown == runtime.usage
+    assert shown == runtime.conversation.usage
     assert (shown.used, shown.window, shown.is_estimate) == (before.used, 8_000, True)
 
 
 async def test_opening_the_session_that_is_open_says_so_and_keeps_it(stage):
     runtime = stage.runtime([LONG_REPLY])
     await talk(runtime, "one")
-    log = runtime.log
-    (notice,) = await runtime.open_session(log.header.id)
+    log = runtime.conversation.log
+    (notice,) = await runtime.sessions.open(log.header.id)
     assert isinstance(notice, Notice)
     assert "open already" in notice.text
-    assert runtime.log is log
-    runtime.rename("still writable")
+    assert runtime.conversation.log is log
+    runtime.sessions.rename("still writable")
 
 
 async def test_a_replay_serves_until_the_log_grows(stage):
@@ -294,14 +299,14 @@ async def test_a_resumed_session_sees_what_the_live_one_saw(stage):
     await collect(runtime.compact())
     await talk(runtime, "three")
     live = runtime.conversation.request().messages
-    session_id = runtime.log.header.id
+    session_id = runtime.conversation.log.header.id
     await runtime.aclose()
 
     again = stage.runtime(provider)
-    events = await again.open_session(session_id)
+    events = await again.sessions.open(session_id)
     assert only(list(events), SessionChanged).reason == "resumed"
     assert again.conversation.request().messages == live
-    assert again.totals == runtime.totals
+    assert again.conversation.totals == runtime.conversation.totals
     await again.aclose()
 
 
@@ -312,15 +317,15 @@ async def test_resuming_takes_up_the_model_the_name_and_the_plan(stage):
     await talk(runtime, "plan it")
     runtime.set_model(ModelRef("scripted/other"))
     runtime.set_thinking("high")
-    runtime.rename("the plan")
+    runtime.sessions.rename("the plan")
     await runtime.aclose()
 
     again = stage.runtime([])
-    await again.open_session("the plan")
-    assert again.model.name == "scripted/other"
-    assert again.thinking == "high"
-    assert [todo.text for todo in again.todos] == ["look", "mend"]
-    assert again.log.name == "the plan"
+    await again.sessions.open("the plan")
+    assert again.conversation.model.name == "scripted/other"
+    assert again.conversation.thinking == "high"
+    assert [todo.text for todo in again.conversation.todos] == ["look", "mend"]
+    assert again.conversation.log.name == "the plan"
 
 
 async def test_a_session_leads_back_to_a_server_on_this_machine_but_to_no_other(stage):
@@ -330,9 +335,9 @@ async def test_a_session_leads_back_to_a_server_on_this_machine_but_to_no_other(
         await talk(runtime, "one")
         await runtime.aclose()
         again = stage.runtime([])
-        await again.open_session(runtime.log.header.id)
+        await again.sessions.open(runtime.conversation.log.header.id)
         await again.aclose()
-        return again.model
+        return again.conversation.model
 
     local = "http://127.0.0.1:8080/v1"
     assert await model_after_resuming(local) == ModelRef("openai/qwen", local)
@@ -342,12 +347,12 @@ async def test_a_session_leads_back_to_a_server_on_this_machine_but_to_no_other(
 async def test_a_new_session_leaves_the_old_one_whole(stage):
     runtime = stage.runtime([LONG_REPLY])
     await talk(runtime, "one")
-    old, before = runtime.log.path, lines_of(runtime)
-    events = await runtime.start_new_session()
+    old, before = runtime.conversation.log.path, lines_of(runtime)
+    events = await runtime.sessions.start_new()
     assert only(list(events), SessionChanged).reason == "new"
-    assert runtime.history() == ()
+    assert runtime.conversation.log.path_entries() == ()
     assert old.read_bytes() == before
-    assert runtime.totals.output_tokens == 0
+    assert runtime.conversation.totals.output_tokens == 0
 
 
 async def test_an_unused_session_leaves_no_file(stage):
@@ -356,7 +361,7 @@ async def test_an_unused_session_leaves_no_file(stage):
     await runtime.refresh_usage()
     await runtime.aclose()
     assert not list(stage.sessions.rglob("*.jsonl")) if stage.sessions.exists() else True
-    assert runtime.log.header.model_id == "other"
+    assert runtime.conversation.log.header.model_id == "other"
 
 
 async def test_a_command_of_the_persons_is_recorded_and_reaches_the_model(stage):

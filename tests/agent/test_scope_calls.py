@@ -65,7 +65,7 @@ def results(events: list[AgentEvent]) -> list[str]:
 
 
 def leaves(runtime: AgentRuntime) -> list[ScopeExit]:
-    marks = map(mark_of, runtime.history())
+    marks = map(mark_of, runtime.conversation.log.path_entries())
     return [mark for mark in marks if isinstance(mark, ScopeExit)]
 
 
@@ -94,7 +94,7 @@ async def test_a_scope_in_a_turn_is_summed_up_and_the_turn_goes_on(stage: Stage)
         f"<summary>\n{SUMMARY}"[:16],
         "Done.",
     ]
-    assert_sendable(runtime.history())
+    assert_sendable(runtime.conversation.log.path_entries())
     sent = model.requests[-1]
     assert sent.messages == runtime.conversation.request().messages[:-1]
 
@@ -105,8 +105,8 @@ async def test_a_failed_summary_is_told_to_the_model_and_the_originals_stay(stag
     assert only(events, TurnFinished).outcome == "done"
     assert "was not summed up. The key is wrong." in results(events)[2]
     assert LONG.strip() in [text.strip() for text in contents(runtime)]
-    assert scope_state(runtime.history()) == Running()
-    assert_sendable(runtime.history())
+    assert scope_state(runtime.conversation.log.path_entries()) == Running()
+    assert_sendable(runtime.conversation.log.path_entries())
 
 
 async def test_esc_while_it_is_summed_up_leaves_all_there_and_retry_goes_on_from_it(stage: Stage):
@@ -126,13 +126,13 @@ async def test_esc_while_it_is_summed_up_leaves_all_there_and_retry_goes_on_from
     assert only(events, TurnFinished).outcome == "aborted"
     assert "Interrupted" in results(events)[2]
     assert LONG in contents(runtime)
-    assert_sendable(runtime.history())
+    assert_sendable(runtime.conversation.log.path_entries())
     again = await collect(runtime.continue_turn())
     assert only(again, ScopeLeft).summary == SUMMARY
     assert only(again, TurnFinished).outcome == "done"
     assert contents(runtime)[-1] == "Done.", "the turn itself went on too"
     assert LONG not in contents(runtime)
-    assert_sendable(runtime.history())
+    assert_sendable(runtime.conversation.log.path_entries())
 
 
 async def test_esc_while_a_scope_in_a_loop_is_summed_up_ends_both_as_they_are(stage: Stage):
@@ -144,9 +144,9 @@ async def test_esc_while_a_scope_in_a_loop_is_summed_up_ends_both_as_they_are(st
             runtime.abort()
     assert [event.label for event in of_kind(events, ScopeLeft)] == ["search", "loop 2x: Go on."]
     assert only(events, TurnFinished).outcome == "aborted"
-    assert scope_state(runtime.history()) == Running()
+    assert scope_state(runtime.conversation.log.path_entries()) == Running()
     assert LONG in contents(runtime)
-    assert_sendable(runtime.history())
+    assert_sendable(runtime.conversation.log.path_entries())
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
@@ -182,7 +182,7 @@ async def test_three_deep_a_failure_at_any_depth_leaves_the_rest_to_be_summed_up
     assert asked == 3
     summaries = [left.summary for left in of_kind(events, ScopeLeft)]
     assert summaries == ["" if depth == failing else SUMMARY for depth in range(3)]
-    assert_sendable(runtime.history())
+    assert_sendable(runtime.conversation.log.path_entries())
 
 
 async def test_what_is_not_open_cannot_be_left(stage: Stage):
@@ -210,7 +210,7 @@ async def test_a_scope_may_last_over_several_turns(stage: Stage):
     runtime = stage.runtime(model)
     await collect(runtime.submit("one"))
     await collect(runtime.submit("two"))
-    assert len(running(runtime.history()).open_scopes) == 1
+    assert len(running(runtime.conversation.log.path_entries()).open_scopes) == 1
     await collect(runtime.submit("three"))
     assert leaves(runtime)[0].summary == SUMMARY
     assert "two" not in contents(runtime)
@@ -224,8 +224,8 @@ async def test_what_the_model_left_open_in_a_loop_ends_with_it(stage: Stage, is_
     inner, outer = of_kind(events, ScopeLeft)
     assert (inner.label, outer.label) == ("search", "loop 2x: Go on.")
     assert (inner.summary, outer.summary) == (("", SUMMARY) if is_compressed else (SUMMARY, ""))
-    assert scope_state(runtime.history()) == Running()
-    assert_sendable(runtime.history())
+    assert scope_state(runtime.conversation.log.path_entries()) == Running()
+    assert_sendable(runtime.conversation.log.path_entries())
 
 
 async def test_a_summary_inside_is_part_of_the_one_around_it(stage: Stage):
@@ -238,7 +238,7 @@ async def test_a_summary_inside_is_part_of_the_one_around_it(stage: Stage):
     assert LONG.strip() not in asked[1], "what it stands for is not told again"
     assert "scope(" not in asked[1]
     assert [mark.label for mark in leaves(runtime)] == ["search", "loop 1x: Go on."]
-    assert_sendable(runtime.history())
+    assert_sendable(runtime.conversation.log.path_entries())
 
 
 async def test_many_scopes_of_one_name_are_no_going_in_circles(stage: Stage):
@@ -259,45 +259,47 @@ async def test_compactions_inside_a_loop_do_not_part_it(stage: Stage):
     events = await collect(runtime.loop(LoopPlan("Look closely.", 12, is_compressed=True)))
     assert only(events, TurnFinished).outcome == "done"
     assert of_kind(events, CompactionFinished)
-    assert any(isinstance(entry, CompactionEntry) for entry in runtime.history())
+    assert any(
+        isinstance(entry, CompactionEntry) for entry in runtime.conversation.log.path_entries()
+    )
     texts = contents(runtime)
     assert len(texts) == 2
     assert WHOLE_SUMMARY.splitlines()[1] in texts[0]
     assert SUMMARY in texts[1]
     assert texts[1].endswith("<== loop 12x: Look closely.")
-    assert_sendable(runtime.history())
+    assert_sendable(runtime.conversation.log.path_entries())
 
 
 async def test_a_summed_up_scope_goes_through_a_manual_compaction_and_back(stage: Stage):
     runtime = stage.runtime(searching(), window=30_000)
-    talk(runtime.log, 13)
+    talk(runtime.conversation.log, 13)
     await collect(runtime.submit("Where is the parser?"))
-    before = context_bytes(runtime.history())
-    parent = runtime.log.path
+    before = context_bytes(runtime.conversation.log.path_entries())
+    parent = runtime.conversation.log.path
     await collect(runtime.compact())
-    assert runtime.log.path != parent
+    assert runtime.conversation.log.path != parent
     assert SUMMARY in "".join(contents(runtime))
     assert LONG not in contents(runtime)
-    assert_sendable(runtime.history())
-    await runtime.undo_compaction()
-    assert runtime.log.path == parent
-    assert context_bytes(runtime.history()) == before
+    assert_sendable(runtime.conversation.log.path_entries())
+    await runtime.sessions.undo_compaction()
+    assert runtime.conversation.log.path == parent
+    assert context_bytes(runtime.conversation.log.path_entries()) == before
 
 
 async def test_a_scope_from_after_a_compaction_is_undone_before_it_and_comes_back_whole(
     stage: Stage,
 ):
     runtime = stage.runtime(searching(), window=30_000)
-    talk(runtime.log, 13)
+    talk(runtime.conversation.log, 13)
     await collect(runtime.compact())
     await collect(runtime.submit("Where is the parser?"))
-    await runtime.undo_compaction()
+    await runtime.sessions.undo_compaction()
     assert LONG in contents(runtime), "first the scope is taken back"
-    await runtime.undo_compaction()
+    await runtime.sessions.undo_compaction()
     assert contents(runtime)[0].startswith("Question 0")
-    assert isinstance(scope_state(runtime.history()), Running)
+    assert isinstance(scope_state(runtime.conversation.log.path_entries()), Running)
     assert LONG in contents(runtime)
-    assert_sendable(runtime.history())
+    assert_sendable(runtime.conversation.log.path_entries())
     events = await collect(runtime.submit("And now?"))
     assert only(events, TurnFinished).outcome == "done"
 
@@ -308,5 +310,5 @@ async def test_a_session_that_is_only_read_is_not_offered_a_summary(stage: Stage
     await collect(runtime.loop(LoopPlan("Go on.", 1, is_compressed=True)))
     await runtime.aclose()
     reader = stage.runtime(provider())
-    opened = await reader.open_session(str(runtime.log.path), mode="read-only")
+    opened = await reader.sessions.open(str(runtime.conversation.log.path), mode="read-only")
     assert not any("/retry" in event.text for event in of_kind(list(opened), Notice))

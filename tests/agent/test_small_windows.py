@@ -139,7 +139,7 @@ async def test_a_long_session_never_overflows_and_never_runs_in_circles(
     for before, event in pairwise(events):
         if isinstance(before, ContextChanged) and isinstance(event, ReplyStarted):
             assert before.usage.percent <= 100
-    assert 0 <= runtime.usage.used - size_of(turns_of(server)[-1]) < 200
+    assert 0 <= runtime.conversation.usage.used - size_of(turns_of(server)[-1]) < 200
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ async def test_a_real_session_goes_on_in_a_small_window(stage: Stage, window: in
     server = StrictServer(window)
     runtime = stage.runtime(server.provider, window=window)
     for entry in path:
-        runtime.log.append(MessageEntry(message=entry.message))
+        runtime.conversation.log.append(MessageEntry(message=entry.message))
     assert only(await collect(runtime.submit("go on")), TurnFinished).outcome == "done"
     await work_through(runtime, server, 3)
     assert server.refused == 0
@@ -207,7 +207,7 @@ async def test_what_was_left_out_is_told_once_also_over_new_and_compacted_sessio
     for text in ("one", "two", "three"):
         events += await collect(runtime.submit(text))
     events += await collect(runtime.compact())
-    events += await runtime.start_new_session()
+    events += await runtime.sessions.start_new()
     assert len([n for n in of_kind(events, Notice) if "To fit" in n.text]) == 1
 
 
@@ -249,7 +249,7 @@ async def test_an_error_that_repeats_what_it_was_given_is_cut(stage: Stage):
 async def test_a_command_of_the_persons_brings_no_more_than_the_window_bears(stage: Stage):
     runtime = stage.runtime([TALK], window=2_048)
     await collect(runtime.run_bash("seq 5000", in_context=True))
-    (item,) = build_context(runtime.history()).messages
+    (item,) = build_context(runtime.conversation.log.path_entries()).messages
     assert "5000" in item.message.text
     assert len(item.message.text) < 1_500
 
@@ -286,7 +286,7 @@ async def test_a_message_larger_than_the_window_is_refused_and_nothing_is_record
     assert "This message is about 9,00" in end.error
     assert "window of 2,048 tokens has room for about 1,1" in end.error
     assert provider.requests == []
-    assert runtime.history() == ()
+    assert runtime.conversation.log.path_entries() == ()
     assert only(await collect(runtime.submit("hi")), TurnFinished).outcome == "done"
 
 

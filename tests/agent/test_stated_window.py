@@ -48,7 +48,7 @@ async def test_a_window_named_in_a_refusal_is_used_and_the_request_made_anew(sta
     runtime = stage.runtime(provider, window=32_000)
     runtime.conversation.model_info = _with_output(runtime, 8_000)
     assert only(await collect(runtime.submit("hello")), TurnFinished).outcome == "done"
-    assert runtime.model_info.window == 4_096
+    assert runtime.conversation.model_info.window == 4_096
     assert len(provider.requests) == 2
 
 
@@ -62,4 +62,4 @@ async def test_a_refusal_that_names_the_known_window_is_no_news(stage):
 
 
 def _with_output(runtime, max_output: int):
-    return dataclasses.replace(runtime.model_info, max_output=max_output)
+    return dataclasses.replace(runtime.conversation.model_info, max_output=max_output)

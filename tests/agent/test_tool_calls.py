@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.gate import ApprovalAnswer, ApprovalGate
+from agent_tui.agent.pending_approvals import ApprovalAnswer, PendingApprovals
 from agent_tui.agent.tool_calls import ToolRunner, ToolServices
 from agent_tui.events import AgentEvent, ApprovalRequested, ToolFinished, ToolStarted
 from agent_tui.messages import JsonObject, TextContent
@@ -52,8 +52,8 @@ async def test_a_call_interrupted_while_it_is_looked_at_is_announced_before_its_
     toolbox, events = SlowToolbox(), list[AgentEvent]()
     services = ToolServices(
         toolbox=toolbox,
-        approvals=runtime.approvals,
-        gate=ApprovalGate(),
+        approvals=runtime.conversation.approvals,
+        pending=PendingApprovals(),
         output_dir=stage.folder / "outputs",
         environ={},
         person_environ={},
@@ -80,7 +80,7 @@ async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
     link = stage.workspace / "link"
     link.symlink_to("first")
     runtime = stage.runtime([], mode="ask")
-    gate, events = ApprovalGate(), list[AgentEvent]()
+    gate, events = PendingApprovals(), list[AgentEvent]()
 
     def swap_and_approve(event: AgentEvent) -> None:
         events.append(event)
@@ -92,8 +92,8 @@ async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
 
     services = ToolServices(
         toolbox=default_toolbox(),
-        approvals=runtime.approvals,
-        gate=gate,
+        approvals=runtime.conversation.approvals,
+        pending=gate,
         output_dir=stage.folder / "outputs",
         environ={},
         person_environ={},
@@ -109,5 +109,5 @@ async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
     assert isinstance(told, TextContent)
     assert "changed between" in told.text
     assert list((stage.workspace / "second").iterdir()) == []
-    (decided,) = runtime.approvals.log.latest
+    (decided,) = runtime.conversation.approvals.log.latest
     assert (decided.decision, decided.by, decided.what) == ("allow", "person", "touch link/new")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.agent.pending_approvals import ApprovalAnswer
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import AgentEvent, ApprovalRequested, Notice, ToolFinished, TurnFinished
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
@@ -49,7 +49,7 @@ async def answered(runtime: AgentRuntime, choice: str) -> list[AgentEvent]:
         async for event in events:
             seen.append(event)
             if isinstance(event, ApprovalRequested):
-                runtime.answer_approval(event.request.id, ApprovalAnswer(choice))  # pyright: ignore[reportArgumentType]
+                runtime.pending_approvals.answer(event.request.id, ApprovalAnswer(choice))  # pyright: ignore[reportArgumentType]
     return seen
 
 
@@ -77,7 +77,7 @@ async def test_a_no_runs_nothing_and_plan_mode_asks_nobody(stage, servers):
     said = Reply(tool_calls=(call("c1", ECHO, text="hi"),))
     told = talk(stage, servers, said, said, Reply(text="ok"), mode="ask")
     assert only(await answered(told.runtime, "no"), TurnFinished).outcome == "aborted"
-    told.runtime.set_permission_mode("plan")
+    told.runtime.conversation.approvals.mode = "plan"
     events = await collect(told.runtime.submit("go"))
     assert of_kind(events, ApprovalRequested) == []
     assert "Plan mode is on" in only(events, ToolFinished).message.text
@@ -89,7 +89,7 @@ async def test_what_changes_within_a_turn_counts_in_the_next_one(stage, servers)
     change = Reply(tool_calls=(call("c1", "mcp__srv__change"),))
     script = (change, Reply(text="one"), Reply(text="two"))
     told = talk(stage, servers, *script)
-    told.runtime.approvals.add_session_rule("mcp__srv__*")
+    told.runtime.conversation.approvals.add_session_rule("mcp__srv__*")
     await collect(told.runtime.submit("go"))
     await collect(told.runtime.submit("go on"))
     first, within, after = (told.tools(number) for number in range(3))
@@ -103,7 +103,7 @@ async def test_no_fault_of_a_server_breaks_the_turn(stage, servers, tool):
     servers.add()
     calls = (call("c1", f"mcp__srv__{tool}"), call("c2", "todo", todos=[]))
     told = talk(stage, servers, Reply(tool_calls=calls), Reply(text="ok"))
-    told.runtime.approvals.add_session_rule("mcp__srv__*")
+    told.runtime.conversation.approvals.add_session_rule("mcp__srv__*")
     events = await collect(told.runtime.submit("go"))
     assert [event.message.is_error for event in of_kind(events, ToolFinished)] == [True, False]
     assert only(events, TurnFinished).outcome == "done"

@@ -3,7 +3,7 @@ from contextlib import aclosing
 
 import pytest
 
-from agent_tui.agent.gate import ApprovalAnswer
+from agent_tui.agent.pending_approvals import ApprovalAnswer
 from agent_tui.errors import SessionError
 from agent_tui.events import (
     ApprovalRequested,
@@ -37,8 +37,10 @@ async def test_a_plain_turn_is_recorded_before_it_is_shown(stage):
         async for event in events:
             seen.append(event)
             if isinstance(event, UserMessageAdded | ReplyFinished):
-                assert event.entry_id in {entry.id for entry in runtime.history()}
-                assert event.entry_id.encode() in runtime.log.path.read_bytes()
+                assert event.entry_id in {
+                    entry.id for entry in runtime.conversation.log.path_entries()
+                }
+                assert event.entry_id.encode() in runtime.conversation.log.path.read_bytes()
     assert "".join(e.text for e in of_kind(seen, TextDelta)) == "Hello there."
     assert only(seen, TurnFinished).outcome == "done"
     assert isinstance(seen[0], UserMessageAdded)
@@ -97,7 +99,7 @@ async def test_an_abort_keeps_the_partial_reply(stage):
                 runtime.abort()
     assert only(seen, ReplyFinished).message.stop_reason == "aborted"
     assert seen[-1] == TurnFinished("aborted", can_continue=True)
-    assert runtime.history()[-1].message.text == "I was going to say"
+    assert runtime.conversation.log.path_entries()[-1].message.text == "I was going to say"
     events = await collect(runtime.submit("go on"))
     assert only(events, TurnFinished).outcome == "done"
 
@@ -120,7 +122,7 @@ async def test_cancelling_the_watching_task_keeps_the_partial_reply_too(stage):
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert runtime.history()[-1].message.text == "I was going to say"
+    assert runtime.conversation.log.path_entries()[-1].message.text == "I was going to say"
     assert not runtime.is_busy
 
 
@@ -159,7 +161,9 @@ async def test_wherever_an_abort_falls_every_event_has_its_counterpart(stage, st
     ends = len(of_kind(events, ReplyFinished)) + len(of_kind(events, ReplyDiscarded))
     assert len(of_kind(events, ReplyStarted)) == ends
     assert only(events, TurnFinished) is events[-1]
-    messages = [e.message for e in runtime.history() if isinstance(e, MessageEntry)]
+    messages = [
+        e.message for e in runtime.conversation.log.path_entries() if isinstance(e, MessageEntry)
+    ]
     assert openai_problems(openai_messages("", messages)) == []
 
 
@@ -245,7 +249,7 @@ async def test_a_steered_message_comes_before_the_next_request(stage):
         "user",
     ]
     assert [e.text for e in of_kind(seen, UserMessageAdded)] == ["look", "and hurry"]
-    assert runtime.queued == ()
+    assert runtime.conversation.inbox.shown == ()
 
 
 async def test_steered_messages_bring_their_files_and_are_delivered_one_by_one(stage):
@@ -284,7 +288,7 @@ async def ask_and_answer(runtime, answer, text="go"):
         async for event in events:
             seen.append(event)
             if isinstance(event, ApprovalRequested):
-                runtime.answer_approval(event.request.id, answer)
+                runtime.pending_approvals.answer(event.request.id, answer)
     return seen
 
 
@@ -360,7 +364,7 @@ async def test_a_file_changed_while_the_question_was_open_is_not_overwritten(sta
             seen.append(event)
             if isinstance(event, ApprovalRequested):
                 target.write_text("before\nand more\n")
-                runtime.answer_approval(event.request.id, ApprovalAnswer("once"))
+                runtime.pending_approvals.answer(event.request.id, ApprovalAnswer("once"))
     assert of_kind(seen, ToolFinished)[-1].message.is_error
     assert target.read_text() == "before\nand more\n"
 
@@ -405,9 +409,12 @@ async def test_totals_add_up_what_the_provider_counted(stage):
     runtime = stage.runtime([Reply(text="a", usage=usage), Reply(text="b", usage=usage)])
     await collect(runtime.submit("one"))
     await collect(runtime.submit("two"))
-    assert (runtime.totals.input_tokens, runtime.totals.output_tokens) == (260, 40)
-    assert runtime.usage.used == 150
-    assert not runtime.usage.is_estimate
+    assert (
+        runtime.conversation.totals.input_tokens,
+        runtime.conversation.totals.output_tokens,
+    ) == (260, 40)
+    assert runtime.conversation.usage.used == 150
+    assert not runtime.conversation.usage.is_estimate
 
 
 async def test_call_ids_repeated_by_a_server_are_made_unique(stage):
@@ -420,7 +427,7 @@ async def test_call_ids_repeated_by_a_server_are_made_unique(stage):
     await collect(runtime.submit("go"))
     ids = [
         c.id
-        for e in runtime.history()
+        for e in runtime.conversation.log.path_entries()
         if isinstance(e, MessageEntry) and isinstance(e.message, AssistantMessage)
         for c in e.message.tool_calls
     ]

@@ -142,11 +142,11 @@ async def test_it_prints_what_the_next_request_of_a_live_session_sends(
 
     provider = ScriptedProvider([Reply(text="cut", cut=True), Reply(text="on it goes")])
     live = stage.runtime(provider, compaction=settings)
-    await live.open_session(str(runtime.log.path))
+    await live.sessions.open(str(runtime.conversation.log.path))
     await collect(live.submit("four"))
-    given = json.loads(printed(capsys, str(live.log.path), "--json"))["messages"]
+    given = json.loads(printed(capsys, str(live.conversation.log.path), "--json"))["messages"]
     await collect(live.continue_turn())
     request = provider.requests[-1]
     system = request.system.removeprefix(live.conversation.system_prompt).strip()
     assert bool(system) is (summary_role == "system")
-    assert given == openai_messages(system, request.messages, model=live.model.name)
+    assert given == openai_messages(system, request.messages, model=live.conversation.model.name)

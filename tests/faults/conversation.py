@@ -67,8 +67,10 @@ class Conversation:
         """Put talk into the log that is worth a summary."""
         for number in range(3):
             reply = AssistantMessage(content=(TextContent(text=_LONG),), stop_reason="stop")
-            self.runtime.log.append(MessageEntry(message=UserMessage(content=f"Why {number}?")))
-            self.runtime.log.append(MessageEntry(message=reply))
+            self.runtime.conversation.log.append(
+                MessageEntry(message=UserMessage(content=f"Why {number}?"))
+            )
+            self.runtime.conversation.log.append(MessageEntry(message=reply))
 
     async def is_usable(self) -> bool:
         """Whether the conversation goes on as if nothing had happened."""
@@ -77,7 +79,7 @@ class Conversation:
     @property
     def stored(self) -> list[MessageEntry]:
         """The messages in the session file, read anew."""
-        path = self.runtime.log.path
+        path = self.runtime.conversation.log.path
         assert path is not None
         with SessionLog.open(path, read_only=True) as log:
             assert log.warnings == ()

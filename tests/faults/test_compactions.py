@@ -71,8 +71,8 @@ async def test_half_a_summary_is_never_taken_for_one(
     talk: Conversation, row: Row, wire: Wire
 ) -> None:
     await check_good_summary(talk, row)
-    assert talk.runtime.log.path is not None
-    assert BEFORE_BREAK not in talk.runtime.log.path.read_text(encoding="utf-8")
+    assert talk.runtime.conversation.log.path is not None
+    assert BEFORE_BREAK not in talk.runtime.conversation.log.path.read_text(encoding="utf-8")
 
 
 async def test_what_does_not_pass_leads_to_a_summary_without_a_model(talk: Conversation) -> None:

@@ -150,7 +150,7 @@ async def test_whatever_goes_wrong_the_session_is_sound_and_nothing_grows(
     assert memory_mb() - warm_mb < growth_mb
     day.is_tired = True
     assert only(await collect(runtime.submit("and now?")), TurnFinished).outcome == "done"
-    path = runtime.log.path
+    path = runtime.conversation.log.path
     assert path is not None
     await runtime.aclose()
     assert [now <= then for now, then in zip(resources(), before, strict=True)] == [True] * 3
@@ -163,6 +163,6 @@ async def check_reopened(stage: Stage, path: Path, day: Mischief) -> None:
         assert log.warnings == ()
         assert_sendable(log.path_entries())
     again = stage.runtime(ScriptedProvider(day.answer), window=WINDOW)
-    assert await again.open_session(str(path))
+    assert await again.sessions.open(str(path))
     assert only(await collect(again.submit("still there?")), TurnFinished).outcome == "done"
     await again.aclose()

@@ -312,10 +312,10 @@ async def test_without_usage_the_numbers_are_marked_as_an_estimate(
 ) -> None:
     await talk.say("hello", Reply(text="Fine.", usage=None))
     assert talk.replies[0].usage.is_estimate
-    assert talk.runtime.usage.is_estimate
+    assert talk.runtime.conversation.usage.is_estimate
     await talk.say("and now?", Reply(text="Fine.", usage=(500, 7)))
     assert not talk.replies[1].usage.is_estimate
-    assert not talk.runtime.usage.is_estimate
+    assert not talk.runtime.conversation.usage.is_estimate
 
 
 @pytest.mark.parametrize("wire", WIRES)

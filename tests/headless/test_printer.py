@@ -95,7 +95,7 @@ async def compacted(stage: Stage, output_format: OutputFormat) -> tuple[ExitCode
         window=8_000,
         is_interactive=False,
     )
-    talk(runtime.log, 14)
+    talk(runtime.conversation.log, 14)
     out, err = io.StringIO(), io.StringIO()
     code = await print_turn(runtime, "go", output_format, out=out, err=err)
     return code, out.getvalue(), err.getvalue()

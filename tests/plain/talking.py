@@ -96,7 +96,7 @@ def talk(
 ) -> str:
     """All that was written while `typed` was typed, what was typed with it."""
     out = io.StringIO()
-    lines = LineWriter(out, lambda: runtime.conversation.secrets)
+    lines = LineWriter(out, lambda: runtime.conversation.services.secrets)
     keyboard = Keyboard(TypedLines(typed, out), nullcontext, Unread(*unread))
     options = PlainOptions(
         runtime,

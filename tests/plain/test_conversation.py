@@ -61,7 +61,7 @@ def test_an_unknown_command_says_so_with_the_nearest(stage):
 
 def test_compacting_and_taking_it_back(stage):
     runtime = stage.runtime([Reply(GOOD_SUMMARY)], window=8_000)
-    talk_long(runtime.log, 14)
+    talk_long(runtime.conversation.log, 14)
     typed = ("/compact --preview", "/compact", "/context", "/uncompact", "/uncompact")
     text = talk(stage, runtime, *typed)
     assert "3  a summary instead: " in text

@@ -79,7 +79,7 @@ async def test_a_turn_in_a_folder_that_is_not_trusted_calls_no_git_and_is_told_n
     assert TOLD not in program.runtime.conversation.system_prompt
     assert program.loaded.settings.base_url == ""
     assert program.loaded.problems == ()
-    assert program.runtime.approvals.rules == ()
+    assert program.runtime.conversation.approvals.rules == ()
     await take_the_tour(program)
     assert "or 'world'" in (canary.path / "greet.py").read_text()
     assert canary.git_calls == []
@@ -112,7 +112,9 @@ async def test_in_a_folder_that_is_trusted_git_is_called_and_still_runs_nothing_
         "session_dir",
         "permissions.allow",
     }
-    assert [str(rule) for rule in program.runtime.approvals.rules] == ["bash(make deploy)"]
+    assert [str(rule) for rule in program.runtime.conversation.approvals.rules] == [
+        "bash(make deploy)"
+    ]
     await take_the_tour(program)
     assert canary.git_calls
 
@@ -121,14 +123,14 @@ def test_a_folder_that_was_refused_stays_silent(canary):
     kept_trust().decide(canary.path, "not trusted")
     runtime = composed().runtime
     assert TOLD not in runtime.conversation.system_prompt
-    withheld = {file.path.name for file in runtime.withheld_files}
+    withheld = {file.path.name for file in runtime.conversation.withheld_files}
     assert withheld >= {"AGENTS.md", "config.toml", "commands"}
 
 
 def test_a_flag_trusts_for_one_run(canary):
     runtime = composed("--trust").runtime
     assert TOLD in runtime.conversation.system_prompt
-    assert runtime.withheld_files == ()
+    assert runtime.conversation.withheld_files == ()
     assert kept_trust().kept() == {}
 
 
@@ -220,7 +222,7 @@ async def test_the_screen_asks_before_anything_is_loaded(canary, key, is_told, k
         await until(pilot, lambda: app.loaded is not None)
         prompt = app.runtime.conversation.system_prompt
         assert (TOLD in prompt) == is_told
-        assert bool(app.runtime.withheld_files) != is_told
+        assert bool(app.runtime.conversation.withheld_files) != is_told
         assert kept_trust().state_of(canary.path) == kept
     assert canary.git_calls == []
 
@@ -243,16 +245,19 @@ async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary
         await until(pilot, lambda: app.loaded is not None)
         runtime = app.runtime
         assert TOLD not in runtime.conversation.system_prompt
-        before = runtime.usage.used
-        runtime.approvals.add_session_rule("bash(make all)")
+        before = runtime.conversation.usage.used
+        runtime.conversation.approvals.add_session_rule("bash(make all)")
         app.controller.dispatch("/trust")
         await asked(app, pilot)
         await pilot.press("y")
         await until(pilot, lambda: TOLD in runtime.conversation.system_prompt)
-        await until(pilot, lambda: runtime.usage.used > before)
+        await until(pilot, lambda: runtime.conversation.usage.used > before)
         await until(pilot, lambda: "when agent-tui is started there" in notices(app))
-        assert [file.path.name for file in runtime.context_files] == ["AGENTS.md", "AGENTS.md"]
-        rules = [str(rule) for rule in runtime.approvals.rules]
+        assert [file.path.name for file in runtime.conversation.context_files] == [
+            "AGENTS.md",
+            "AGENTS.md",
+        ]
+        rules = [str(rule) for rule in runtime.conversation.approvals.rules]
         assert rules == ["bash(make deploy)", "bash(make all)"]
         app.controller.dispatch("/trust")
         await asked(app, pilot)
@@ -271,7 +276,7 @@ async def test_commands_of_the_folder_are_there_only_while_it_is_trusted(canary)
         registry, look = app.controller.registry, app.controller.refresh_commands
         await look()
         assert registry.find("ship") is None
-        trust = app.runtime.trust
+        trust = app.runtime.services.trust
         trust.trust_for_this_run(canary.path)
         await look()
         assert registry.find("ship") is not None
@@ -290,13 +295,13 @@ async def test_a_folder_without_any_such_file_is_not_asked_about(canary, tmp_pat
     async with opened() as (app, pilot):
         await until(pilot, lambda: app.loaded is not None)
         assert not isinstance(app.screen, QuietChoiceScreen)
-        assert app.runtime.withheld_files == ()
+        assert app.runtime.conversation.withheld_files == ()
 
 
 async def test_a_session_of_another_folder_asks_about_that_one(canary, tmp_path, monkeypatch):
     program = composed("--cwd", str(canary.path))
-    program.runtime.rename("from there")
-    session = program.runtime.log.header.id
+    program.runtime.sessions.rename("from there")
+    session = program.runtime.conversation.log.header.id
     await program.runtime.aclose()
     plain = tmp_path / "plain"
     plain.mkdir()
@@ -305,7 +310,7 @@ async def test_a_session_of_another_folder_asks_about_that_one(canary, tmp_path,
         await until(pilot, lambda: app.loaded is not None)
         app.controller.dispatch(f"/resume {session}")
         await asked(app, pilot)
-        assert app.runtime.cwd == canary.path
+        assert app.runtime.conversation.cwd == canary.path
         assert TOLD not in app.runtime.conversation.system_prompt
         await pilot.press("y")
         await until(pilot, lambda: TOLD in app.runtime.conversation.system_prompt)

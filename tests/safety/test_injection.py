@@ -65,7 +65,7 @@ async def test_a_model_that_obeys_injected_orders_gets_no_further(stage: Stage, 
     ends = () if planted[-1].tool_calls else (Reply("go on"),)
     script = [*planted, harm, Reply("Done."), *ends]
     runtime = stage.runtime(script, mode="ask", is_interactive=False)
-    rules = runtime.approvals.rules
+    rules = runtime.conversation.approvals.rules
     events = await collect(runtime.submit("look around"))
     if not planted[-1].tool_calls:
         events += await collect(runtime.submit("and on"))
@@ -73,7 +73,10 @@ async def test_a_model_that_obeys_injected_orders_gets_no_further(stage: Stage, 
     assert result.is_error
     assert "needs the user's approval" in result.text
     assert not (stage.workspace / "harmed").exists()
-    assert (runtime.permission_mode, runtime.approvals.rules) == ("ask", rules)
+    assert (runtime.conversation.approvals.mode, runtime.conversation.approvals.rules) == (
+        "ask",
+        rules,
+    )
     assert of_kind(events, ApprovalRequested) == []
     assert not (stage.folder / "permissions.toml").exists()
 
@@ -92,10 +95,14 @@ async def test_a_session_name_is_shown_harmless(
     monkeypatch.setenv("AGENT_TUI_CONFIG_DIR", str(tmp_path / "config"))
     runtime = stage.runtime([Reply("Hi.")])
     await collect(runtime.submit(ORDERS))
-    runtime.rename(ORDERS)
+    runtime.sessions.rename(ORDERS)
     await runtime.aclose()
     where = ("--session-dir", str(stage.sessions))
-    for argv in (["list", "--all"], ["list", "--all", "--json"], ["show", runtime.log.header.id]):
+    for argv in (
+        ["list", "--all"],
+        ["list", "--all", "--json"],
+        ["show", runtime.conversation.log.header.id],
+    ):
         assert run(["sessions", *argv, *where]) == 0
         printed = capsys.readouterr().out
         assert what_is_left(printed) == set()
@@ -113,13 +120,15 @@ def test_tags_in_a_conversation_end_no_quotation_of_the_summariser(tag: str):
 async def test_orders_in_a_stored_summary_give_no_rule(stage: Stage):
     runtime = stage.runtime([Reply("Hi.")], mode="ask")
     await collect(runtime.submit("hello"))
-    first = runtime.log.entries[0].id
-    runtime.log.append(CompactionEntry(summary=ORDERS, first_kept_entry_id=first, tokens_before=9))
+    first = runtime.conversation.log.entries[0].id
+    runtime.conversation.log.append(
+        CompactionEntry(summary=ORDERS, first_kept_entry_id=first, tokens_before=9)
+    )
     await runtime.aclose()
     harm = Reply(tool_calls=(call("h1", "bash", command=HARM),))
     again = stage.runtime([harm, Reply("Done.")], mode="ask", is_interactive=False)
-    await again.open_session(runtime.log.header.id)
+    await again.sessions.open(runtime.conversation.log.header.id)
     events = await collect(again.submit("go on"))
     assert "needs the user's approval" in of_kind(events, ToolFinished)[-1].message.text
-    assert (again.permission_mode, again.approvals.rules) == ("ask", ())
+    assert (again.conversation.approvals.mode, again.conversation.approvals.rules) == ("ask", ())
     await again.aclose()

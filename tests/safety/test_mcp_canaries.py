@@ -43,9 +43,9 @@ async def program(canary: CanaryFolder) -> AsyncGenerator[Program]:
 
 async def test_in_a_folder_that_is_not_trusted_there_are_no_servers(canary, program):
     told: list[str] = []
-    assert await program.servers.take_up(program.runtime.cwd, told.append) is False
+    assert await program.servers.take_up(program.runtime.conversation.cwd, told.append) is False
     assert (program.servers.servers, told, canary.fired) == ((), [], [])
-    withheld = [file.path for file in program.runtime.withheld_files]
+    withheld = [file.path for file in program.runtime.conversation.withheld_files]
     assert {canary.path / ".mcp.json", canary.path / "src" / ".mcp.json"} <= set(withheld)
 
 
@@ -53,7 +53,7 @@ async def test_trust_alone_starts_nothing_and_one_line_says_so(canary, program):
     kept_trust().decide(canary.path, "trusted")
     told: list[str] = []
     for _ in range(2):
-        assert await program.servers.take_up(program.runtime.cwd, told.append) is False
+        assert await program.servers.take_up(program.runtime.conversation.cwd, told.append) is False
     assert [server.state for server in program.servers.servers] == ["not asked", "not asked"]
     assert [line.partition(" is not started")[0] for line in told] == [
         "The project's MCP server far",
@@ -64,7 +64,7 @@ async def test_trust_alone_starts_nothing_and_one_line_says_so(canary, program):
 
 async def test_a_yes_starts_just_that_one_and_trust_taken_back_ends_it(canary, program):
     kept_trust().decide(canary.path, "trusted")
-    servers, cwd = program.servers, program.runtime.cwd
+    servers, cwd = program.servers, program.runtime.conversation.cwd
     await servers.look(cwd)
     await servers.answer(servers.project_server("x"), is_allowed=True)
     told: list[str] = []

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Protocol
 
-from agent_tui.agent.ahead import AheadSummary
+from agent_tui.agent.background_summary import BackgroundSummary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.config import CompactionSettings
 from agent_tui.events import (
@@ -98,7 +98,7 @@ class Scene:
             compaction=CompactionSettings(model=CHEAP.name),
             background=background,
         )
-        self.log = self.runtime.log
+        self.log = self.runtime.conversation.log
         self.begin: Callable[[], AsyncGenerator[AgentEvent, None]] = lambda: self.runtime.submit(
             "go on"
         )
@@ -109,7 +109,7 @@ class Scene:
         """Whether the conversation goes on as if nothing had happened."""
         self.script.fault = Reply(text=SUMMARY)
         events = await collect(self.runtime.submit("and now?"))
-        assert_sound(self.runtime.log.path, torn_lines)
+        assert_sound(self.runtime.conversation.log.path, torn_lines)
         return only(events, TurnFinished).outcome == "done"
 
 
@@ -186,8 +186,8 @@ async def prepared_ahead(stage: Stage, script: Script) -> Scene:
     return scene
 
 
-def ahead_of(scene: Scene) -> AheadSummary:
-    return scene.runtime._workers.ahead
+def ahead_of(scene: Scene) -> BackgroundSummary:
+    return scene.runtime._background
 
 
 class Way(Protocol):
@@ -211,12 +211,18 @@ def assert_spending_is_counted(scene: Scene) -> None:
     runtime = scene.runtime
     replies = [
         entry.message.usage
-        for entry in runtime.history()
+        for entry in runtime.conversation.log.path_entries()
         if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage)
     ]
-    paid = scene.script.paid if runtime.log is scene.log else 0
-    assert runtime.totals.input_tokens == sum(u.input for u in replies) + paid * USED.input
-    assert runtime.totals.output_tokens == sum(u.output for u in replies) + paid * USED.output
+    paid = scene.script.paid if runtime.conversation.log is scene.log else 0
+    assert (
+        runtime.conversation.totals.input_tokens
+        == sum(u.input for u in replies) + paid * USED.input
+    )
+    assert (
+        runtime.conversation.totals.output_tokens
+        == sum(u.output for u in replies) + paid * USED.output
+    )
 
 
 def told(events: list[AgentEvent]) -> list[AgentEvent]:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, cast
 from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.fitting import FittedPrompt
-from agent_tui.agent.gate import ApprovalAnswer
 from agent_tui.agent.inbox import QueuedMessage
-from agent_tui.agent.session_desk import OpenMode
+from agent_tui.agent.pending_approvals import ApprovalAnswer
+from agent_tui.agent.session_manager import OpenMode
 from agent_tui.compaction.preview import CompactionPreview, TierPreview
 from agent_tui.config import (
-    CompactionSettings,
     CompactionStrategy,
     PermissionMode,
     PermissionSettings,
@@ -54,6 +53,7 @@ from agent_tui.tokens import ContextUsage, TokenCounter, TokenRatios
 
 if TYPE_CHECKING:
     from agent_tui.agent.runtime import AgentRuntime
+    from agent_tui.agent.services import RuntimeServices
 
 MODEL = ModelRef("anthropic/claude-sonnet")
 INFO = ModelInfo("anthropic/claude-sonnet", 200_000, 64_000, 3.0, 15.0, sees_images=True)
@@ -129,13 +129,14 @@ class FakeRuntime:
         self.cwd = cwd or root
         self.store = SessionStore(root / "sessions")
         self.settings = Settings()
+        self.services = self.sessions = self.branches = self.pending_approvals = self
+        self.counter, self.ratios, self.secrets = TokenCounter(), TokenRatios(), ()
         self.approvals = PermissionEngine(
             mode="ask",
             rules=PermissionSettings(allow=("bash(git status)",), deny=("bash(git push *)",)),
             workspace=self.cwd,
             project_rules_file=root / "rules.json",
         )
-        self.context_files: tuple[ContextFile, ...] = ()
         self.user_config_dir = root / "config"
         self.trust = FolderTrust(TrustFile(root / "trust.json"))
         self.toolbox = _Toolbox()
@@ -159,6 +160,14 @@ class FakeRuntime:
     @property
     def real(self) -> "AgentRuntime":
         return cast("AgentRuntime", self)
+
+    @property
+    def context_files(self) -> tuple[ContextFile, ...]:
+        return self.conversation.context_files
+
+    @context_files.setter
+    def context_files(self, files: tuple[ContextFile, ...]) -> None:
+        self.conversation.context_files = files
 
     @property
     def permission_mode(self) -> PermissionMode:
@@ -193,6 +202,7 @@ class FakeRuntime:
         return self.trust.withheld(self.cwd)
 
     async def apply_trust(self) -> tuple[AgentEvent, ...]:
+        self.conversation.withheld_files = self.withheld_files
         return (ContextChanged(self.usage),)
 
     @property
@@ -293,7 +303,7 @@ class FakeRuntime:
         if self._fed is not None:
             self.finish(*self.on_abort, *([TurnFinished("aborted")] * (self._kind == "turn")))
 
-    def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:
+    def answer(self, request_id: str, answer: ApprovalAnswer) -> None:
         self.answers.append((request_id, answer))
 
     def enqueue(
@@ -305,16 +315,16 @@ class FakeRuntime:
     def take_back_queue(self) -> tuple[QueuedMessage, ...]:
         return self.conversation.inbox.take_all()
 
-    async def start_new_session(self) -> tuple[AgentEvent, ...]:
+    async def start_new(self) -> tuple[AgentEvent, ...]:
         self.log.close()
         self.conversation = self._converse()
         return (self._changed("new"), ContextChanged(self.usage))
 
-    async def session_status(self, ref: str) -> SessionStatus:
+    async def status(self, ref: str) -> SessionStatus:
         found = await asyncio.to_thread(lambda: session_status(self.store.find(ref, self.cwd)))
         return replace(found, owner_pid=self.owner_pid)
 
-    async def open_session(
+    async def open(
         self,
         ref: str,
         *,
@@ -366,7 +376,6 @@ class FakeRuntime:
 
     def use_settings(self, settings: Settings) -> None:
         self.settings = settings
-        self.conversation.settings = settings.compaction
 
     def set_permission_mode(self, mode: PermissionMode) -> None:
         self.approvals.mode = mode
@@ -399,8 +408,9 @@ class FakeRuntime:
             model_info=INFO,
             thinking="off",
             fit=lambda window: FittedPrompt(window, "You are a coding agent.", TOOLS),
-            counter=TokenCounter(),
-            ratios=TokenRatios(),
-            settings=CompactionSettings(),
+            services=cast("RuntimeServices", self),
+            approvals=self.approvals,
+            context_files=(),
+            withheld_files=self.withheld_files,
             usage=ContextUsage(0, 200_000, is_estimate=False),
         )

@@ -207,13 +207,17 @@ def of_kind(events: list[AgentEvent], kind: type[EventT]) -> list[EventT]:
 
 def roles(runtime: AgentRuntime) -> list[str]:
     """Roles of the messages in the log, in order."""
-    return [e.message.role for e in runtime.history() if isinstance(e, MessageEntry)]
+    return [
+        e.message.role
+        for e in runtime.conversation.log.path_entries()
+        if isinstance(e, MessageEntry)
+    ]
 
 
 def lines_of(runtime: AgentRuntime) -> bytes:
     """The session file's bytes."""
-    assert runtime.log.path is not None
-    return runtime.log.path.read_bytes()
+    assert runtime.conversation.log.path is not None
+    return runtime.conversation.log.path.read_bytes()
 
 
 def summary_or(reply: Reply) -> Callable[..., Reply]:

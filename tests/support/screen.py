@@ -56,7 +56,11 @@ class Screen:
 
     @property
     def last_message(self) -> AssistantMessage:
-        entries = [e for e in self.app.runtime.history() if isinstance(e, MessageEntry)]
+        entries = [
+            e
+            for e in self.app.runtime.conversation.log.path_entries()
+            if isinstance(e, MessageEntry)
+        ]
         assert isinstance(entries[-1].message, AssistantMessage)
         return entries[-1].message
 

@@ -244,7 +244,7 @@ class Ui:
     @property
     def context_files(self) -> tuple[ContextFile, ...]:
         """The AGENTS.md files in force."""
-        return self.runtime.context_files
+        return self.runtime.conversation.context_files
 
     @property
     def system_prompt(self) -> str:
@@ -290,13 +290,13 @@ class Ui:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """What is allowed and denied by rules."""
-        return tuple(self.runtime.approvals.rules)
+        return tuple(self.runtime.conversation.approvals.rules)
 
     @property
     def is_closed(self) -> bool:
         """Whether the session takes nothing any more."""
         try:
-            self.runtime.rename("still open")
+            self.runtime.sessions.rename("still open")
         except SessionError:
             return True
         return False

@@ -15,16 +15,21 @@ def _write(path: Path, text: str) -> None:
 
 async def memory_page(ui: Ui) -> None:
     """Two files in force, one of them changed since, and settings that are not obeyed."""
-    own, project = ui.runtime.user_config_dir / "AGENTS.md", ui.runtime.cwd / "AGENTS.md"
+    own, project = (
+        ui.runtime.services.user_config_dir / "AGENTS.md",
+        ui.runtime.conversation.cwd / "AGENTS.md",
+    )
     _write(own, "- Answer briefly.\n")
     _write(project, RULES + "- And in the examples.\n")
-    _write(ui.runtime.cwd / ".agent-tui" / "config.toml", 'theme = "nord"\n')
-    ui.runtime.context_files = (
+    _write(ui.runtime.conversation.cwd / ".agent-tui" / "config.toml", 'theme = "nord"\n')
+    ui.runtime.conversation.context_files = (
         ContextFile(own, "- Answer briefly.\n"),
         ContextFile(project, RULES),
     )
-    ui.runtime.trust.trust_for_this_run(ui.runtime.cwd)
-    ui.runtime.trust.decide(ui.runtime.cwd / ".agent-tui", "not trusted")
+    ui.runtime.services.trust.trust_for_this_run(ui.runtime.conversation.cwd)
+    ui.runtime.services.trust.decide(ui.runtime.conversation.cwd / ".agent-tui", "not trusted")
+    conversation = ui.runtime.conversation
+    conversation.withheld_files = ui.runtime.services.trust.withheld(conversation.cwd)
     await ui.send("/memory")
     await ui.until(lambda: ui.app.screen.query("#page-title"))
     await ui.settle()
@@ -32,9 +37,9 @@ async def memory_page(ui: Ui) -> None:
 
 async def menu_of_prompt_files(ui: Ui) -> None:
     """Commands from files of the person and of the project, beside the program's own."""
-    own = ui.runtime.user_config_dir / "commands"
-    theirs = ui.runtime.cwd / ".agent-tui" / "commands"
-    ui.runtime.trust.trust_for_this_run(ui.runtime.cwd)
+    own = ui.runtime.services.user_config_dir / "commands"
+    theirs = ui.runtime.conversation.cwd / ".agent-tui" / "commands"
+    ui.runtime.services.trust.trust_for_this_run(ui.runtime.conversation.cwd)
     _write(
         own / "review.md",
         "---\ndescription: Look closely at a path\nargument-hint: <path>\n---\nReview $1.",

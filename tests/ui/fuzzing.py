@@ -108,7 +108,7 @@ class Fuzzed:
 
     def check_session(self) -> None:
         """The file holds what the program holds, and is read without a complaint."""
-        log = self.runtime.log
+        log = self.runtime.conversation.log
         if log.path is not None and log.path.exists():
             with SessionLog.open(log.path, read_only=True) as read:
                 assert read.warnings == ()

@@ -159,7 +159,7 @@ async def chat(ui: Ui) -> None:
     await ui.settle()
     ui.runtime.conversation.usage = ContextUsage(134_000, 200_000, is_estimate=False)
     ui.runtime.conversation.totals = TotalsChanged(12_300, 4_100, 0.18)
-    ui.runtime.rename("version flag")
+    ui.runtime.sessions.rename("version flag")
     ui.runtime.finish(ReplyFinished("e", AssistantMessage()), TurnFinished("done"))
     await ui.settle()
     ui.app.view.refresh_status()
@@ -269,13 +269,13 @@ async def session_picker(ui: Ui) -> None:
     for number, (name, question, answer, tokens) in enumerate(told, start=1):
         header = Header(
             id=f"{number:08}-0000",
-            cwd=str(ui.runtime.cwd),
+            cwd=str(ui.runtime.conversation.cwd),
             provider="anthropic",
             model_id="claude-sonnet",
             timestamp=f"2026-03-0{number}T10:00:00.000Z",
             parent_session=str(before) if name == "parser speed" else None,
         )
-        log = ui.runtime.store.create(header)
+        log = ui.runtime.services.store.create(header)
         log.append(MessageEntry(message=UserMessage(content=question)))
         reply = AssistantMessage(
             content=(TextContent(text=answer),), usage=Usage(total_tokens=tokens)
@@ -297,7 +297,7 @@ async def session_picker(ui: Ui) -> None:
 
 async def tree(ui: Ui) -> None:
     """A conversation with branches that were left."""
-    log = ui.runtime.log
+    log = ui.runtime.conversation.log
 
     def say(question: str, answer: str) -> str:
         log.append(MessageEntry(message=UserMessage(content=question)))

@@ -183,7 +183,7 @@ async def test_ctrl_o_unfolds_what_a_compaction_did(tmp_path: Path):
 async def test_the_preview_shows_tiers_and_facts_and_writes_nothing(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         ui.runtime.write(UserMessage(content="a question"))
-        entries = ui.runtime.log.entries
+        entries = ui.runtime.conversation.log.entries
         ui.runtime.conversation.usage = ContextUsage(144_000, 200_000, is_estimate=False)
         await opened(ui, "/compact --preview", "88,300")
         shown = page_text(ui)
@@ -204,7 +204,7 @@ async def test_the_preview_shows_tiers_and_facts_and_writes_nothing(tmp_path: Pa
             assert part in shown
         assert "schema_5.py" not in shown
         assert ui.runtime.compactions == []
-        assert ui.runtime.log.entries == entries
+        assert ui.runtime.conversation.log.entries == entries
         await ui.pilot.press("escape")
         await ui.settle()
         assert len(ui.app.screen_stack) == 1
@@ -289,7 +289,7 @@ async def test_uncompact_after_compact_shows_the_session_from_before(tmp_path: P
         ui.runtime.finish(ui.runtime.compacted("## Goal"))
         await ui.settle()
         ui.runtime.write(UserMessage(content="from before"), UserMessage(content="said since"))
-        log = ui.runtime.log
+        log = ui.runtime.conversation.log
         undo(ui.runtime, SessionChanged(log.header.id, log.path, log.name, "resumed"))
         await ui.send("/uncompact")
         assert ui.app.view.widgets.transcript.blocks[:2] == (

@@ -93,15 +93,15 @@ async def test_a_turn_is_compacted_on_its_way_and_that_can_be_undone(tmp_path: P
         assert screen.chat.last_reply_text == "Done."
         assert screen.compactions
         runtime = screen.app.runtime
-        small = runtime.usage.used
+        small = runtime.conversation.usage.used
         live = screen.compactions
         assert live[0].tokens_after < live[0].tokens_before
         assert "message" in live[0].summary
 
         await screen.send("/uncompact")
         await screen.until(lambda: screen.last_notice.startswith("Undone: the context is as it"))
-        assert runtime.usage.used > small
-        assert screen.bar == runtime.usage.label
+        assert runtime.conversation.usage.used > small
+        assert screen.bar == runtime.conversation.usage.label
 
         screen.app.view.redraw()
         assert screen.compactions == live
@@ -111,13 +111,13 @@ async def test_a_turn_is_compacted_on_its_way_and_that_can_be_undone(tmp_path: P
 async def test_compact_moves_the_bar_and_undoing_it_moves_it_back(tmp_path: Path):
     async with at_work(tmp_path) as screen:
         await screen.send("read the log nine times")
-        before, path = screen.bar, screen.app.runtime.log.path
+        before, path = screen.bar, screen.app.runtime.conversation.log.path
         await screen.send("/compact")
-        assert len(screen.app.runtime.log.entries) < 10
+        assert len(screen.app.runtime.conversation.log.entries) < 10
         assert screen.bar.startswith("[ctx: ~")
         assert screen.bar != before
 
         await screen.send("/uncompact")
         await screen.until(lambda: screen.last_notice.startswith("Undone: back in the session"))
-        assert screen.app.runtime.log.path == path
+        assert screen.app.runtime.conversation.log.path == path
         assert screen.bar == before

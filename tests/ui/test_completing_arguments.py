@@ -49,7 +49,7 @@ async def test_a_session_is_found_by_its_name_and_opens_by_its_id(tmp_path: Path
     for prompt, name in (("fix the parser", ""), ("hello", "date formats")):
         earlier = said(asking(stage), UserMessage(content=prompt))
         if name:
-            earlier.rename(name)
+            earlier.sessions.rename(name)
         await earlier.aclose()
     async with running_app(tmp_path, stage=stage) as ui:
         labels = {item.label for item in await offered(ui, "/resume ")}

@@ -71,9 +71,9 @@ def talk_before(ui: Fuzzed) -> None:
     """Fill most of the window, so that the turn has to make room."""
     for part in range(4):
         question, answer = f"{part}: {LOG[:6_000]}", f"Noted, {part}."
-        ui.runtime.log.append(MessageEntry(message=UserMessage(content=question)))
+        ui.runtime.conversation.log.append(MessageEntry(message=UserMessage(content=question)))
         reply = AssistantMessage(content=(TextContent(text=answer),))
-        ui.runtime.log.append(MessageEntry(message=reply))
+        ui.runtime.conversation.log.append(MessageEntry(message=reply))
 
 
 class Moments:

@@ -132,7 +132,7 @@ async def test_a_running_turn_with_its_plan_queue_title_and_retry(tmp_path: Path
         await ui.settle()
         assert_harmless(ui)
         ui.runtime.feed(ToolFinished("e", "c1", result), RetryScheduled(1, 3, 8.0, LINES))
-        ui.runtime.rename(ONE_LINE)
+        ui.runtime.sessions.rename(ONE_LINE)
         ui.app.view.refresh_status()
         ui.app.notify(LINES, title=ONE_LINE)
         await ui.settle()
@@ -161,8 +161,8 @@ async def test_a_question(tmp_path: Path, kind: BodyKind):
 async def test_the_rows_of_pickers_and_the_tree(tmp_path: Path):
     async with running_app(tmp_path, size=(100, 40)) as ui:
         for number, text in enumerate((LINES, *ODD)):
-            header = Header(id=f"{number:08}-0000", cwd=str(ui.runtime.cwd))
-            log = ui.runtime.store.create(header)
+            header = Header(id=f"{number:08}-0000", cwd=str(ui.runtime.conversation.cwd))
+            log = ui.runtime.services.store.create(header)
             log.append(MessageEntry(message=UserMessage(content=text)))
             log.append(MessageEntry(message=AssistantMessage(content=(TextContent(text=text),))))
             log.append(SessionInfoEntry(name=text))
@@ -176,7 +176,7 @@ async def test_the_rows_of_pickers_and_the_tree(tmp_path: Path):
         ui.app.screen.query_one(Input).insert_text_at_cursor(ONE_LINE)
         await ui.settle()
         await ui.pilot.press("escape")
-        log = ui.runtime.log
+        log = ui.runtime.conversation.log
         said = log.append(MessageEntry(message=UserMessage(content=LINES)))
         log.append(MessageEntry(message=AssistantMessage(content=(TextContent(text=LINES),))))
         log.append(LabelEntry(target_id=said.id, label=ONE_LINE))

@@ -74,9 +74,9 @@ async def test_a_loop_stands_between_its_marks_with_its_summary_to_unfold(tmp_pa
         (summed_up,) = screen.compactions
         assert summed_up.summary == SUMMARY
         assert summed_up.note.startswith("summed up (")
-        assert screen.bar == screen.app.runtime.usage.label
+        assert screen.bar == screen.app.runtime.conversation.usage.label
         live = [block for block in blocks if not isinstance(block, AssistantBlock)]
-        again = blocks_of(screen.app.runtime.history())
+        again = blocks_of(screen.app.runtime.conversation.log.path_entries())
         assert [block for block in again if not isinstance(block, AssistantBlock)] == live
 
 
@@ -90,7 +90,7 @@ async def test_the_round_is_shown_no_second_loop_begins_and_esc_drops_the_rest(t
         await screen.until(lambda: activity.state and activity.state.round == "loop 2/2")
         assert activity.state is not None
         assert "… · loop 2/2 · 0s" in activity_text(activity.state, activity.state.started_at)
-        await screen.until(lambda: len(screen.app.runtime.history()) > 5)
+        await screen.until(lambda: len(screen.app.runtime.conversation.log.path_entries()) > 5)
 
         screen.app.prompt.area.load_text("/loop 2 again")
         await screen.pilot.pause()
@@ -124,4 +124,4 @@ async def test_what_is_no_loop_is_explained_and_sends_nothing(tmp_path: Path):
     async with at_work(tmp_path, Model()) as screen:
         await screen.send("/loop fix it")
         await screen.until(lambda: "/loop 3 PROMPT" in screen.last_notice)
-        assert screen.app.runtime.history() == ()
+        assert screen.app.runtime.conversation.log.path_entries() == ()

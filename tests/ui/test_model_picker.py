@@ -99,7 +99,7 @@ async def test_a_name_at_two_servers_can_be_chosen_at_either(tmp_path: Path):
         await ui.write("11500")
         await ui.pilot.press("enter")
         await ui.settle()
-        assert ui.runtime.model == SECOND.ref
+        assert ui.runtime.conversation.model == SECOND.ref
 
 
 async def test_a_model_named_by_its_server_is_marked_as_the_present_one(tmp_path: Path):
@@ -114,7 +114,7 @@ async def test_a_name_that_only_a_running_server_knows_can_be_typed(tmp_path: Pa
     models = ServedModels()
     async with running_app(tmp_path, models=models) as ui:
         await ui.send("/model qwen3:8b")
-        await ui.until(lambda: ui.runtime.model == FIRST.ref)
+        await ui.until(lambda: ui.runtime.conversation.model == FIRST.ref)
         models.has_looked = False
         await ui.send("/model nonsense")
         await ui.until(lambda: models.has_looked)

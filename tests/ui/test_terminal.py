@@ -41,7 +41,7 @@ def test_the_way_back_is_told_when_something_was_said(tmp_path: Path):
     options = UiOptions(runtime, ListedModels())
     assert farewell(options) == ""
     said(runtime, UserMessage(content="hi"))
-    runtime.rename("work")
+    runtime.sessions.rename("work")
     short_id = runtime.conversation.log.header.id[:8]
     assert farewell(options) == (
         f"Session {short_id} (work) is kept. Go on with: agent-tui -r {short_id}\n"
@@ -54,7 +54,7 @@ def test_the_way_back_to_a_session_outside_the_folder_of_sessions_is_its_file(tm
     said(runtime, UserMessage(content="hi"))
     path = runtime.conversation.log.path
     assert path is not None
-    runtime.store.root = tmp_path / "my sessions"
+    runtime.services.store.root = tmp_path / "my sessions"
     assert farewell(options).endswith(f"agent-tui -r {path}\n")
 
 

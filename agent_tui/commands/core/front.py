@@ -215,6 +215,6 @@ class Front(Protocol):
 
 async def has_model(front: Front) -> bool:
     """Whether a model is chosen; where none is, the person is offered the ways to one."""
-    if not front.runtime.model.name and not await front.set_up_model():
+    if not front.runtime.conversation.model.name and not await front.set_up_model():
         front.say("No model is chosen. Use /model.", "warning")
-    return bool(front.runtime.model.name)
+    return bool(front.runtime.conversation.model.name)

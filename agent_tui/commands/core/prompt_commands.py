@@ -84,7 +84,7 @@ class _SendPromptFile:
     shelf: PromptShelf
 
     async def __call__(self, front: Front, argument: str) -> None:
-        name, cwd = self.file.name, front.runtime.cwd
+        name, cwd = self.file.name, front.runtime.conversation.cwd
         text = await asyncio.to_thread(self.shelf.message, name, argument, cwd)
         if text is None:
             where = f"{self.file.path} is gone, or no longer in force here"

@@ -17,16 +17,17 @@ _TO_TRY = (
 
 def welcome_block(options: UiOptions) -> WelcomeBlock:
     """The first block of an empty chat."""
-    runtime = options.runtime
+    conversation = options.runtime.conversation
+    mode = conversation.approvals.mode
     facts = [
-        ("folder", short_path(runtime.cwd, Path.home())),
-        ("model", runtime.model.name or "none yet"),
-        ("mode", f"{runtime.permission_mode}: {dict(MODES)[runtime.permission_mode]}"),
+        ("folder", short_path(conversation.cwd, Path.home())),
+        ("model", conversation.model.name or "none yet"),
+        ("mode", f"{mode}: {dict(MODES)[mode]}"),
     ]
-    if runtime.context_files:
-        facts.append(("memory", _names(file.path for file in runtime.context_files)))
-    if runtime.withheld_files:
-        names = _names(file.path for file in runtime.withheld_files)
+    if conversation.context_files:
+        facts.append(("memory", _names(file.path for file in conversation.context_files)))
+    if conversation.withheld_files:
+        names = _names(file.path for file in conversation.withheld_files)
         facts.append(("not in force", f"{names} (/memory says why)"))
     if options.welcome:
         facts.append(("note", options.welcome))

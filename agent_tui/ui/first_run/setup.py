@@ -86,7 +86,7 @@ class ModelSetup:
 
     async def _warm_up(self) -> None:
         """Say what takes long, and what went wrong."""
-        model = self._options.runtime.model
+        model = self._options.runtime.conversation.model
         is_slow = model.provider == "local"
         label = f"Getting {model.model_id} ready"
         try:

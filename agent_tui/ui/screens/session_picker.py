@@ -24,7 +24,6 @@ from agent_tui.safe_text import safe_text
 from agent_tui.sessions.file.tail import newest_entries
 from agent_tui.sessions.importers.discovery import (
     FOREIGN_AGENTS,
-    ForeignAgent,
     ForeignFile,
     foreign_sessions,
 )
@@ -97,7 +96,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         present_id: str,
         ask: Ask,
         *,
-        agents: Sequence[ForeignAgent] = (),
+        agents: Sequence[str] = (),
         now: datetime | None = None,
     ) -> None:
         super().__init__()

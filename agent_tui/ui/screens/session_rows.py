@@ -8,7 +8,6 @@ from textual.content import Content
 
 from agent_tui.commands.core.short_words import short_count, short_path
 from agent_tui.commands.sessions import (
-    AGENT_NAMES,
     NO_MESSAGE,
     PickedSession,
     age,
@@ -68,7 +67,7 @@ def foreign_title(file: ForeignFile) -> str:
 def foreign_facts(file: ForeignFile, now: datetime) -> Content:
     """What is known of another agent's session without reading it whole."""
     where = short_path(file.cwd, Path.home()) if file.cwd != Path() else "folder unknown"
-    size = f"{AGENT_NAMES[file.agent]} · {_kilobytes(file)}"
+    size = f"{file.agent_label} · {_kilobytes(file)}"
     return _titled(foreign_title(file), [where, size, age(file.modified, now)])
 
 
@@ -106,7 +105,7 @@ def _foreign_row(file: ForeignFile, now: datetime, *, is_here: bool) -> PickerRo
     return PickerRow(
         value=PickedSession(file.path, file.agent),
         title=title if is_here or not file.cwd.name else f"{title}  ({file.cwd.name})",
-        columns=(AGENT_NAMES[file.agent], _kilobytes(file), age(file.modified, now)),
+        columns=(file.agent_label, _kilobytes(file), age(file.modified, now)),
         search=f"{file.path.stem}\n{file.cwd}",
         is_dim=not is_here,
     )

@@ -36,11 +36,11 @@ def in_use(front: SettingsFront, key: SettingKey) -> str:
     """What goes on with now, where that can be changed besides the settings; else empty."""
     match key:
         case ("model",):
-            return front.runtime.model.name
+            return front.runtime.conversation.model.name
         case ("thinking",):
-            return front.runtime.thinking
+            return front.runtime.conversation.thinking
         case ("permission_mode",):
-            return front.runtime.permission_mode
+            return front.runtime.conversation.approvals.mode
         case ("theme",):
             return front.theme_in_use
         case ("mouse",):
@@ -70,7 +70,7 @@ async def _mouse(front: SettingsFront, now: Settings) -> None:
 
 
 async def _permission_mode(front: SettingsFront, now: Settings) -> None:
-    front.runtime.set_permission_mode(now.permission_mode)
+    front.runtime.conversation.approvals.mode = now.permission_mode
     front.show_events(())
 
 
@@ -87,7 +87,7 @@ async def _model(front: SettingsFront, now: Settings) -> None:
 
 
 async def _rules(front: SettingsFront, _now: Settings) -> None:
-    front.show_events(await front.runtime.apply_trust())
+    front.show_events(await front.runtime.sessions.apply_trust())
 
 
 async def _at_work(front: SettingsFront, now: Settings) -> None:

@@ -190,7 +190,7 @@ class SettingsScreen(PickerScreen[SettingSpec]):
         from agent_tui.ui.screens.model_picker import ModelPicker
 
         services = self._front.services
-        in_use = ModelRef(present) if present else self._front.runtime.model
+        in_use = ModelRef(present) if present else self._front.runtime.conversation.model
         picked = await self._front.show_screen(
             ModelPicker(services.models, in_use, services.known_models)
         )

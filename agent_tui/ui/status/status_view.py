@@ -41,7 +41,7 @@ class StatusView:
 
     def read_folder(self) -> None:
         """Read which branch is checked out and whether commands are sandboxed. Blocking."""
-        cwd = self._options.runtime.cwd
+        cwd = self._options.runtime.conversation.cwd
         self._branch = git_branch(cwd)
         self._sandbox = self._options.sandbox_word(cwd)
 
@@ -67,7 +67,7 @@ class StatusView:
         prompt = self._widgets.prompt
         situation = Situation(
             doing=self._doing,
-            mode=self._options.runtime.permission_mode,
+            mode=self._options.runtime.conversation.approvals.mode,
             text=prompt.area.text,
             is_menu_open=prompt.menu.is_open,
             can_make_rule=request is not None and bool(request.session_rule),
@@ -93,26 +93,26 @@ class StatusView:
     def fields(self) -> StatusFields:
         """What the status bar shows now."""
         runtime = self._options.runtime
-        usage, totals = runtime.usage, runtime.totals
+        usage, totals = runtime.conversation.usage, runtime.conversation.totals
         reserve = runtime.conversation.output_reserve
         return StatusFields(
-            folder=short_path(runtime.cwd, Path.home()),
+            folder=short_path(runtime.conversation.cwd, Path.home()),
             branch=self._branch,
-            model=runtime.model.name or "no model",
-            mode=runtime.permission_mode,
+            model=runtime.conversation.model.name or "no model",
+            mode=runtime.conversation.approvals.mode,
             input_tokens=totals.input_tokens,
             output_tokens=totals.output_tokens,
             cost_usd=totals.cost_usd,
-            name=runtime.log.name,
+            name=runtime.conversation.log.name,
             usage=usage,
-            level=context_level(usage, runtime.settings.compaction, reserve),
+            level=context_level(usage, runtime.services.settings.compaction, reserve),
             badge=self._badge(),
             sandbox=self._sandbox,
             is_mouse_off=not self._window.terminal.is_mouse_on,
         )
 
     def _badge(self) -> str:
-        if self._options.runtime.log.is_read_only:
+        if self._options.runtime.conversation.log.is_read_only:
             return "read-only"
         return "demo" if self._options.is_demo else ""
 

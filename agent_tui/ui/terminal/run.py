@@ -56,12 +56,12 @@ def farewell(options: "UiOptions") -> str:
 
     Empty if there is nothing to resume.
     """
-    log = options.runtime.log
+    log = options.runtime.conversation.log
     if log.path is None or not log.entries:
         return ""
     name = f" ({safe_text(log.name, keep_newlines=False)})" if log.name else ""
     short_id = log.header.id[:8]
-    is_found_by_id = log.path.is_relative_to(options.runtime.store.root)
+    is_found_by_id = log.path.is_relative_to(options.runtime.services.store.root)
     ref = short_id if is_found_by_id else safe_text(shlex.quote(str(log.path)))
     where = ""
     if is_found_by_id and options.session_dir:

@@ -64,7 +64,7 @@ def started(stage: Stage, script: Script) -> AgentRuntime:
     )
     runtime = stage.runtime(script.provider, window=WINDOW, compaction=settings)
     for entry in long_session(FULL):
-        runtime.log.append(entry.model_copy(update={"id": ""}))
+        runtime.conversation.log.append(entry.model_copy(update={"id": ""}))
     return runtime
 
 
@@ -89,12 +89,12 @@ def good(number: int) -> Reply:
 async def test_what_the_agent_did_is_one_batch_with_its_report(stage: Stage) -> None:
     script = Script(good)
     runtime = started(stage, script)
-    length = len(runtime.log.path_entries())
+    length = len(runtime.conversation.log.path_entries())
     events = await collect(runtime.submit("go on"))
     told = only(events, CompactionFinished)
     assert (told.strategy, told.reason) == ("agent", "threshold")
     assert told.tokens_after < told.tokens_before // 2
-    path = runtime.log.path_entries()
+    path = runtime.conversation.log.path_entries()
     places = [n for n, entry in enumerate(path) if isinstance(entry, ContextEditEntry)]
     assert places == list(range(places[0], places[0] + len(places)))
     assert places[0] > length
@@ -106,18 +106,18 @@ async def test_what_the_agent_did_is_one_batch_with_its_report(stage: Stage) -> 
     assert only(events, TurnFinished).outcome == "done"
     phases = [event.phase for event in of_kind(events, CompactionProgress)]
     assert any(phase.startswith("compression agent 3/8, 16 messages") for phase in phases)
-    assert_sound(runtime.log.path)
+    assert_sound(runtime.conversation.log.path)
 
 
 async def test_undoing_it_brings_the_context_back(stage: Stage) -> None:
     runtime = started(stage, Script(good))
     await collect(runtime.submit("go on"))
     before = context_bytes(
-        [e for e in runtime.log.path_entries() if not isinstance(e, ContextEditEntry)]
+        [e for e in runtime.conversation.log.path_entries() if not isinstance(e, ContextEditEntry)]
     )
-    assert context_bytes(runtime.log.path_entries()) != before
-    await runtime.undo_compaction()
-    assert context_bytes(runtime.log.path_entries()) == before
+    assert context_bytes(runtime.conversation.log.path_entries()) != before
+    await runtime.sessions.undo_compaction()
+    assert context_bytes(runtime.conversation.log.path_entries()) == before
 
 
 _BROKEN = ProviderError("crashed", "The provider process died.")
@@ -144,12 +144,12 @@ async def test_where_the_agent_fails_nothing_of_it_is_written_and_the_tiers_take
     assert notices[0].endswith("The tiers take over.")
     assert of_kind(events, CompactionFailed) == []
     assert only(events, TurnFinished).outcome == "done"
-    path = runtime.log.path_entries()
+    path = runtime.conversation.log.path_entries()
     reports = [report for report in map(report_of, path) if report is not None]
     assert all(report.strategy == "" for report in reports)
     assert any(isinstance(e, CompactionEntry | ContextEditEntry) for e in path)
     assert not any(isinstance(e, ContextEditEntry) and e.tier == 3 for e in path)
-    assert_sound(runtime.log.path)
+    assert_sound(runtime.conversation.log.path)
 
 
 async def test_cancelling_in_a_round_leaves_the_file_as_it_was(stage: Stage) -> None:
@@ -168,7 +168,7 @@ async def test_cancelling_in_a_round_leaves_the_file_as_it_was(stage: Stage) -> 
     runtime.abort()
     await task
     assert "cancelled; nothing was changed" in only(seen, CompactionFailed).message
-    path = runtime.log.path_entries()
+    path = runtime.conversation.log.path_entries()
     assert not any(isinstance(e, CompactionEntry | ContextEditEntry) for e in path)
     results = [
         item
@@ -176,4 +176,4 @@ async def test_cancelling_in_a_round_leaves_the_file_as_it_was(stage: Stage) -> 
         if isinstance(item.message, ToolResultMessage) and "[recall" in item.message.text
     ]
     assert results == []
-    assert_sound(runtime.log.path)
+    assert_sound(runtime.conversation.log.path)

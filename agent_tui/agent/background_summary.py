@@ -9,7 +9,7 @@ from agent_tui.compaction.summary.summariser import OnUsage, WrittenSummary
 from agent_tui.errors import AgentTuiError
 
 
-class AheadSummary:
+class BackgroundSummary:
     """At most one summary in the making or made; whoever compacts may take it.
 
     It is made from a snapshot of the conversation. Whether it still fits is for the one to

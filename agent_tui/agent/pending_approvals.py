@@ -13,7 +13,7 @@ class ApprovalAnswer:
     words: str = ""
 
 
-class ApprovalGate:
+class PendingApprovals:
     """Open questions by id. Answers to unknown ids (asked and aborted) are ignored."""
 
     def __init__(self) -> None:

@@ -8,19 +8,22 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.agent.context_files import load_context_files
+from agent_tui.agent.background_summary import BackgroundSummary
 from agent_tui.agent.opening import (
+    FolderFiles,
     converse,
+    cut_off_note,
     last_thinking_level,
+    load_folder_files,
     model_to_resume,
     new_log,
     prompt_fitter,
     unnamed_changes,
     working_folder,
 )
+from agent_tui.agent.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.undo import left_out_note, undo_newest
-from agent_tui.agent.workers import Workers
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError
 from agent_tui.events import (
@@ -36,9 +39,10 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import ModelRef
+from agent_tui.sessions.entries import SessionInfoEntry
 from agent_tui.sessions.file.status import SessionStatus, session_status
 from agent_tui.sessions.importers.import_session import import_session
-from agent_tui.sessions.lineage.chain import is_of_another_program
+from agent_tui.sessions.lineage.chain import PastSessions, is_of_another_program
 from agent_tui.sessions.lineage.forking import fork_session
 from agent_tui.sessions.log import SessionLog
 
@@ -59,20 +63,18 @@ class _Opened:
     notices: tuple[Notice, ...]
 
 
-class SessionDesk:
+class SessionManager:
     """Holds the present conversation and puts another session in its place.
 
     Attributes:
         conversation: The present one.
-        approvals: The permission engine of its folder.
-        context_files: The AGENTS.md files in force there.
-        withheld: The project's files that are not obeyed, for want of trust.
     """
 
     def __init__(
         self,
         services: RuntimeServices,
-        workers: Workers,
+        background: BackgroundSummary,
+        past: PastSessions,
         is_busy: Callable[[], bool],
         *,
         model: ModelRef,
@@ -80,14 +82,14 @@ class SessionDesk:
         mode: PermissionMode,
     ) -> None:
         self._services = services
-        self._workers = workers
+        self._background = background
+        self._past = past
         self._is_busy = is_busy
         self._is_branch_begun = False
-        self.approvals = services.make_approvals(cwd, mode)
-        self._look_at_folder(cwd)
+        approvals, files = services.make_approvals(cwd, mode), load_folder_files(services, cwd)
         thinking = services.settings.thinking
         log = new_log(services, cwd, model, thinking)
-        self.conversation = converse(services, log, cwd, model, thinking, self.context_files)
+        self.conversation = converse(services, log, cwd, model, thinking, approvals, files)
 
     async def start_new(self) -> tuple[AgentEvent, ...]:
         """Leave this session as it is and begin an empty one with the same model."""
@@ -97,19 +99,41 @@ class SessionDesk:
         return (*changes, *await self.conversation.refresh_usage())
 
     async def open(
-        self, ref: str, *, keep_model: bool, mode: OpenMode, here: bool
+        self,
+        ref: str,
+        *,
+        keep_model: bool = False,
+        mode: OpenMode = "write",
+        here: bool = False,
     ) -> tuple[AgentEvent, ...]:
-        """Open another session; see `AgentRuntime.open_session`.
+        """Open another session by path, id or name and go on in its folder with its model.
 
         Its context is not counted yet: for a long one that takes longer than all the rest, and
         what the person sees must not be another session than the one they are in.
 
+        Args:
+            ref: What `SessionStore.open` takes.
+            keep_model: Go on with the present model instead of the session's.
+            mode: Whether to go on in the session, to read it only, or to go on in a copy of
+                it; the last two also work while another process has it open.
+            here: Work in the present folder, whether the session's is there or not.
+
         Raises:
             SessionError: No such session, another process has it open, or work began meanwhile.
         """
+        events = await self._opened(ref, keep_model, mode, here)
+        scopes = ScopeKeeper(self.conversation, self._services, self._background)
+        unfinished = scopes.notices()
+        if not unfinished and (note := cut_off_note(self.conversation.log)):
+            unfinished = (Notice("info", note),)
+        return (*events, *unfinished)
+
+    async def _opened(
+        self, ref: str, keep_model: bool, mode: OpenMode, here: bool
+    ) -> tuple[AgentEvent, ...]:
         if await asyncio.to_thread(self._is_present, ref):
             if mode == "fork":
-                return await self.fork(self.conversation.log.leaf_id)
+                return await self.fork_at(self.conversation.log.leaf_id)
             return (Notice("info", "This session is open already."),)
         opened = await asyncio.to_thread(self._open, ref, mode, here)
         log = opened.log
@@ -128,8 +152,8 @@ class SessionDesk:
         notices = (*opened.notices, *(Notice("warning", note) for note in noted))
         return (*events, *notices)
 
-    async def session_status(self, ref: str) -> SessionStatus:
-        """What is to be known of a session before it is opened.
+    async def status(self, ref: str) -> SessionStatus:
+        """What is to be known of a session before it is opened: its folder, who has it open.
 
         Raises:
             SessionError: There is no such session.
@@ -137,7 +161,7 @@ class SessionDesk:
         find = partial(self._services.store.find, ref, self.conversation.cwd)
         return await asyncio.to_thread(lambda: session_status(find()))
 
-    async def fork(self, leaf_id: str | None) -> tuple[AgentEvent, ...]:
+    async def fork_at(self, leaf_id: str | None) -> tuple[AgentEvent, ...]:
         """Go on in a copy of this session as it is at `leaf_id` (None: before its beginning).
 
         Raises:
@@ -163,10 +187,11 @@ class SessionDesk:
             CompactionError: There is none to take back.
             SessionError: It cannot be written, or the earlier session cannot be opened.
         """
+        self.prepare_to_write()
         before = self.conversation
         newest = before.log.leaf_id
         earlier = await undo_newest(before.log, self._services.store, before.cwd)
-        self._workers.ahead.drop()
+        self._background.drop()
         events: tuple[AgentEvent, ...] = ()
         if earlier is not None:
             log = earlier.log
@@ -189,6 +214,16 @@ class SessionDesk:
         changes = self._switch(log, before.cwd, before.model, before.thinking, "compacted")
         return (finished, *changes, self.conversation.use_window(finished.tokens_after))
 
+    def rename(self, name: str) -> tuple[AgentEvent, ...]:
+        """Name the present session.
+
+        Raises:
+            SessionError: It is open read-only, or cannot be written.
+        """
+        self.require_writable()
+        self.conversation.log.append(SessionInfoEntry(name=name))
+        return (self.session_changed("renamed"),)
+
     def branch_to(self, leaf_id: str | None) -> None:
         """Go on from an earlier entry of this session; nothing is written yet."""
         before = self.conversation
@@ -199,11 +234,12 @@ class SessionDesk:
             before.cwd,
             before.model,
             before.thinking,
-            self.context_files,
+            before.approvals,
+            FolderFiles(before.context_files, before.withheld_files),
         )
         after.totals, after.told_note = before.totals, before.told_note
         self._is_branch_begun = True
-        self._workers.ahead.drop()
+        self._background.drop()
 
     def branch_events(self, text: str, image_count: int) -> tuple[AgentEvent, ...]:
         """What to tell after `branch_to`; the text is a message to be changed and sent again."""
@@ -211,19 +247,21 @@ class SessionDesk:
         return (went_back, self.conversation.totals, TodosChanged(tuple(self.conversation.todos)))
 
     async def apply_trust(self) -> tuple[AgentEvent, ...]:
-        """Obey what the folder holds from now on, or no longer, as the person decided.
+        """Obey what the folder holds from now on, or no longer, as `trust` says; count again.
 
         Raises:
             AgentTuiError: Something runs.
         """
         self.require_idle()
-        conversation, before = self.conversation, self.approvals
-        self._look_at_folder(conversation.cwd)
-        conversation.fit = prompt_fitter(self._services, conversation.cwd, self.context_files)
+        conversation, services = self.conversation, self._services
+        files = load_folder_files(services, conversation.cwd)
+        conversation.context_files, conversation.withheld_files = files.in_force, files.withheld
+        conversation.fit = prompt_fitter(services, conversation.cwd, files.in_force)
         conversation.fitted = None
-        self.approvals = self._services.make_approvals(conversation.cwd, before.mode)
-        self.approvals.continue_from(before)
-        self._workers.ahead.drop()
+        before = conversation.approvals
+        conversation.approvals = services.make_approvals(conversation.cwd, before.mode)
+        conversation.approvals.continue_from(before)
+        self._background.drop()
         return await conversation.refresh_usage()
 
     def require_writable(self) -> None:
@@ -261,11 +299,6 @@ class SessionDesk:
         """The event that tells of the present session."""
         log = self.conversation.log
         return SessionChanged(log.header.id, log.path, log.name, reason)
-
-    def _look_at_folder(self, cwd: Path) -> None:
-        user_dir, trust = self._services.user_config_dir, self._services.trust
-        self.context_files = load_context_files(user_dir, cwd, trust.may_obey)
-        self.withheld = trust.withheld(cwd)
 
     def _require_still_idle(self, log: SessionLog) -> None:
         """Let go of `log`, read or written in a thread, if work began here in the meantime."""
@@ -327,20 +360,19 @@ class SessionDesk:
         reason: SessionChangeReason,
     ) -> tuple[AgentEvent, ...]:
         """Go on with `log`; without an await, so that no interruption leaves half a change."""
-        before = self.conversation
+        before, services = self.conversation, self._services
+        approvals = before.approvals
         if cwd != before.cwd:
-            self.approvals = self._services.make_approvals(cwd, self.approvals.mode)
-        self._look_at_folder(cwd)
-        self.conversation = after = converse(
-            self._services, log, cwd, model, thinking, self.context_files
-        )
+            approvals = services.make_approvals(cwd, approvals.mode)
+        files = load_folder_files(services, cwd)
+        self.conversation = after = converse(services, log, cwd, model, thinking, approvals, files)
         if reason == "compacted":
             after.inbox, after.files, after.todos = before.inbox, before.files, before.todos
         if reason in ("compacted", "forked"):
-            self._workers.past.remember(before.log)
+            self._past.remember(before.log)
         after.told_note = before.told_note
         self._is_branch_begun = False
-        self._workers.ahead.drop()
+        self._background.drop()
         before.log.close()
         return (
             self.session_changed(reason),

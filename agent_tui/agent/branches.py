@@ -7,7 +7,7 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import add_totals
 from agent_tui.agent.mentions import without_attachments
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.session_desk import SessionDesk
+from agent_tui.agent.session_manager import SessionManager
 from agent_tui.compaction.branch import BranchRequest, BranchSummary
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, BranchSummaryProgress, Notice
@@ -29,25 +29,34 @@ class _Place:
     image_count: int = 0
 
 
-class Branching:
-    """Goes back in the session of `desk`, and forks it."""
+class Branches:
+    """Goes back to earlier entries of the present session, and forks it there."""
 
-    def __init__(self, desk: SessionDesk, services: RuntimeServices) -> None:
-        self._desk = desk
+    def __init__(self, sessions: SessionManager, services: RuntimeServices) -> None:
+        self._sessions = sessions
         self._services = services
 
     async def go_back(self, entry_id: str) -> tuple[AgentEvent, ...]:
-        """Go on from `entry_id`; see `AgentRuntime.go_back`."""
+        """Go on from an earlier entry, or before an earlier message of the person's.
+
+        The text of such a message comes back in `WentBack`. Nothing is written before
+        something is said there; then that becomes a new branch, and the other one stays.
+
+        Raises:
+            AgentTuiError: Something runs.
+            SessionError: There is no such entry, or the session is open read-only.
+        """
+        self._sessions.require_idle()
         place = self._place(entry_id)
-        if _is_here(self._desk.conversation.log, place):
+        if _is_here(self._sessions.conversation.log, place):
             return (Notice("info", "The conversation is there already."),)
-        self._desk.branch_to(place.leaf_id)
+        self._sessions.branch_to(place.leaf_id)
         return await self._arrived(place)
 
     async def go_back_with_summary(self, entry_id: str, emit: Emit) -> None:
         """The same, with a summary of what is left in the place that is gone on from."""
-        desk = self._desk
-        log = desk.conversation.log
+        sessions = self._sessions
+        log = sessions.conversation.log
         place, left_at = self._place(entry_id), log.leaf_id
         if _is_here(log, place):
             emit(Notice("info", "The conversation is there already."))
@@ -60,7 +69,7 @@ class Branching:
         except asyncio.CancelledError:
             emit(Notice("warning", "Cancelled: nothing was written, and you are where you were."))
             raise
-        desk.branch_to(place.leaf_id)
+        sessions.branch_to(place.leaf_id)
         if summary is not None:
             try:
                 log.append(
@@ -69,7 +78,7 @@ class Branching:
                     )
                 )
             except SessionError as error:
-                desk.branch_to(left_at)
+                sessions.branch_to(left_at)
                 emit(Notice("error", f"Not gone back: {error}"))
                 return
             remark = summary.note
@@ -78,45 +87,56 @@ class Branching:
         if remark:
             emit(Notice("warning", remark))
 
-    async def fork(self, entry_id: str | None) -> tuple[AgentEvent, ...]:
-        """Go on from `entry_id`, or from here, in a new session; see `AgentRuntime.fork`."""
-        desk = self._desk
-        desk.require_idle()
-        log = desk.conversation.log
+    async def fork(self, entry_id: str | None = None) -> tuple[AgentEvent, ...]:
+        """Go on in a copy of this session as it is now, or as it was at `entry_id`.
+
+        A message of the person's is left out and returned for the prompt, as by `go_back`.
+
+        Raises:
+            AgentTuiError: Something runs.
+            SessionError: There is nothing to copy, or the copy cannot be written.
+        """
+        sessions = self._sessions
+        sessions.require_idle()
+        log = sessions.conversation.log
         place = _Place(log.leaf_id) if entry_id is None else _place_of(log, entry_id)
-        changes = await desk.fork(place.leaf_id)
+        changes = await sessions.fork_at(place.leaf_id)
         if not place.text and not place.image_count:
             return changes
-        return (*changes, *desk.branch_events(place.text, place.image_count))
+        return (*changes, *sessions.branch_events(place.text, place.image_count))
 
     def label(self, entry_id: str, text: str) -> None:
-        """Put a bookmark on an entry; see `AgentRuntime.label`."""
-        self._desk.require_writable()
-        log = self._desk.conversation.log
+        """Put a bookmark on an entry of this session; an empty text takes it off.
+
+        Raises:
+            SessionError: There is no such entry, or it cannot be written.
+        """
+        self._sessions.require_writable()
+        log = self._sessions.conversation.log
         _entry(log, entry_id)
         log.append(LabelEntry(target_id=entry_id, label=text.strip() or None))
 
     def _place(self, entry_id: str) -> _Place:
-        self._desk.require_writable()
-        return _place_of(self._desk.conversation.log, entry_id)
+        self._sessions.require_writable()
+        return _place_of(self._sessions.conversation.log, entry_id)
 
     async def _arrived(self, place: _Place) -> tuple[AgentEvent, ...]:
-        desk = self._desk
-        events = desk.branch_events(place.text, place.image_count)
-        counted = await desk.conversation.refresh_usage()
-        if not desk.conversation.is_overfull:
+        sessions = self._sessions
+        events = sessions.branch_events(place.text, place.image_count)
+        counted = await sessions.conversation.refresh_usage()
+        if not sessions.conversation.is_overfull:
             return (*events, *counted)
         note = "This is more than the window holds: it is compacted before it is sent."
         return (*events, *counted, Notice("warning", note))
 
     async def _summarise(self, left: tuple[Entry, ...], emit: Emit) -> BranchSummary:
-        conversation = self._desk.conversation
+        conversation = self._sessions.conversation
 
         def count(usage: Usage) -> None:
             conversation.totals = add_totals(conversation.totals, usage)
             emit(conversation.totals)
 
-        ratio = conversation.ratios.ratio(conversation.model.name)
+        ratio = conversation.services.ratios.ratio(conversation.model.name)
         request = BranchRequest(
             entries=left,
             model=conversation.model,
