@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
+from agent_tui.compaction.model_client import OnUsage
 from agent_tui.compaction.service import CompactionRequest, CompactionService, Draft
-from agent_tui.compaction.summary.summariser import OnUsage, WrittenSummary
+from agent_tui.compaction.summary.summariser import WrittenSummary
 from agent_tui.errors import AgentTuiError
 
 

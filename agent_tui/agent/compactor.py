@@ -15,11 +15,12 @@ from agent_tui.agent.strategy_attempt import (
     progress_to,
     report_on,
 )
+from agent_tui.compaction.model_client import OnUsage
 from agent_tui.compaction.policy import should_compact
 from agent_tui.compaction.preview import CompactionPreview, make_preview
 from agent_tui.compaction.service import CompactionRequest, CompactionResult, child_entries
 from agent_tui.compaction.strategies.base import StrategyPlan, target_when_asked
-from agent_tui.compaction.summary.summariser import OnUsage, WrittenSummary
+from agent_tui.compaction.summary.summariser import WrittenSummary
 from agent_tui.compaction.tiers.model import TierPlan
 from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.compaction.usage import largest_sources
@@ -229,7 +230,6 @@ class Compactor:
             await self._request(""),
             service=self._services.compaction,
             counter=conversation.services.counter,
-            settings=conversation.settings,
             target_tokens=self._estimated(conversation.target_tokens),
         )
         window = conversation.model_info.window
@@ -291,6 +291,7 @@ class Compactor:
             model=conversation.model,
             window=self._estimated(conversation.model_info.window),
             cwd=conversation.cwd,
+            settings=conversation.settings,
             tokens_before=conversation.usage.used,
             overhead_tokens=await asyncio.to_thread(conversation.overhead_tokens),
             focus=focus,

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.base import Strategy
 from agent_tui.config import CompactionStrategy, PermissionMode, Settings
@@ -26,6 +27,8 @@ class RuntimeServices:
     """What conversations share. Nothing of it is put anew but by `use_settings`.
 
     Args:
+        provider: Where the turns' replies come from.
+        client: Asks models once, for summaries and the like.
         make_approvals: Builds the permission engine for a workspace and a mode.
         model_info: Answers from settings, servers seen so far and the built-in table.
         learn_model: The same after asking the model's own server, where it has one.
@@ -45,6 +48,7 @@ class RuntimeServices:
     """
 
     provider: Provider
+    client: ModelClient
     store: SessionStore
     toolbox: Toolbox
     counter: TokenCounter
@@ -77,6 +81,3 @@ class RuntimeServices:
         compaction, timeout_s = settings.compaction, settings.bash_timeout_s
         changes = {"compaction": compaction, "bash_timeout_s": timeout_s}
         self.settings = self.settings.model_copy(update=changes)
-        self.compaction.use_settings(compaction)
-        for strategy in self.strategies.values():
-            strategy.use_settings(compaction)

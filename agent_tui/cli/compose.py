@@ -15,6 +15,7 @@ from agent_tui.cli.folder_trust import folder_trust, launch_folder
 from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.cli.settings import session_root, settings_editor, trusted_config_files
 from agent_tui.cli.tool_services import command_sandbox, tool_servers
+from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
@@ -137,20 +138,20 @@ def compose(
             git_doubt=trust.git_doubt,
         )
 
-    counter = TokenCounter()
+    counter, client = TokenCounter(), ModelClient(models.provider)
     passed = settings.permissions.pass_environment
     services = RuntimeServices(
         provider=models.provider,
+        client=client,
         store=store,
         toolbox=CombinedToolbox(own_tools, servers),
         counter=counter,
         ratios=TokenRatios(),
-        compaction=CompactionService(models.provider, counter, models.catalog, settings.compaction),
+        compaction=CompactionService(client, counter, models.catalog),
         strategies=build_strategies(
-            models.provider,
+            client,
             counter,
             models.catalog,
-            settings.compaction,
             on_decisions=context_debug_log(os.environ, paths.log_file()),
         ),
         settings=settings,

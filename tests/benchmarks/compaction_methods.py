@@ -24,7 +24,7 @@ from agent_tui.tokens import TokenCounter
 from tests.benchmarks.compaction_cases import RealCompaction, RecordedSession
 from tests.benchmarks.compaction_truth import said
 from tests.compaction.strategies.agent.diligent_agent import diligent_reply
-from tests.compaction.writer import Models, no_wait
+from tests.compaction.writer import Models, client_of
 
 _NO_MODEL = ModelRef("none/none")
 _TARGET = 0.4
@@ -91,7 +91,7 @@ def _by_the_product(
         target_tokens=target_tokens,
     )
     edits = tuple(edit.model_copy(update={"id": f"e{n:07x}"}) for n, edit in enumerate(plan.edits))
-    service = CompactionService(None, counter, _NoModels(), settings)
+    service = CompactionService(None, counter, _NoModels())
     for candidate in ((*path, *edits), path):
         request = CompactionRequest(
             path=candidate,
@@ -99,6 +99,7 @@ def _by_the_product(
             model=_NO_MODEL,
             window=window,
             cwd=Path(cwd),
+            settings=settings,
             tokens_before=plan.tokens_before,
         )
         try:
@@ -112,7 +113,7 @@ def by_hybrid(
     path: Sequence[Entry], *, cwd: str, counter: TokenCounter, max_tokens: int
 ) -> Compacted | None:
     """Strategy `hybrid` without a model, alone; None where it finds nothing to do."""
-    strategy = HybridStrategy(None, counter, _NoModels(), CompactionSettings())
+    strategy = HybridStrategy(None, counter, _NoModels())
     return _planned(strategy, _request(path, cwd=cwd, max_tokens=max_tokens), counter)
 
 
@@ -124,9 +125,7 @@ def by_agent(
     The script makes every old result short and puts the same few sentences in the place of
     segments, so it shows what the strategy keeps whatever a model writes.
     """
-    strategy = CompressionAgent(
-        ScriptedProvider(diligent_reply), counter, Models(), CompactionSettings(), sleep=no_wait
-    )
+    strategy = CompressionAgent(client_of(ScriptedProvider(diligent_reply)), counter, Models())
     return _planned(strategy, _request(path, cwd=cwd, max_tokens=max_tokens), counter)
 
 
@@ -169,6 +168,7 @@ def _request(path: Sequence[Entry], *, cwd: str, max_tokens: int) -> CompactionR
         model=_NO_MODEL,
         window=int(max_tokens / _TARGET),
         cwd=Path(cwd),
+        settings=CompactionSettings(),
         tokens_before=0,
         target_tokens=max_tokens,
     )
@@ -195,7 +195,7 @@ def hybrid_cost(session: RecordedSession, counter: TokenCounter) -> HybridCost:
     counter.count_messages(session.messages)
     started = process_time()
     request = _request(session.entries, cwd=session.cwd, max_tokens=1)
-    draft = HybridDraft(request, counter, CompactionSettings())
+    draft = HybridDraft(request, counter)
     draft.describe_old_results()
     draft.describe_new_results()
     left = draft.missing_tokens()

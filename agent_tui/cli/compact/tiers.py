@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agent_tui.compaction.asking import OnProgress
+from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.service import (
     CompactionRequest,
     CompactionService,
@@ -135,6 +135,7 @@ class FileCompaction:
             model=model,
             window=self._window,
             cwd=cwd,
+            settings=self._settings,
             tokens_before=edited.tokens_before,
             target_tokens=self._target_tokens,
             focus=focus,

@@ -5,12 +5,12 @@ A strategy of one's own is such a module (`base.StrategyModule` says what it hol
 ``compact --strategy`` follow.
 """
 
-import asyncio
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import cast
 
+from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.strategies.base import (
     OnDecisions,
     Strategy,
@@ -18,9 +18,7 @@ from agent_tui.compaction.strategies.base import (
     StrategyServices,
 )
 from agent_tui.compaction.summary.candidates import ModelLookup
-from agent_tui.config import STRATEGY_NAMES, CompactionSettings, CompactionStrategy
-from agent_tui.providers.base import Provider
-from agent_tui.providers.retry import Sleep
+from agent_tui.config import STRATEGY_NAMES, CompactionStrategy
 from agent_tui.tokens import TokenCounter
 
 _TIERS = "tiered"
@@ -30,16 +28,14 @@ _TIERS_DESCRIPTION = "a summary, in this session"
 
 
 def build_strategies(
-    provider: Provider | None,
+    client: ModelClient | None,
     counter: TokenCounter,
     models: ModelLookup,
-    settings: CompactionSettings,
     *,
-    sleep: Sleep = asyncio.sleep,
     on_decisions: OnDecisions | None = None,
 ) -> Mapping[CompactionStrategy, Strategy]:
     """Every strategy but the tiers, ready to plan. The arguments are `StrategyServices`."""
-    services = StrategyServices(provider, counter, models, settings, sleep, on_decisions)
+    services = StrategyServices(client, counter, models, on_decisions)
     return MappingProxyType(
         {name: _module(name).build(services) for name in STRATEGY_NAMES if name != _TIERS}
     )

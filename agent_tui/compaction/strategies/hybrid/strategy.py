@@ -3,17 +3,14 @@
 import asyncio
 from collections.abc import Iterator
 
-from agent_tui.compaction.asking import OnProgress, OnUsage, Spending
 from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import ModelClient, OnProgress, OnUsage, RequestTracker
 from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan
 from agent_tui.compaction.strategies.hybrid.draft import HybridDraft, LongUnit
 from agent_tui.compaction.strategies.hybrid.model import Condenser
 from agent_tui.compaction.strategies.hybrid.report import decisions, note_on, statistics
 from agent_tui.compaction.summary.candidates import ModelLookup, candidates
-from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
-from agent_tui.providers.base import Provider
-from agent_tui.providers.retry import Sleep
 from agent_tui.tokens import TokenCounter
 
 
@@ -21,33 +18,23 @@ class HybridStrategy:
     """Makes messages shorter one by one, the oldest first, until the target is reached.
 
     Args:
-        provider: Who puts messages into fewer words; None has them cut instead.
+        client: Asks who puts messages into fewer words; None has them cut instead.
         counter: Estimates.
         models: Answers what is known of models.
-        settings: Target, ``max_output_tokens``, ``model`` and ``summary_role``.
-        sleep: Waits before a request is tried again.
         on_decisions: Told of every decision, for a log; None for no log.
     """
 
     def __init__(
         self,
-        provider: Provider | None,
+        client: ModelClient | None,
         counter: TokenCounter,
         models: ModelLookup,
-        settings: CompactionSettings,
-        sleep: Sleep = asyncio.sleep,
         on_decisions: OnDecisions | None = None,
     ) -> None:
-        self._provider = provider
+        self._client = client
         self._counter = counter
         self._models = models
-        self._settings = settings
-        self._sleep = sleep
         self._on_decisions = on_decisions
-
-    def use_settings(self, settings: CompactionSettings) -> None:
-        """See `Strategy.use_settings`."""
-        self._settings = settings
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
@@ -58,7 +45,7 @@ class HybridStrategy:
             NothingToCompactError: No message can be made shorter.
         """
         on_progress("reading the conversation", 0)
-        draft = await asyncio.to_thread(HybridDraft, request, self._counter, self._settings)
+        draft = await asyncio.to_thread(HybridDraft, request, self._counter)
         on_progress("describing tool results", 0)
         await asyncio.to_thread(draft.describe_old_results)
         condenser = self._condenser(request, on_progress, on_usage)
@@ -75,13 +62,11 @@ class HybridStrategy:
     def _condenser(
         self, request: CompactionRequest, on_progress: OnProgress, on_usage: OnUsage
     ) -> Condenser | None:
-        if self._provider is None:
+        if self._client is None:
             return None
-        found = candidates(self._models, self._settings, request.model)
-        spending = Spending(on_usage)
-        return Condenser(
-            self._provider, found.models, self._sleep, on_progress, spending, request.focus
-        )
+        found = candidates(self._models, request.settings, request.model)
+        tracker = RequestTracker(on_progress, on_usage)
+        return Condenser(self._client, found.models, tracker, request.focus)
 
     async def _condense(self, draft: HybridDraft, condenser: Condenser | None) -> None:
         """Call by call until the target is reached or no long message is left."""

@@ -14,7 +14,7 @@ from agent_tui.messages import FileTouches, Todo, ToolCall, Usage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.writer import Models, Writer, no_wait
+from tests.compaction.writer import Models, Writer, client_of
 from tests.support.talk import Talk
 
 CWD = "/project"
@@ -36,20 +36,14 @@ def planned(
     used: list[Usage] | None = None,
 ) -> StrategyPlan:
     """What the strategy makes of `path`."""
-    strategy = HybridStrategy(
-        writer,
-        counter,
-        models or Models(),
-        settings or CompactionSettings(),
-        no_wait,
-        on_decisions,
-    )
+    strategy = HybridStrategy(client_of(writer), counter, models or Models(), on_decisions)
     request = CompactionRequest(
         path=tuple(path),
         previous=None,
         model=ModelRef("scripted/one"),
         window=window,
         cwd=Path(CWD),
+        settings=settings or CompactionSettings(),
         tokens_before=10_000,
         overhead_tokens=overhead,
         focus=focus,
