@@ -31,7 +31,7 @@ from agent_tui.messages import (
     Usage,
     UserMessage,
 )
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
 from agent_tui.sessions.context import Context, build_context, wrap_summary
@@ -61,7 +61,7 @@ class Conversation:
     model_info: ModelInfo
     thinking: ThinkingLevel
     services: RuntimeServices
-    approvals: Approvals
+    approvals: PermissionEngine
     context_files: tuple[ContextFile, ...]
     withheld_files: tuple[WithheldFile, ...]
     fit: Callable[[int], FittedPrompt]

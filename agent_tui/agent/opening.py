@@ -18,7 +18,7 @@ from agent_tui.messages import (
     Usage,
     UserMessage,
 )
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelRef, is_loopback, model_name
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
@@ -76,7 +76,7 @@ def converse(
     cwd: Path,
     model: ModelRef,
     thinking: ThinkingLevel,
-    approvals: Approvals,
+    approvals: PermissionEngine,
     files: FolderFiles,
 ) -> Conversation:
     """The conversation that `log` holds, ready for its next turn."""

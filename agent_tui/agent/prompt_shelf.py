@@ -151,7 +151,7 @@ class PromptShelf:
         return None
 
     def _refuse_to_take_along(self, file: Path, text: str, argument: str, cwd: Path) -> None:
-        path = unasked_mention(text, argument, cwd, self._trust.subject(cwd))
+        path = unasked_mention(text, argument, cwd, self._trust.folder_to_ask_about(cwd))
         if path is not None:
             problem = f"{file} is not sent: it would attach {path}, which is not the project's"
             raise ConfigError(f"{problem} or may hold keys.", "Add it with @ yourself to send it.")

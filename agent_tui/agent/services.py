@@ -9,7 +9,7 @@ from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.base import Strategy
 from agent_tui.config import CompactionStrategy, PermissionMode, Settings
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
 from agent_tui.providers.retry import Sleep
@@ -24,7 +24,7 @@ async def _no_new_tools(_cwd: Path, _tell: Callable[[str], None]) -> bool:
 
 @dataclass(slots=True)
 class RuntimeServices:
-    """What conversations share. Nothing of it is put anew but by `use_settings`.
+    """What conversations share; made once, all but `settings`, which are those in force now.
 
     Args:
         provider: Where the turns' replies come from.
@@ -55,7 +55,7 @@ class RuntimeServices:
     ratios: TokenRatios
     compaction: CompactionService
     settings: Settings
-    make_approvals: Callable[[Path, PermissionMode], Approvals]
+    make_approvals: Callable[[Path, PermissionMode], PermissionEngine]
     model_info: Callable[[ModelRef], ModelInfo]
     learn_model: Callable[[ModelRef], Awaitable[ModelInfo]]
     resolve_model: Callable[[str], ModelRef]
@@ -72,12 +72,3 @@ class RuntimeServices:
     launch_cwd: Path | None = None
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
     sleep: Sleep = asyncio.sleep
-
-    def use_settings(self, settings: Settings) -> None:
-        """Go by what `settings` say of compaction and of the time that a command may take.
-
-        All else was built into other services, and waits for the next start.
-        """
-        compaction, timeout_s = settings.compaction, settings.bash_timeout_s
-        changes = {"compaction": compaction, "bash_timeout_s": timeout_s}
-        self.settings = self.settings.model_copy(update=changes)

@@ -260,7 +260,7 @@ class SessionManager:
         conversation.fitted = None
         before = conversation.approvals
         conversation.approvals = services.make_approvals(conversation.cwd, before.mode)
-        conversation.approvals.take_over(before)
+        conversation.approvals.continue_from(before)
         self._background.drop()
         return await conversation.refresh_usage()
 

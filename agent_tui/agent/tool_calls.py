@@ -22,7 +22,7 @@ from agent_tui.events import (
     ToolStarted,
 )
 from agent_tui.messages import CallEnding, TextContent, ToolCall, ToolDetails, ToolResultMessage
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rules import Decision
 from agent_tui.tools.base import (
     History,
@@ -65,7 +65,7 @@ class ToolServices:
     """
 
     toolbox: Toolbox
-    approvals: Approvals
+    approvals: PermissionEngine
     pending: PendingApprovals
     output_dir: Path
     environ: dict[str, str]
@@ -189,14 +189,14 @@ class ToolRunner:
         approvals = self._services.approvals
         verdict = approvals.judge(call.name, intent)
         if verdict.decision != "ask":
-            approvals.note(call.name, intent, verdict)
+            approvals.record(call.name, intent, verdict)
         if verdict.decision == "allow":
             return None
         if verdict.decision == "deny":
             return ToolOutput(f"Not permitted: {verdict.why}", is_error=True)
         answer = await self._ask(call, intent, verdict.why, verdict.session_rule)
         allowed: Decision = "deny" if answer.choice == "no" else "allow"
-        approvals.note(call.name, intent, replace(verdict, decision=allowed, by="person"))
+        approvals.record(call.name, intent, replace(verdict, decision=allowed, by="person"))
         if answer.choice == "no":
             if not answer.words:
                 raise _Declined

@@ -15,13 +15,15 @@ from agent_tui.cli.folder_trust import folder_trust, launch_folder
 from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.cli.settings import session_root, settings_editor, trusted_config_files
 from agent_tui.cli.tool_services import command_sandbox, tool_servers
+from agent_tui.commands.core.front import CommandServices
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.errors import UsageError
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
@@ -127,15 +129,15 @@ def compose(
     )
     own_tools = default_toolbox(keeper, sandbox=sandbox, is_trusted=trust.may_run_git)
 
-    def make_approvals(workspace: Path, mode: PermissionMode) -> Approvals:
-        return Approvals(
+    def make_approvals(workspace: Path, mode: PermissionMode) -> PermissionEngine:
+        return PermissionEngine(
             mode=mode,
             rules=settings_in(workspace).settings.permissions,
             workspace=workspace,
             project_rules_file=paths.project_dir(workspace) / "permissions.toml",
             own_folders=(paths.user_config_dir(), paths.user_data_dir(), store.root),
             is_interactive=is_interactive,
-            git_doubt=trust.git_doubt,
+            git_risk=trust.git_risk,
         )
 
     counter, client = TokenCounter(), ModelClient(models.provider)
@@ -179,6 +181,21 @@ def compose(
         keeps_model=arguments.model is not None or arguments.is_local,
         notices=(model_problem,) if model_problem else (),
         is_demo=arguments.is_demo,
+    )
+
+
+def command_services(arguments: Arguments, program: Program) -> CommandServices:
+    """What slash commands work on besides the conversation."""
+    runtime = program.runtime
+    return CommandServices(
+        program.models.catalog,
+        KnownModels(paths.user_data_dir() / "chosen_models.json"),
+        program.servers,
+        editor_of(
+            arguments,
+            runtime.services.trust,
+            lambda: None if arguments.is_demo else runtime.conversation.cwd,
+        ),
     )
 
 

@@ -27,7 +27,7 @@ def folder_trust(arguments: Arguments) -> FolderTrust:
     """
     kept = kept_trust()
     if arguments.trusts_folder:
-        kept.trust_for_this_run(kept.subject(launch_folder(arguments)))
+        kept.trust_for_this_run(kept.folder_to_ask_about(launch_folder(arguments)))
     return kept
 
 

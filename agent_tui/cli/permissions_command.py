@@ -18,7 +18,7 @@ from agent_tui.cli.settings import read_settings, session_root
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError, ToolError, UsageError
 from agent_tui.messages import JsonObject
-from agent_tui.permissions.engine import Approvals, Verdict
+from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.safe_text import safe_text
@@ -145,7 +145,7 @@ def _workspace(arguments: argparse.Namespace) -> Path:
     return existing_folder(cast("Path | None", arguments.cwd) or present_folder())
 
 
-def _approvals(arguments: argparse.Namespace, workspace: Path) -> Approvals:
+def _approvals(arguments: argparse.Namespace, workspace: Path) -> PermissionEngine:
     """The engine as the program would build it here, with the rules of the command line added."""
     trust = kept_trust()
     settings = read_settings(None, tuple(filter(trust.may_obey, config_files(workspace))))
@@ -157,7 +157,7 @@ def _approvals(arguments: argparse.Namespace, workspace: Path) -> Approvals:
         for text in texts:
             _refuse_broken_rule(text, kind)
     kept = settings.permissions
-    approvals = Approvals(
+    approvals = PermissionEngine(
         mode=cast("PermissionMode | None", getattr(arguments, "mode", None))
         or settings.permission_mode,
         rules=PermissionSettings(
@@ -168,7 +168,7 @@ def _approvals(arguments: argparse.Namespace, workspace: Path) -> Approvals:
         workspace=workspace,
         project_rules_file=paths.project_dir(workspace) / "permissions.toml",
         own_folders=(paths.user_config_dir(), paths.user_data_dir(), session_root(settings)),
-        git_doubt=trust.git_doubt,
+        git_risk=trust.git_risk,
     )
     for problem in approvals.problems:
         complain(problem)
@@ -196,7 +196,7 @@ def _calls_from(text: bytes) -> list[JsonValue]:
     return calls
 
 
-def _decided(approvals: Approvals, call: JsonValue, workspace: Path) -> JsonObject:
+def _decided(approvals: PermissionEngine, call: JsonValue, workspace: Path) -> JsonObject:
     """What the engine says of one call as the model would make it."""
     match call:
         case {"tool": str() as name, "arguments": dict() as given}:
@@ -208,7 +208,7 @@ def _decided(approvals: Approvals, call: JsonValue, workspace: Path) -> JsonObje
     return {"decision": verdict.decision, "why": verdict.why, "parts": [*verdict.parts]}
 
 
-def _verdict(approvals: Approvals, name: str, given: JsonObject, workspace: Path) -> Verdict:
+def _verdict(approvals: PermissionEngine, name: str, given: JsonObject, workspace: Path) -> Verdict:
     if is_remote(name):  # whether its server has such a tool is not asked
         return approvals.judge(name, Intent(title=name, access="outside"))
     toolbox: Toolbox = default_toolbox()

@@ -6,8 +6,9 @@ import sys
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.built_in_model import have_a_local_model
-from agent_tui.cli.compose import Program, compose
+from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folder_trust import folder_trust, launch_folder, withheld_notice
+from agent_tui.commands.trust import trust_question
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.permissions.trust import FolderTrust
@@ -54,7 +55,7 @@ def _ask_for_trust(trust: FolderTrust, arguments: Arguments) -> None:
     source = terminal_lines((), os.environ, sys.stdin, sys.stdout)
     keyboard = Keyboard(source, interrupts.reading, TerminalInput(sys.stdin))
     with interrupts.caught():
-        answer = Asker(lines, keyboard).trust(question)
+        answer = Asker(lines, keyboard).question(trust_question(question))
     try:
         trust.answer(question, answer)
     except AgentTuiError as error:
@@ -73,7 +74,7 @@ def _options(arguments: Arguments, program: Program) -> PlainOptions:
     ]
     return PlainOptions(
         runtime=runtime,
-        models=program.models.catalog,
+        services=command_services(arguments, program),
         warm=program.warm,
         close=program.aclose,
         history_file=paths.project_dir(runtime.conversation.cwd) / "history.jsonl",

@@ -3,18 +3,17 @@
 import asyncio
 import signal
 import sys
+from collections.abc import Awaitable
 
 from agent_tui import paths
-from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.built_in_model import have_a_local_model
-from agent_tui.cli.compose import Program, compose
+from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folder_trust import withheld_notice
 from agent_tui.cli.output import complain
-from agent_tui.cli.print_prompt import expanded_prompt
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
-from agent_tui.headless.printer import ExitCode, print_turn
+from agent_tui.headless.printer import ExitCode, print_command, print_turn
 from agent_tui.local_models.library import ModelLibrary
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -34,13 +33,13 @@ def run_print(arguments: Arguments) -> int:
         UsageError: no prompt, no model, or a session that does not exist.
         ModelFileError: the model for ``--local`` could not be fetched.
     """
-    prompt, piped = _given(arguments)  # not on the event loop, where Ctrl+C cannot end a read
+    written, piped = _given(arguments)  # not on the event loop, where Ctrl+C cannot end a read
     if arguments.is_local and not have_a_local_model(ModelLibrary(paths.models_dir())):
         return ExitCode.INTERRUPTED
-    return asyncio.run(_run(arguments, prompt, piped))
+    return asyncio.run(_run(arguments, written, piped))
 
 
-async def _run(arguments: Arguments, prompt: str, piped: str) -> int:
+async def _run(arguments: Arguments, written: str, piped: str) -> int:
     program = compose(arguments, is_interactive=False)
     for problem in program.loaded.problems:
         complain(f"setting left out: {problem}")
@@ -52,14 +51,21 @@ async def _run(arguments: Arguments, prompt: str, piped: str) -> int:
         complain(f"permission rule left out: {rule}")
     try:
         await _open_session(program)
-        if not program.has_model:
+        is_command = written.lstrip().startswith("/")
+        if not (program.has_model or is_command):
             raise UsageError(_NO_MODEL, _NO_MODEL_HINT)
         runtime = program.runtime
         if notice := withheld_notice(runtime.conversation.withheld_files, runtime.conversation.cwd):
             complain(notice)
         await runtime.refresh_usage()
-        text = await asyncio.to_thread(_message, runtime, prompt, piped)
-        return await _print_until_signal(program, text, arguments)
+        if is_command:
+            services = command_services(arguments, program)
+            printing = print_command(
+                runtime, services, written, arguments.output_format, attached=piped
+            )
+        else:
+            printing = print_turn(runtime, _joined(written, piped), arguments.output_format)
+        return await _until_signal(program, printing)
     finally:
         await program.runtime.aclose()
         await program.aclose()
@@ -77,26 +83,17 @@ async def _open_session(program: Program) -> None:
             complain(event.text)
 
 
-async def _print_until_signal(program: Program, text: str, arguments: Arguments) -> ExitCode:
-    """Print the turn of `text`; a signal that would end us aborts it so that what came is kept."""
+async def _until_signal(program: Program, printing: Awaitable[ExitCode]) -> ExitCode:
+    """Wait for `printing`; a signal that would end us aborts it so that what came is kept."""
     loop = asyncio.get_running_loop()
     caught = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     for number in caught:
         loop.add_signal_handler(number, program.runtime.abort)
     try:
-        return await print_turn(program.runtime, text, arguments.output_format)
+        return await printing
     finally:
         for number in caught:
             loop.remove_signal_handler(number)
-
-
-def _message(runtime: AgentRuntime, prompt: str, piped: str) -> str:
-    """What is sent: prompt files put in, what was piped behind it."""
-    cwd = runtime.conversation.cwd
-    expanded = expanded_prompt(
-        prompt, cwd, runtime.services.user_config_dir, runtime.services.trust
-    )
-    return _joined(expanded, piped)
 
 
 def _given(arguments: Arguments) -> tuple[str, str]:

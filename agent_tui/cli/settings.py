@@ -104,7 +104,7 @@ def _why_no_rule(value: JsonValue) -> str:
 
 
 def _why_no_theme(name: str) -> str:
-    from agent_tui.ui.theme import theme_names  # Textual: only where a theme is set
+    from agent_tui.ui.theme.themes import theme_names  # Textual: only where a theme is set
 
     names = theme_names()
     return "" if name in names else f"there is no theme {name!r}. There are {', '.join(names)}."

@@ -64,7 +64,7 @@ def run_command(argv: Sequence[str]) -> int:
 
 def _folder(trust: FolderTrust, arguments: argparse.Namespace) -> Path:
     named = cast("Path | None", arguments.folder)
-    return existing_folder(named) if named else trust.subject(present_folder())
+    return existing_folder(named) if named else trust.folder_to_ask_about(present_folder())
 
 
 def _folder_to_forget(trust: FolderTrust, arguments: argparse.Namespace) -> Path:

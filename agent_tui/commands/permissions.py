@@ -7,8 +7,8 @@ from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
 from agent_tui.commands.model import marked
 from agent_tui.config import PermissionMode
-from agent_tui.permissions.decision_log import Decided
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.decision_log import DecisionRecord
+from agent_tui.permissions.engine import PermissionEngine
 
 PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 MODES: tuple[tuple[PermissionMode, str], ...] = (
@@ -71,7 +71,7 @@ def _remove_rule(front: Front, text: str) -> None:
     front.say(f"Removed: {text}")
 
 
-def permissions_page(approvals: Approvals) -> Page:
+def permissions_page(approvals: PermissionEngine) -> Page:
     """The mode in force, the others, the rules and where they come from, the last decisions."""
     modes = tuple((("● " if mode == approvals.mode else "  ") + mode, text) for mode, text in MODES)
     rows = [
@@ -89,7 +89,7 @@ def permissions_page(approvals: Approvals) -> Page:
     return Page("Permissions", tuple(sections))
 
 
-def _decision_row(decided: Decided) -> Row:
+def _decision_row(decided: DecisionRecord) -> Row:
     """When and what was decided; about what, by whom and why."""
     at = decided.decided_at.astimezone().strftime("%H:%M:%S")
     why = f": {decided.why}" if decided.why else ""

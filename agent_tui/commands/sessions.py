@@ -20,13 +20,12 @@ from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
 from agent_tui.sessions.file.status import SessionStatus
-from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, ForeignAgent, foreign_sessions
+from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, foreign_sessions
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.listing.summary import SessionSummary, one_line
 from agent_tui.sessions.store import SessionStore
 
 OpenWay: TypeAlias = Literal["write", "read-only", "fork", "here"]
-AGENT_NAMES = {"pi": "pi", "claude": "Claude Code", "codex": "Codex"}
 
 _EXPORT_KINDS = (
     ("md", "Markdown, to read"),
@@ -102,7 +101,7 @@ async def resume(front: Front, argument: str) -> None:
     picked: PickedSession | str | None = argument
     if not argument or argument.startswith("--from"):
         wanted = argument.removeprefix("--from").strip(" =")
-        agents: list[ForeignAgent] = [agent for agent in FOREIGN_AGENTS if wanted == agent]
+        agents = [agent for agent in FOREIGN_AGENTS if wanted == agent]
         if argument and not agents:
             front.say(f"/resume --from takes one of: {', '.join(FOREIGN_AGENTS)}.", "error")
             return
@@ -160,7 +159,7 @@ class PickedSession:
     """A session file; `agent` wrote it, None means it is one of ours."""
 
     path: Path
-    agent: ForeignAgent | None = None
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,7 @@ class PickableSessions:
     """
 
     runtime: AgentRuntime
-    agents: tuple[ForeignAgent, ...] = ()
+    agents: tuple[str, ...] = ()
 
     async def listing(self) -> Listing[PickedSession]:
         """The newest of this folder; any other can be typed."""
@@ -210,7 +209,7 @@ class PickableSessions:
             Choice(
                 PickedSession(file.path, file.agent),
                 one_line(file.title or NO_MESSAGE, _TITLE_CHARS),
-                details=f"{AGENT_NAMES[file.agent]} · {file.cwd} · {age(file.modified, now)}",
+                details=f"{file.agent_label} · {file.cwd} · {age(file.modified, now)}",
             )
             for file in ordered[:_MOST_LISTED]
         )

@@ -9,7 +9,7 @@ from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.errors import AgentTuiError
 from agent_tui.permissions.project_files import COMMANDS_FOLDER
-from agent_tui.permissions.trust import Answer, TrustQuestion, TrustState
+from agent_tui.permissions.trust import TrustAnswer, TrustQuestion, TrustState
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.mcp.spec import ServerSpec
 
@@ -17,7 +17,7 @@ MAX_FILES_SHOWN = 3
 MAX_PATH_CHARS = 100
 MAX_NAME_CHARS = 46
 
-_TRUST_ANSWERS: tuple[Choice[Answer], ...] = (
+_TRUST_ANSWERS: tuple[Choice[TrustAnswer], ...] = (
     Choice("trust", "trust it, and what is below it, from now on", "y"),
     Choice("this run", "only this time", "o"),
     Choice("no", "go on without: nothing of it is obeyed", "n"),
@@ -88,7 +88,7 @@ async def ask_about_servers(front: Front) -> None:
             front.say(str(error), "warning")
 
 
-def trust_question(question: TrustQuestion) -> Question[Answer]:
+def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
     """Whether a folder is trusted; short enough for the answers to stay in sight."""
     facts = [_short(str(question.folder), MAX_PATH_CHARS), ""]
     if question.files:
@@ -98,8 +98,8 @@ def trust_question(question: TrustQuestion) -> Question[Answer]:
         facts += [f"  … and {more} more"] if more > 0 else []
     else:
         facts.append("It holds no AGENTS.md, settings or commands of ours now.")
-    if question.git_doubt:
-        doubt = question.git_doubt.replace(f"{question.folder}/", "")
+    if question.git_risk:
+        doubt = question.git_risk.replace(f"{question.folder}/", "")
         facts.append(_short(f"What git would obey: {doubt}", MAX_PATH_CHARS))
     elif question.has_repository:
         facts.append("Git would be asked which files a command changed.")

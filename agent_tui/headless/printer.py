@@ -9,7 +9,13 @@ from typing import Literal, TextIO, TypeAlias
 
 from pydantic_core import to_jsonable_python
 
+from agent_tui.agent.prompt_shelf import PromptShelf
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.front import CommandServices, Level
+from agent_tui.commands.core.prompt_commands import PromptFileCommands
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
+from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.events import (
     AgentEvent,
     CompactionFailed,
@@ -21,6 +27,7 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
+from agent_tui.headless.front import HeadlessFront
 from agent_tui.messages import ImageContent, JsonObject
 from agent_tui.safe_text import safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
@@ -61,6 +68,62 @@ async def print_turn(
     return watcher.close()
 
 
+async def print_command(
+    runtime: AgentRuntime,
+    services: CommandServices,
+    line: str,
+    output_format: OutputFormat,
+    *,
+    attached: str = "",
+    out: TextIO = sys.stdout,
+    err: TextIO = sys.stderr,
+) -> ExitCode:
+    """Run the slash command that `line` calls, and print what it tells; else the turn of `line`.
+
+    Args:
+        runtime: The conversation.
+        services: What else commands work on.
+        line: What was written after ``-p``.
+        output_format: As for `print_turn`.
+        attached: What was piped in; goes along with what is sent.
+        out: Where what was asked for goes.
+        err: Where everything else goes.
+
+    Returns:
+        `ExitCode.USAGE` for a command that there is not, or that needs a person or a screen.
+    """
+    registry = built_in_commands()
+    shelf = PromptShelf(
+        runtime.services.user_config_dir, runtime.services.trust, registry.own_names
+    )
+    await PromptFileCommands(registry, shelf, lambda: runtime.conversation.cwd).refresh()
+    called = registry.read(line)
+    if called is None:
+        text = "\n\n".join(filter(None, (line, attached)))
+        return await print_turn(runtime, text, output_format, out=out, err=err)
+    watcher = _WATCHERS[output_format](runtime, out, err)
+    watcher.finished = TurnFinished("done")
+    front = HeadlessFront(runtime, services, registry, watcher, attached)
+    why = called.why if isinstance(called, UnknownCommand) else called.refusal(front)
+    if why:
+        front.say(why, "error")
+    else:
+        assert isinstance(called, CalledCommand)
+        try:
+            await called.run(front)
+        except UsageError as error:
+            why = str(error)
+            front.say(why, "error")
+        except AgentTuiError as error:
+            front.say(str(error), "error")
+    if front.attached and not front.problem:
+        watcher.tell("What was piped in is not used: this command sends nothing.", "warning")
+    if front.problem and watcher.finished.outcome == "done":
+        watcher.finished = TurnFinished("error", front.problem)
+    code = watcher.close()
+    return ExitCode.USAGE if why else code
+
+
 def event_json(event: AgentEvent) -> JsonObject:
     """An event as JSON: ``type`` is its class name, fields as in `agent_tui.events`."""
     fields: JsonObject = to_jsonable_python(event, by_alias=True, exclude_none=True)
@@ -84,6 +147,11 @@ class _Watcher:
         elif isinstance(event, ReplyFinished) and event.message.text:
             self.text = event.message.text
 
+    def tell(self, text: str, level: Level) -> None:
+        """Note what a command says, for the result."""
+        if level == "info":
+            self.text = "\n".join(filter(None, (self.text, text)))
+
     def close(self) -> ExitCode:
         """Print the end."""
         match self.finished.outcome:
@@ -97,6 +165,8 @@ class _Watcher:
 
 class _TextWatcher(_Watcher):
     """Prints for a person: what models and tools wrote cannot steer the terminal."""
+
+    _told = ""
 
     def see(self, event: AgentEvent) -> None:
         super().see(event)
@@ -115,16 +185,24 @@ class _TextWatcher(_Watcher):
                 if note:
                     self._tell(note)
             case CompactionFailed(message):
+                self._told = message
                 self._tell(message)
             case _:
                 pass
+
+    def tell(self, text: str, level: Level) -> None:
+        if level == "info":
+            print(self.harmless(text), file=self.out, flush=True)
+        else:
+            self._told = text
+            self._tell(f"agent-tui: {text}")
 
     def close(self) -> ExitCode:
         if self.text:
             print(self.harmless(self.text), file=self.out, flush=True)
         if self.finished.outcome == "length":
             self._tell("The reply was cut off by the model's output limit.")
-        elif self.finished.error:
+        elif self.finished.error and self.finished.error != self._told:
             self._tell(f"agent-tui: {self.finished.error}")
         return super().close()
 

@@ -5,16 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent_tui.permissions.named_paths import PathWords, secret_a_pattern_takes_in, secret_below
+from agent_tui.permissions.named_paths import PathResolver, secret_a_pattern_takes_in, secret_below
 from agent_tui.permissions.programs.dangers import danger_of, device_danger, hidden_commands
 from agent_tui.permissions.programs.git import git_folders
-from agent_tui.permissions.programs.power_options import goes_beyond
-from agent_tui.permissions.programs.read_only import STEERED_BY, is_read_only, prints_names_only
+from agent_tui.permissions.programs.power_options import exceeds_rule
+from agent_tui.permissions.programs.read_only import (
+    TOOLCHAIN_FILES,
+    is_read_only,
+    prints_names_only,
+)
 from agent_tui.permissions.programs.search_options import (
     searches_hidden_files,
     searches_where_it_is,
 )
-from agent_tui.permissions.protected_paths import PathGuard
+from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.rules import Rule, program_names
 from agent_tui.permissions.shell.parts import Redirection, ShellParts
 from agent_tui.permissions.shell.words import CommandPart, Word
@@ -46,12 +50,12 @@ class CommandFacts:
 class CommandJudge:
     """Looks at the parts of one command in one workspace."""
 
-    def __init__(self, guard: PathGuard, rules: Sequence[Rule]) -> None:
+    def __init__(self, guard: ProtectedPaths, rules: Sequence[Rule]) -> None:
         self._guard = guard
         self._rules = [rule for rule in rules if rule.is_for("bash", "execute")]
-        self._denied_reads = _deniers(rules, "read", guard.workspace)
-        self._denied_writes = _deniers(rules, "write", guard.workspace)
-        self._words = PathWords()
+        self._denied_reads = _path_matchers(rules, "read", guard.workspace)
+        self._denied_writes = _path_matchers(rules, "write", guard.workspace)
+        self._words = PathResolver()
         self._touched: dict[Path, None] = {}
         self._known: dict[CommandPart, bool] = {}
         self._names: dict[str, tuple[str, ...]] = {}
@@ -147,7 +151,7 @@ class CommandJudge:
         return any(
             rule.decision == "allow"
             and rule.matches_part(part) == "yes"
-            and not goes_beyond(rule, part)
+            and not exceeds_rule(rule, part)
             for rule in self._rules
         )
 
@@ -175,7 +179,7 @@ class CommandJudge:
         """Why a part that only reads needs a rule all the same; empty if it does not."""
         for base in bases:
             for place in (base, *base.parents):
-                for name in STEERED_BY.get(part.name, ()):
+                for name in TOOLCHAIN_FILES.get(part.name, ()):
                     if (place / name).exists():
                         return f"{_named(part)} (which {part.name} runs is up to {place / name})"
         hidden = searches_hidden_files(part)
@@ -251,18 +255,22 @@ class CommandJudge:
                 if danger := device_danger(Path(target.value or "")) or device_danger(path):
                     return danger, []
                 asks = guard.why_writing_asks if redirection.writes else guard.why_reading_asks
-                if reason := asks(path) or (redirection.writes and guard.why_system(path)) or "":
+                if (
+                    reason := asks(path)
+                    or (redirection.writes and guard.why_system_asks(path))
+                    or ""
+                ):
                     return reason, []
                 if redirection.writes:
                     written[path] = None
         return "", list(written)
 
 
-def _deniers(
+def _path_matchers(
     rules: Iterable[Rule], access: Literal["read", "write"], workspace: Path
 ) -> list[tuple[Rule, Callable[[Path], bool]]]:
     return [
-        (rule, rule.denier(workspace))
+        (rule, rule.strict_path_matcher(workspace))
         for rule in rules
         if rule.decision == "deny" and rule.is_for(access, access) and rule.pattern != "*"
     ]

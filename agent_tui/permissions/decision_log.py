@@ -14,8 +14,8 @@ _MAX_KEPT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """One decision. `what` is the command, or the title of the call."""
+class DecisionRecord:
+    """What was decided about one call. `what` is its command, or its title."""
 
     decided_at: datetime
     tool: str
@@ -29,13 +29,13 @@ class DecisionLog:
     """The last decisions, oldest first; kept in memory only."""
 
     def __init__(self) -> None:
-        self._kept: deque[Decided] = deque(maxlen=_MAX_KEPT)
+        self._kept: deque[DecisionRecord] = deque(maxlen=_MAX_KEPT)
 
-    def add(self, decided: Decided) -> None:
-        """Keep `decided`; the oldest one goes when there are very many."""
-        self._kept.append(decided)
+    def add(self, record: DecisionRecord) -> None:
+        """Keep `record`; the oldest one goes when there are very many."""
+        self._kept.append(record)
 
     @property
-    def latest(self) -> tuple[Decided, ...]:
+    def latest(self) -> tuple[DecisionRecord, ...]:
         """All that are kept, newest first."""
         return tuple(reversed(self._kept))

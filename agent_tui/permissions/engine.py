@@ -9,11 +9,18 @@ from typing import assert_never
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.command_judge import CommandFacts, CommandJudge
-from agent_tui.permissions.decision_log import Decided, DecidedBy, DecisionLog
-from agent_tui.permissions.git_settings import git_doubt
-from agent_tui.permissions.protected_paths import PathGuard
-from agent_tui.permissions.rules import Decision, Rule, outside_rule, parse_rule, rule_for_command
-from agent_tui.permissions.rules_file import change_rules_file, stored_rules
+from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
+from agent_tui.permissions.git_settings import git_risk
+from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.permissions.rules import (
+    Decision,
+    Rule,
+    change_rules_file,
+    outside_rule,
+    parse_rule,
+    rule_for_command,
+    stored_rules,
+)
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.tools.base import Intent
 
@@ -53,8 +60,8 @@ _PROJECT_SOURCE = "project"
 _SESSION_SOURCE = "session"
 
 
-class Approvals:
-    """The permission engine of one conversation.
+class PermissionEngine:
+    """Decides about the tool calls of one session.
 
     Reading files is free, also outside the workspace, except for files that hold keys and our
     own. Everything that changes something is up to the mode and the rules; deny rules win, then
@@ -72,19 +79,19 @@ class Approvals:
         own_folders: tuple[Path, ...] = (),
         is_interactive: bool = True,
         scratch_folders: tuple[Path, ...] = _SCRATCH_FOLDERS,
-        git_doubt: Callable[[Path], str] = git_doubt,
+        git_risk: Callable[[Path], str] = git_risk,
     ) -> None:
         self.mode: PermissionMode = mode
         self.log = DecisionLog()
         self._project_rules_file = project_rules_file
         self._is_interactive = is_interactive
         self._problems: list[str] = []
-        self._guard = PathGuard(
+        self._guard = ProtectedPaths(
             workspace=workspace.resolve(),
             own_folders=tuple(folder.resolve() for folder in own_folders),
             scratch_folders=tuple(folder.resolve() for folder in scratch_folders),
             home=_home(),
-            git_doubt=git_doubt,
+            git_risk=git_risk,
         )
         self._rules = [
             *self._read_settings(rules),
@@ -123,10 +130,10 @@ class Approvals:
             return replace(verdict, decision="deny", why=_NOBODY_TO_ASK.format(why=verdict.why))
         return verdict
 
-    def note(self, tool_name: str, intent: Intent, verdict: Verdict) -> None:
-        """Keep a decision for the person to look up."""
+    def record(self, tool_name: str, intent: Intent, verdict: Verdict) -> None:
+        """Keep a decision in the log, where the person can look it up."""
         self.log.add(
-            Decided(
+            DecisionRecord(
                 decided_at=datetime.now(UTC),
                 tool=tool_name,
                 what=intent.command or intent.title,
@@ -136,10 +143,10 @@ class Approvals:
             )
         )
 
-    def take_over(self, before: "Approvals") -> None:
-        """Go on for `before`, which judged this conversation so far: its log, its session rules."""
-        self.log = before.log
-        self._rules += [rule for rule in before.rules if rule.source == _SESSION_SOURCE]
+    def continue_from(self, previous: "PermissionEngine") -> None:
+        """Take the log and the session rules of the engine that judged this session until now."""
+        self.log = previous.log
+        self._rules += [rule for rule in previous.rules if rule.source == _SESSION_SOURCE]
 
     def add_session_rule(self, rule: str) -> None:
         """Allow what `rule` says until the program ends; empty adds nothing."""
@@ -205,7 +212,7 @@ class Approvals:
         if self.mode == "plan":
             return Verdict("deny", _PLAN_MODE)
         for path in intent.paths:
-            if why := self._guard.why_writing_asks(path) or self._guard.why_system(path):
+            if why := self._guard.why_writing_asks(path) or self._guard.why_system_asks(path):
                 return Verdict("ask", why, by="protection")
         if ruled is not None:
             return ruled
@@ -251,7 +258,7 @@ class Approvals:
         workspace = self._guard.workspace
         if rule.decision == "allow":
             return [rule.matches_path(path, workspace) for path in paths]
-        denies = rule.denier(workspace)
+        denies = rule.strict_path_matcher(workspace)
         return [denies(path) for path in paths]
 
     def _write_rule(self, paths: Sequence[Path]) -> str:
@@ -319,7 +326,7 @@ class Approvals:
     def _denied_writes(self, paths: Sequence[Path]) -> str:
         for rule in self._write_rules():
             if rule.decision == "deny":
-                denies = rule.denier(self._guard.workspace)
+                denies = rule.strict_path_matcher(self._guard.workspace)
                 for path in paths:
                     if denies(path):
                         return f"the rule deny {rule} forbids writing {path}"

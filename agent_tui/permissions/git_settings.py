@@ -34,18 +34,18 @@ _PLAIN: dict[str, frozenset[str]] = {
 }
 
 
-def git_doubt(cwd: Path) -> str:
+def git_risk(cwd: Path) -> str:
     """What git could obey in the repository around `cwd`; empty where it is plain, or none."""
     root = repository_root(cwd)
     for folder in (cwd, *cwd.parents):
         if (folder / "HEAD").exists() and (folder / "objects").is_dir():
             return f"{folder} is itself the inside of a repository"
         if folder == root:
-            return _doubt_about(folder / ".git")
+            return _risk_in(folder / ".git")
     return ""
 
 
-def _doubt_about(inside: Path) -> str:
+def _risk_in(inside: Path) -> str:
     if inside.is_symlink() or not inside.is_dir():
         return f"{inside} names another place"
     for name in ("commondir", "config.worktree"):

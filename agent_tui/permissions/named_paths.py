@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from agent_tui.permissions.protected_paths import PathGuard
+from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.shell.words import Word
 from agent_tui.tools.files.protected import SECRET_GLOBS
 
@@ -20,7 +20,7 @@ _MAX_SEARCHED = 3_000
 _UNSEARCHED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target"})
 
 
-class PathWords:
+class PathResolver:
     """Resolves words against folders; each word once.
 
     `is_exhausted`: there were more file patterns, or more files to compare with them, than are
@@ -108,7 +108,7 @@ def _piece_as_glob(piece: str, is_odd: bool) -> str:
     return piece.replace("[^", "[!")
 
 
-def secret_a_pattern_takes_in(word: Word, guard: PathGuard) -> str:
+def secret_a_pattern_takes_in(word: Word, guard: ProtectedPaths) -> str:
     """A protected name that a file pattern would match if it were there; empty if none."""
     if not word.is_pattern or word.value is None:
         return ""
@@ -122,7 +122,7 @@ def secret_a_pattern_takes_in(word: Word, guard: PathGuard) -> str:
     return ""
 
 
-def secret_below(folder: Path, guard: PathGuard, *, hidden: bool) -> Path | None:
+def secret_below(folder: Path, guard: ProtectedPaths, *, hidden: bool) -> Path | None:
     """A file below `folder` that is likely to hold keys; looks at a few thousand names at most."""
     looked_at = 0
     pending = [folder]

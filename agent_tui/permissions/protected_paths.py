@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from agent_tui.permissions.git_settings import git_doubt
+from agent_tui.permissions.git_settings import git_risk
 from agent_tui.tools.files.protected import folded, is_secret_name
 
 _SECRET_FOLDERS = frozenset(
@@ -58,11 +58,11 @@ _OWN_PROJECT_FOLDER = ".agent-tui"
 
 
 @dataclass(frozen=True, slots=True)
-class PathGuard:
+class ProtectedPaths:
     """Judges resolved paths. Names are compared without case, width and invisible characters.
 
     `scratch_folders` count as inside the workspace for writing. `own_folders` hold our
-    configuration, rules and sessions. `git_doubt` says what git could obey in a folder, empty
+    configuration, rules and sessions. `git_risk` says what git could obey in a folder, empty
     where that is plain or trusted.
     """
 
@@ -70,7 +70,7 @@ class PathGuard:
     own_folders: tuple[Path, ...] = ()
     scratch_folders: tuple[Path, ...] = ()
     home: Path | None = None
-    git_doubt: Callable[[Path], str] = git_doubt
+    git_risk: Callable[[Path], str] = git_risk
 
     @property
     def secret_folder_names(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class PathGuard:
                 return f"{folder / second} is where keys are kept"
         return self.why_reading_asks(folder)
 
-    def why_system(self, path: Path) -> str:
+    def why_system_asks(self, path: Path) -> str:
         """Why changing `path` can break the machine; empty if it cannot."""
         if self.may_write_freely(path) or _is_below(path, self.home):
             return ""
@@ -143,7 +143,7 @@ class PathGuard:
                 break
             if (place / "HEAD").is_file() or (place / ".git").exists():
                 return f"{place} is a repository of its own"
-        doubt = self.git_doubt(folder)
+        doubt = self.git_risk(folder)
         return f"the folder is not trusted, and {doubt}" if doubt else ""
 
     def is_own(self, path: Path) -> bool:

@@ -1,16 +1,18 @@
-"""Permission rules such as ``allow bash(git commit *)``: reading and matching them."""
+"""Permission rules such as ``allow bash(git commit *)``: reading, matching and keeping them."""
 
 import os
 import re
 import shlex
 import shutil
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from agent_tui.errors import ConfigError
+from agent_tui.paths import replace_private_file
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.tools.base import Access
@@ -73,7 +75,7 @@ class Rule:
         relative = path.relative_to(workspace).as_posix()
         return _path_regex(pattern.removeprefix("./")).fullmatch(relative) is not None
 
-    def denier(self, workspace: Path) -> Callable[[Path], bool]:
+    def strict_path_matcher(self, workspace: Path) -> Callable[[Path], bool]:
         """Tells whether a deny or ask rule means a path: without case, through links in the rule.
 
         Follows the links once; ask anew for each call that is judged.
@@ -137,6 +139,40 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
             f"{text!r} is not a rule.", "Write it like bash(git status) or write(docs/**)."
         )
     return Rule(decision, found["tool"], (found["pattern"] or "*").strip(), source)
+
+
+def stored_rules(path: Path, decision: Decision) -> list[str]:
+    """The rules of one kind, as text.
+
+    Raises:
+        OSError, ValueError: the file cannot be read, or is not TOML.
+    """
+    return _rule_texts(tomllib.loads(path.read_text("utf-8")).get(decision, []))
+
+
+def change_rules_file(
+    path: Path, decision: Decision, change: Callable[[list[str]], list[str]]
+) -> None:
+    """Replace the rules of one kind by what `change` makes of them; comments stay.
+
+    Raises:
+        OSError, ValueError: the file cannot be read or written, or is not TOML.
+    """
+    import tomlkit  # 30 ms that only changing a rule needs
+
+    text = path.read_text("utf-8") if path.exists() else ""
+    before = _rule_texts(tomllib.loads(text).get(decision, []))
+    after = change(before)
+    if after != before:
+        document = tomlkit.parse(text)
+        document[decision] = after
+        replace_private_file(path, tomlkit.dumps(document))
+
+
+def _rule_texts(stored: object) -> list[str]:
+    """A list of rules as TOML gave it; a single one counts as a list."""
+    listed = cast(list[object], stored) if isinstance(stored, list) else [stored]
+    return [str(text) for text in listed]
 
 
 def outside_rule(tool_name: str, rules: Sequence[Rule]) -> Rule | None:

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.git_settings import git_doubt
+from agent_tui.permissions.git_settings import git_risk
 from agent_tui.permissions.project_files import (
     project_files,
     project_folders,
     repository_root,
 )
-from agent_tui.permissions.trust_file import Decision, TrustFile
+from agent_tui.permissions.trust_file import TrustDecision, TrustFile
 
-TrustState: TypeAlias = Decision | Literal["not asked"]
-Answer: TypeAlias = Literal["trust", "this run", "no"]
+TrustState: TypeAlias = TrustDecision | Literal["not asked"]
+TrustAnswer: TypeAlias = Literal["trust", "this run", "no"]
 
 NOT_TRUSTED = "the folder is not trusted"
 _TOO_BROAD_HINT = "Trust the folders you work in, one by one."
@@ -32,14 +32,14 @@ class TrustQuestion:
     Args:
         folder: What would be trusted, with all that is below it.
         files: What would be obeyed; of prompt files the folder they are in.
-        git_doubt: What of the repository git would obey; empty where it is plain.
+        git_risk: What of the repository git would obey; empty where it is plain.
         has_repository: Whether git would be asked there.
         state: What holds now.
     """
 
     folder: Path
     files: tuple[Path, ...]
-    git_doubt: str
+    git_risk: str
     has_repository: bool
     state: TrustState
 
@@ -67,7 +67,7 @@ class FolderTrust:
     def __init__(self, file: TrustFile, *, home: Path | None = None) -> None:
         self._file = file
         self._home = home.resolve() if home is not None else None
-        self._in_this_run: dict[Path, Decision] = {}
+        self._in_this_run: dict[Path, TrustDecision] = {}
 
     @property
     def problem(self) -> str:
@@ -113,20 +113,20 @@ class FolderTrust:
         """
         if self._trusts_repository(cwd):
             return True
-        is_asked = self.state_of(self.subject(cwd)) != "not asked" or project_files(cwd)
-        return not is_asked and not git_doubt(cwd)
+        is_asked = self.state_of(self.folder_to_ask_about(cwd)) != "not asked" or project_files(cwd)
+        return not is_asked and not git_risk(cwd)
 
-    def git_doubt(self, cwd: Path) -> str:
+    def git_risk(self, cwd: Path) -> str:
         """What of the repository around `cwd` git could obey; empty where that is trusted."""
-        return "" if self._trusts_repository(cwd) else git_doubt(cwd)
+        return "" if self._trusts_repository(cwd) else git_risk(cwd)
 
     def withheld(self, cwd: Path) -> tuple[WithheldFile, ...]:
         """The files that would be obeyed in `cwd` and are not."""
         found = ((file, self.why_not(file)) for file in project_files(cwd))
         return tuple(WithheldFile(file, why) for file, why in found if why)
 
-    def subject(self, cwd: Path) -> Path:
-        """What is asked about in `cwd`: its repository, else the folder itself."""
+    def folder_to_ask_about(self, cwd: Path) -> Path:
+        """The folder that is trusted or not when working in `cwd`: its repository, else `cwd`."""
         resolved = cwd.resolve()
         folders = (folder for folder in project_folders(resolved) if not self.is_too_broad(folder))
         return next(folders, resolved)
@@ -136,18 +136,18 @@ class FolderTrust:
         asked = self.question_about(cwd)
         if asked is None or asked.state != "not asked":
             return None
-        return asked if asked.files or asked.git_doubt else None
+        return asked if asked.files or asked.git_risk else None
 
     def question_about(self, cwd: Path) -> TrustQuestion | None:
         """The question about `cwd`, decided or not; None where it cannot be trusted."""
-        folder = self.subject(cwd)
+        folder = self.folder_to_ask_about(cwd)
         if self.is_too_broad(folder):
             return None
         files = tuple(file for file in project_files(cwd.resolve()) if file.is_relative_to(folder))
         has_repository = repository_root(cwd) is not None
-        return TrustQuestion(folder, files, git_doubt(cwd), has_repository, self.state_of(folder))
+        return TrustQuestion(folder, files, git_risk(cwd), has_repository, self.state_of(folder))
 
-    def answer(self, question: TrustQuestion, answer: Answer | None) -> None:
+    def answer(self, question: TrustQuestion, answer: TrustAnswer | None) -> None:
         """Carry out an answer; None (no answer) is a no until the program ends.
 
         Raises:
@@ -167,7 +167,7 @@ class FolderTrust:
         """Trust `folder` until the program ends."""
         self._in_this_run[folder.resolve()] = "trusted"
 
-    def decide(self, folder: Path, decision: Decision) -> None:
+    def decide(self, folder: Path, decision: TrustDecision) -> None:
         """Keep a decision about `folder`; it takes the place of one for this run.
 
         Raises:
@@ -193,7 +193,7 @@ class FolderTrust:
         self._file.change(resolved, None)
         return True
 
-    def kept(self) -> dict[Path, Decision]:
+    def kept(self) -> dict[Path, TrustDecision]:
         """The decisions that are kept, by folder."""
         return dict(sorted(self._file.read().decisions.items()))
 
@@ -217,7 +217,7 @@ class FolderTrust:
             root is None or self.state_of(root) == "trusted"
         )
 
-    def _decided_above(self, folder: Path) -> tuple[Path, Decision] | None:
+    def _decided_above(self, folder: Path) -> tuple[Path, TrustDecision] | None:
         """The nearest decision from `folder` upward, and where it was made."""
         resolved = folder.resolve()
         kept = self._file.read().decisions

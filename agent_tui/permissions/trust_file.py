@@ -14,7 +14,7 @@ from agent_tui.sessions.file.disk import DiskFile, write_new_file
 if TYPE_CHECKING:  # the first paint does not wait for pydantic
     from pydantic import JsonValue
 
-Decision: TypeAlias = Literal["trusted", "not trusted"]
+TrustDecision: TypeAlias = Literal["trusted", "not trusted"]
 
 _LOCK_WITHIN_S = 10.0
 _FOR_THIS_RUN = "It holds for this run."
@@ -24,7 +24,7 @@ _FOR_THIS_RUN = "It holds for this run."
 class StoredTrust:
     """What the file says. `problem`: why it cannot be used; then it counts as empty."""
 
-    decisions: Mapping[Path, Decision] = field(default_factory=dict[Path, Decision])
+    decisions: Mapping[Path, TrustDecision] = field(default_factory=dict[Path, TrustDecision])
     problem: str = ""
 
 
@@ -49,7 +49,7 @@ class TrustFile:
             why = f"{self.path} is not what the program wrote ({error}); no folder is trusted"
             return StoredTrust(problem=why)
 
-    def change(self, folder: Path, decision: Decision | None) -> None:
+    def change(self, folder: Path, decision: TrustDecision | None) -> None:
         """Keep `decision` about `folder`, or none; a broken file is put aside, not lost.
 
         Raises:
@@ -77,12 +77,12 @@ class TrustFile:
             raise ConfigError(problem, _FOR_THIS_RUN) from error
 
 
-def _decisions(text: bytes) -> dict[Path, Decision]:
+def _decisions(text: bytes) -> dict[Path, TrustDecision]:
     stored = cast("JsonValue", json.loads(text))
     folders = stored.get("folders") if isinstance(stored, dict) else None
     if not isinstance(folders, dict):
         raise ValueError('it has no "folders"')
-    return {_folder(folder): _decision(folder, said) for folder, said in folders.items()}
+    return {_folder(folder): _decision(folder, decision) for folder, decision in folders.items()}
 
 
 def _folder(text: str) -> Path:
@@ -92,14 +92,14 @@ def _folder(text: str) -> Path:
     return path
 
 
-def _decision(folder: str, said: "JsonValue") -> Decision:
-    if said == "trusted":
+def _decision(folder: str, stored: "JsonValue") -> TrustDecision:
+    if stored == "trusted":
         return "trusted"
-    if said == "not trusted":
+    if stored == "not trusted":
         return "not trusted"
     raise ValueError(f"{folder!r} is neither trusted nor not trusted")
 
 
-def _text(decisions: Mapping[Path, Decision]) -> bytes:
+def _text(decisions: Mapping[Path, TrustDecision]) -> bytes:
     folders = {str(folder): decisions[folder] for folder in sorted(decisions)}
     return (json.dumps({"folders": folders}, indent=2) + "\n").encode("ascii")

@@ -7,18 +7,17 @@ Reading a line blocks, and Ctrl+C ends that only in the main thread; what the ag
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
-from contextlib import aclosing
 from types import TracebackType
 from typing import Self, TypeVar
 
-from agent_tui.events import AgentEvent
+from agent_tui.errors import AgentTuiError
 
 ValueT = TypeVar("ValueT")
 
 TICK_S = 1.0
-"""How long `AgentThread.watch` waits for an event before it says that none came."""
+"""How long `AgentThread.wait` finds nothing to do before it says so."""
 
 
 class AgentThread:
@@ -27,6 +26,7 @@ class AgentThread:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="agent", daemon=True)
+        self._for_main: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._cancel_wait: Callable[[], object] | None = None
 
     def __enter__(self) -> Self:
@@ -52,8 +52,16 @@ class AgentThread:
         """Start `work` there; does not wait."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def wait(self, work: Awaitable[ValueT]) -> ValueT:
+    def wait(
+        self, work: Awaitable[ValueT], on_quiet: Callable[[], object] = lambda: None
+    ) -> ValueT:
         """Run `work` there and wait for its result; its error is raised here.
+
+        Meanwhile what it hands to `in_main` is done here, one after the other.
+
+        Args:
+            work: What to wait for.
+            on_quiet: Called whenever nothing was to be done for `TICK_S`.
 
         Raises:
             KeyboardInterrupt: `stop_waiting` was called.
@@ -63,53 +71,51 @@ class AgentThread:
             return await work
 
         future = self.begin(run())
+        future.add_done_callback(lambda _: self._for_main.put(_nothing))
         self._cancel_wait = future.cancel
         try:
+            while not (future.done() and self._for_main.empty()):
+                try:
+                    function = self._for_main.get(timeout=TICK_S)
+                except queue.Empty:
+                    on_quiet()
+                else:
+                    function()
             return future.result()
         except CancelledError:
             raise KeyboardInterrupt from None
         finally:
+            future.cancel()
             self._cancel_wait = None
 
-    def call(self, function: Callable[[], ValueT]) -> ValueT:
-        """Call `function` there and wait for its result; its error is raised here."""
+    def in_main(self, function: Callable[[], object]) -> None:
+        """Call `function` in the main thread: at once if this is it, else without waiting."""
+        if threading.current_thread() is self._thread:
+            self._for_main.put(function)
+        else:
+            function()
 
-        async def run() -> ValueT:
-            return function()
+    async def asked_in_main(self, function: Callable[[], ValueT]) -> ValueT:
+        """What `function` returns in the main thread; called on the event loop there."""
+        answer: Future[ValueT] = Future()
 
-        return self.wait(run())
+        def ask() -> None:
+            try:
+                answer.set_result(function())
+            except AgentTuiError as error:
+                answer.set_exception(error)
+
+        self._for_main.put(ask)
+        return await asyncio.wrap_future(answer)
 
     def stop_waiting(self) -> None:
         """Cancel what `wait` waits for, if it does."""
         if self._cancel_wait is not None:
             self._cancel_wait()
 
-    def watch(
-        self, start: Callable[[], AsyncGenerator[AgentEvent, None]]
-    ) -> Iterator[AgentEvent | None]:
-        """The events of an activity as they come; None where none came for `TICK_S`.
 
-        An error of the activity is raised at the end.
-        """
-        arrived: queue.SimpleQueue[AgentEvent | Future[None]] = queue.SimpleQueue()
-
-        async def pump() -> None:
-            async with aclosing(start()) as events:
-                async for event in events:
-                    arrived.put(event)
-
-        pumping = self.begin(pump())
-        pumping.add_done_callback(arrived.put)
-        while True:
-            try:
-                event = arrived.get(timeout=TICK_S)
-            except queue.Empty:
-                yield None
-                continue
-            if isinstance(event, Future):
-                break
-            yield event
-        pumping.result()
+def _nothing() -> None:
+    pass
 
 
 async def _end_all_tasks() -> None:

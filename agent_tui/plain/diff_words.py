@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from agent_tui.plain.counted import counted
+from agent_tui.commands.core.short_words import counted
 from agent_tui.safe_text import safe_text
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

@@ -3,24 +3,9 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
-from agent_tui.providers.base import FoundModel, ModelRef
-
-if TYPE_CHECKING:
-    from agent_tui.agent.runtime import AgentRuntime
-
-
-class ModelSource(Protocol):
-    """What is asked about models (`ModelCatalog` does it)."""
-
-    def resolve(self, name: str) -> ModelRef:
-        """The model called `name`; raises an `AgentTuiError` that names near matches."""
-        ...
-
-    async def found(self) -> tuple[FoundModel, ...]:
-        """Models that can be used now: keys that are set, servers that answer."""
-        ...
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.front import CommandServices
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +14,7 @@ class PlainOptions:
 
     Args:
         runtime: The conversation; closed at the end.
-        models: Answers for ``/model``.
+        services: What commands work on besides.
         warm: Gets the provider and the present model ready, in the background.
         close: Stops the provider, once the conversation is closed.
         history_file: Where what is sent is kept, for the up key.
@@ -40,8 +25,8 @@ class PlainOptions:
         lists_sessions: Begin with the list of sessions (``-r`` without an id).
     """
 
-    runtime: "AgentRuntime"
-    models: ModelSource
+    runtime: AgentRuntime
+    services: CommandServices
     warm: Callable[[], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
     history_file: Path

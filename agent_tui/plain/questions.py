@@ -1,27 +1,21 @@
 """Questions in words. An answer needs the Enter key, and one that is not understood asks again."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from agent_tui.agent.pending_approvals import ApprovalAnswer
+from agent_tui.commands.core.questions import Listing, Question
 from agent_tui.events import ApprovalRequest
-from agent_tui.permissions.trust import Answer, TrustQuestion, TrustState
 from agent_tui.plain.diff_words import diff_words
 from agent_tui.plain.keyboard import Keyboard
 from agent_tui.plain.lines import LineWriter
 from agent_tui.safe_text import safe_text
 
 _QUESTIONS = {"command": "run this command", "diff": "make this change", "text": "allow this"}
-_TRUST_STATES: Mapping[TrustState, str] = {
-    "trusted": "It is trusted now.",
-    "not trusted": "It is not trusted now.",
-    "not asked": "Trust it only if you know who made it.",
-}
 _INDENT = "    "
 """Before what is asked about, so that no line of it can pass for one of ours."""
 
-ChoiceT = TypeVar("ChoiceT")
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,47 +47,46 @@ class Asker:
             self.lines.line("No answer can come any more: no.")
             return ApprovalAnswer("no")
 
-    def trust(self, question: TrustQuestion) -> Answer | None:
-        """Ask whether a folder is trusted; None where no answer came."""
-        self.lines.lines(trust_lines(question))
-        choices: dict[str, Answer] = {"y": "trust", "o": "this run", "n": "no"}
-        prompt = "y from now on, o only this time, n go on without obeying any of it: "
-        return self.letter(prompt, choices)
-
-    def letter(self, prompt: str, choices: Mapping[str, ChoiceT]) -> ChoiceT | None:
-        """Ask for one of the letters; None after Ctrl+C, or where no more can be read."""
+    def question(self, question: Question[ValueT]) -> ValueT | None:
+        """Ask for one of the letters; None after Enter alone or Ctrl+C, or at the end of input."""
+        if question.is_grave:
+            self._drop_typed_ahead()
+        self.lines.line(f"Question: {_one_line(question.title)}")
+        self.lines.lines(f"{_INDENT}{fact.strip()}" for fact in question.facts if fact.strip())
+        values = {choice.key: choice.value for choice in question.choices}
+        answers = ", ".join(f"{choice.key} {choice.label}" for choice in question.choices)
+        prompt = f"{answers}; Enter alone: {question.unanswered}: "
         try:
-            while (typed := self.keyboard.line(prompt).strip().lower()) not in choices:
+            while typed := self.keyboard.line(prompt).strip().lower():
+                if typed in values:
+                    return values[typed]
                 self.lines.line(f"{typed!r} is no answer. Type one letter, then Enter.")
         except (EOFError, KeyboardInterrupt):
             self.lines.line()
-            return None
-        return choices[typed]
+        return None
 
-    def numbered(self, what: str, rows: Sequence[str]) -> int | str | None:
-        """List `rows` with numbers and ask for one.
+    def pick(self, listing: Listing[ValueT]) -> ValueT | str | None:
+        """List what there is with numbers and ask for one; None for nothing.
 
-        Args:
-            what: What to type apart from a number: ``a model's name``.
-            rows: What there is to choose from.
-
-        Returns:
-            The place in `rows`, or what was typed instead of a number; None for nothing.
+        Where that may be, what was typed instead of a number is returned.
         """
-        for number, row in enumerate(rows, start=1):
+        self.lines.line(f"{listing.title}:" if listing.choices else listing.empty)
+        for number, choice in enumerate(listing.choices, start=1):
+            row = ", ".join(filter(None, (_one_line(choice.label), _one_line(choice.details))))
             self.lines.line(f"{number}. {row}")
-        prompt = f"Number or {what}; Enter alone for none: "
-        while True:
-            try:
-                typed = self.keyboard.line(prompt).strip()
-            except (EOFError, KeyboardInterrupt):
-                self.lines.line()
-                return None
-            if not typed.isdecimal():
-                return typed or None
-            if 1 <= int(typed) <= len(rows):
-                return int(typed) - 1
-            self.lines.line(f"There is no number {typed}.")
+        if not (listing.choices or listing.typed):
+            return None
+        wanted = " or ".join(filter(None, ("Number" if listing.choices else "", listing.typed)))
+        try:
+            while typed := self.keyboard.line(f"{wanted}; Enter alone for none: ").strip():
+                if typed.isdecimal() and 1 <= int(typed) <= len(listing.choices):
+                    return listing.choices[int(typed) - 1].value
+                if listing.typed and not typed.isdecimal():
+                    return typed
+                self.lines.line(f"There is no number {typed}.")
+        except (EOFError, KeyboardInterrupt):
+            self.lines.line()
+        return None
 
     def _drop_typed_ahead(self) -> None:
         """What was typed before the question was shown cannot answer it."""
@@ -143,21 +136,6 @@ def approval_answer(typed: str, *, may_make_rule: bool) -> ApprovalAnswer | None
             return ApprovalAnswer("no", said)
         case _:
             return None
-
-
-def trust_lines(question: TrustQuestion) -> list[str]:
-    """What there is to know before a folder is trusted."""
-    lines = [f"Question: trust the folder {_one_line(str(question.folder))}?"]
-    if question.files:
-        names = (_one_line(str(file.relative_to(question.folder))) for file in question.files)
-        lines.append(f"What would be obeyed: {', '.join(names)}.")
-    else:
-        lines.append("It holds no AGENTS.md and no settings of ours now.")
-    if question.git_doubt:
-        lines.append(f"What git would obey: {_one_line(question.git_doubt)}")
-    elif question.has_repository:
-        lines.append("Git would be asked which files a command changed.")
-    return [*lines, _TRUST_STATES[question.state]]
 
 
 def _one_line(text: str) -> str:

@@ -4,20 +4,24 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from functools import partial
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from agent_tui.agent.prompt_shelf import PromptShelf
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.front import has_model
+from agent_tui.commands.core.prompt_commands import PromptFileCommands
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
+from agent_tui.commands.core.short_words import counted
+from agent_tui.commands.sessions import open_session
+from agent_tui.commands.trust import ask_about_servers, ask_about_workspace
 from agent_tui.errors import AgentTuiError
 from agent_tui.plain.agent_thread import AgentThread
-from agent_tui.plain.command_table import find_command, split_command, unknown_command
-from agent_tui.plain.commands import all_commands
-from agent_tui.plain.counted import counted
+from agent_tui.plain.front import PlainFront
 from agent_tui.plain.history import add_line, earlier_lines
-from agent_tui.plain.host import PlainHost
 from agent_tui.plain.interrupts import Interrupts
 from agent_tui.plain.keyboard import Keyboard, TerminalInput, TypedMessage, terminal_lines
 from agent_tui.plain.lines import LineWriter
@@ -25,9 +29,9 @@ from agent_tui.plain.narrator import Narrator
 from agent_tui.plain.options import PlainOptions
 from agent_tui.plain.progress import Progress
 from agent_tui.plain.questions import Asker
-from agent_tui.plain.session_commands import open_session
-from agent_tui.plain.talk_commands import offer_models
 from agent_tui.sessions.listing.summary import one_line
+
+ValueT = TypeVar("ValueT")
 
 _WAYS_TO_A_MODEL = (
     "No model is chosen yet. The ways to one:",
@@ -44,13 +48,19 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
     """Talk until the person leaves; returns the exit code."""
     lines = LineWriter(stdout, lambda: options.runtime.conversation.services.secrets)
     with AgentThread() as agent:
-        host: PlainHost
-        interrupts = Interrupts(lambda: host.interrupt())
+        front: PlainFront
+
+        def stop() -> None:
+            if not front.interrupt():
+                agent.stop_waiting()
+
+        interrupts = Interrupts(stop)
         earlier = earlier_lines(options.history_file)
         source = terminal_lines(earlier, os.environ, stdin, stdout)
-        host = PlainHost(
+        front = PlainFront(
             runtime=options.runtime,
-            models=options.models,
+            services=options.services,
+            registry=built_in_commands(),
             agent=agent,
             lines=lines,
             narrator=Narrator(
@@ -61,7 +71,7 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
         )
         with interrupts.caught():
             try:
-                Conversation(host, options).run()
+                Conversation(front, options).run()
             finally:
                 agent.wait(options.runtime.aclose())
                 agent.wait(options.close())
@@ -84,119 +94,131 @@ def _compacts_alone(runtime: AgentRuntime) -> bool:
 class Conversation:
     """Reads what the person types and does it, one after the other."""
 
-    def __init__(self, host: PlainHost, options: PlainOptions) -> None:
-        self._host = host
-        self._runtime = host.runtime
+    def __init__(self, front: PlainFront, options: PlainOptions) -> None:
+        self._front = front
+        self._runtime = front.runtime
         self._options = options
-        self._commands = all_commands()
-        taken = {name for each in self._commands for name in (each.name, *each.aliases)}
-        self._shelf = PromptShelf(
-            self._runtime.services.user_config_dir, self._runtime.services.trust, taken
+        runtime, registry = front.runtime, front.registry
+        shelf = PromptShelf(
+            runtime.services.user_config_dir, runtime.services.trust, registry.own_names
+        )
+        self._prompt_files = PromptFileCommands(
+            registry, shelf, lambda: runtime.conversation.cwd, front.say
         )
         self._is_leaving = False
 
     def run(self) -> None:
         """From the greeting to the way back."""
-        host, options = self._host, self._options
+        front, options = self._front, self._options
         self._greet()
         self._guarded(self._open)
         if options.first_prompt:
-            self._guarded(partial(self._send, options.first_prompt))
-        while not host.leaves:
+            self._guarded(
+                partial(self._take, TypedMessage(options.first_prompt), is_on_terminal=False)
+            )
+        while not front.leaves:
             self._guarded(self._turn)
-        host.lines.lines(self._way_back())
+        front.lines.lines(self._way_back())
 
     def _greet(self) -> None:
-        host, runtime = self._host, self._runtime
+        front, runtime = self._front, self._runtime
         conversation = runtime.conversation
         model = conversation.model.name or "none yet"
-        host.say(f"agent-tui in {conversation.cwd}. Model: {model}.")
-        host.lines.lines(self._options.notices)
+        front.say(f"agent-tui in {conversation.cwd}. Model: {model}.")
+        front.lines.lines(self._options.notices)
         if not runtime.conversation.model.name:
-            host.lines.lines(_WAYS_TO_A_MODEL)
-        host.say("Type a message, or /help. Control D leaves.")
-        host.begin_warming()
+            front.lines.lines(_WAYS_TO_A_MODEL)
+        front.say("Type a message, or /help. Control D leaves.")
+        front.warm_up()
 
     def _open(self) -> None:
-        host, options = self._host, self._options
+        front, options = self._front, self._options
         if options.resume:
-            open_session(host, options.resume, keep_model=options.keeps_model)
+            self._wait(self._resume(options.resume))
         elif options.lists_sessions:
-            self._command("resume", "")
+            self._take(TypedMessage("/resume"))
         elif not self._runtime.conversation.model.name:
-            offer_models(host)
-        host.refresh_usage()
+            front.say("Looking for models that can be used at once.")
+            if front.agent.wait(front.services.models.found()):
+                self._take(TypedMessage("/model"))
+            else:
+                front.say("There are none: no key is set, and no model server answers here.")
+        front.show_events(front.agent.wait(self._runtime.refresh_usage()))
+        self._wait(self._begin_servers())
+
+    async def _begin_servers(self) -> None:
+        """Start those that may be, say what they say, and ask about the others."""
+        if (servers := self._front.services.servers) is not None:
+            servers.listen(self._front.say)
+        await ask_about_servers(self._front)
+
+    async def _resume(self, ref: str) -> None:
+        if await open_session(self._front, ref, keep_model=self._options.keeps_model):
+            await ask_about_workspace(self._front)
 
     def _turn(self) -> None:
-        host = self._host
-        host.tell_of_warming()
+        front = self._front
+        front.tell_of_warming()
         try:
-            typed = host.asker.keyboard.message(f"{host.runtime.conversation.usage.label} > ")
+            typed = front.asker.keyboard.message(f"{front.runtime.conversation.usage.label} > ")
         except EOFError:
-            host.lines.line()
-            host.leaves = True
+            front.lines.line()
+            front.leaves = True
             return
         except KeyboardInterrupt:
-            host.lines.line()
-            host.leaves, self._is_leaving = self._is_leaving, True
-            if not host.leaves:
-                host.say(_LEAVE_HINT)
+            front.lines.line()
+            front.leaves, self._is_leaving = self._is_leaving, True
+            if not front.leaves:
+                front.say(_LEAVE_HINT)
             return
         self._is_leaving = False
         if typed.is_pasted:
             more = counted(typed.text.count("\n"), "more line")
-            host.say(f"Pasted, with {more}: sent as one message.")
+            front.say(f"Pasted, with {more}: sent as one message.")
         if typed.text:
             self._remember(typed.text)
             self._take(typed)
 
-    def _take(self, typed: TypedMessage) -> None:
-        text = typed.text
-        name, argument = split_command(text)
-        if typed.is_pasted:
-            self._send(text, typed=text)
-        elif name:
-            self._command(name, argument)
-        elif text.startswith("!"):
+    def _take(self, typed: TypedMessage, *, is_on_terminal: bool = True) -> None:
+        text, front = typed.text, self._front
+        called = None if typed.is_pasted else self._wait(self._called(text))
+        if isinstance(called, CalledCommand):
+            self._wait(called.run(front))
+        elif isinstance(called, UnknownCommand):
+            front.say(called.why)
+        elif text.startswith("!") and not typed.is_pasted:
             command = text.lstrip("!").strip()
-            in_context = not text.startswith("!!")
             if not command:
-                self._host.say("Write a command after the exclamation mark.")
+                front.say("Write a command after the exclamation mark.")
                 return
-            self._host.run(partial(self._runtime.run_bash, command, in_context=in_context))
-        else:
-            self._send(text, typed=text)
+            in_context = not text.startswith("!!")
+            self._wait(front.run(self._runtime.run_bash(command, in_context=in_context)))
+        elif self._wait(has_model(front)):
+            self._wait(front.send_typed(text) if is_on_terminal else front.send(text))
 
-    def _command(self, name: str, argument: str) -> None:
-        found = find_command(name, self._commands)
-        if found is not None:
-            found.run(self._host, argument)
-        elif (
-            made := self._shelf.message(name, argument, self._runtime.conversation.cwd)
-        ) is not None:
-            self._send(made)
-        else:
-            self._host.say(unknown_command(name, self._commands))
+    async def _called(self, text: str) -> CalledCommand | UnknownCommand | None:
+        if text.startswith("/"):
+            await self._prompt_files.refresh()
+        return self._front.registry.read(text)
 
-    def _send(self, text: str, *, typed: str = "") -> None:
-        """Send a message; `typed` is what of it stands on the terminal already."""
-        if self._host.has_model():
-            self._host.run(partial(self._runtime.submit, text), typed=typed)
+    def _wait(self, work: Coroutine[None, None, ValueT]) -> ValueT:
+        """Run `work`, and say meanwhile what goes on if that takes long."""
+        return self._front.agent.wait(work, self._front.narrator.tick)
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Do `work`; what goes wrong in it is one line, and the talk goes on."""
         try:
             work()
         except AgentTuiError as error:
-            self._host.say(f"Error: {error}")
+            self._front.say(str(error), "error")
         except KeyboardInterrupt:
-            self._host.say("Stopped.")
+            self._front.say("Stopped.")
 
     def _remember(self, text: str) -> None:
         try:
             add_line(self._options.history_file, text)
         except OSError as error:
-            self._host.say(f"{self._options.history_file} cannot be written: {error.strerror}.")
+            self._front.say(f"{self._options.history_file} cannot be written: {error.strerror}.")
 
     def _way_back(self) -> list[str]:
         log = self._runtime.conversation.log

@@ -25,24 +25,24 @@ from textual.notifications import SeverityLevel
 
 from agent_tui.commands.core.command import Command
 from agent_tui.errors import AgentTuiError
-from agent_tui.ui.breakpoints import HEIGHT_CLASSES, WIDTH_CLASSES
-from agent_tui.ui.clipboard import copy_text
+from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS
-from agent_tui.ui.legible import legible_variables
-from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.prompt.prompt import Prompt
-from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.status.status_bar import StatusBar
-from agent_tui.ui.terminal import crash_report, leave_on_signals
-from agent_tui.ui.terminal_input import TerminalDriver
-from agent_tui.ui.terminal_state import TerminalState
-from agent_tui.ui.theme import own_themes, wanted_theme
+from agent_tui.ui.terminal.clipboard import copy_text
+from agent_tui.ui.terminal.input import TerminalDriver
+from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.terminal.run import crash_report, leave_on_signals
+from agent_tui.ui.terminal.state import TerminalState
+from agent_tui.ui.theme.breakpoints import HEIGHT_CLASSES, WIDTH_CLASSES
+from agent_tui.ui.theme.contrast import legible_variables
+from agent_tui.ui.theme.themes import own_themes, wanted_theme
 from agent_tui.ui.window import Window
 
 if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
     from agent_tui.agent.runtime import AgentRuntime
-    from agent_tui.ui.approval_panel import ApprovalPanel
+    from agent_tui.ui.approval.panel import ApprovalPanel
     from agent_tui.ui.assembly import LoadedChat
     from agent_tui.ui.controller import Controller
     from agent_tui.ui.event_view import EventView
@@ -58,7 +58,7 @@ class AgentApp(App[UiOutcome]):
 
     Args:
         load: Builds everything it works on, see `UiOptions`; called in a thread after the
-            first paint. Run the app with `agent_tui.ui.terminal.run_ui`.
+            first paint. Run the app with `agent_tui.ui.terminal.run.run_ui`.
         theme: Name of the theme; empty for the default.
         folder: Shown until the conversation is loaded.
         before_loading: Asks what has to be known before `load`, on the event loop; an
@@ -271,7 +271,7 @@ class AgentApp(App[UiOutcome]):
         self.view.person_acted()
         self.controller.answer_approval(event.request_id, event.answer)
 
-    def on_approval_panel_strayed(self, event: "ApprovalPanel.Strayed") -> None:
+    def on_approval_panel_unbound_letter(self, event: "ApprovalPanel.UnboundLetter") -> None:
         """A letter that answers nothing belongs to the draft."""
         self.prompt.focus()
         self.prompt.area.insert(event.character)
@@ -321,7 +321,7 @@ class AgentApp(App[UiOutcome]):
 
     def action_interrupt(self) -> None:
         """Esc: close a search, else stop what runs, else go back in the chat the second time."""
-        from agent_tui.ui.find_bar import close_find
+        from agent_tui.ui.chat.find_bar import close_find
 
         if not close_find(self):
             self.controller.interrupt()
@@ -386,7 +386,7 @@ class AgentApp(App[UiOutcome]):
 
     async def action_find(self) -> None:
         """Ctrl+F: search the chat."""
-        from agent_tui.ui.find_bar import open_find
+        from agent_tui.ui.chat.find_bar import open_find
 
         await open_find(self, self.view.widgets)
 

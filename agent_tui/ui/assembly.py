@@ -15,19 +15,19 @@ from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.tools.files.walk import project_files
-from agent_tui.ui.activity_line import ActivityLine
-from agent_tui.ui.approval_panel import ApprovalPanel
-from agent_tui.ui.chat_widgets import ChatWidgets
+from agent_tui.ui.approval.panel import ApprovalPanel
+from agent_tui.ui.chat.activity_line import ActivityLine
+from agent_tui.ui.chat.plan_view import PlanView
+from agent_tui.ui.chat.queue_view import QueueView
+from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.controller import Controller, ControllerPorts
 from agent_tui.ui.event_view import EventView
+from agent_tui.ui.first_run.setup import ModelSetup
 from agent_tui.ui.front import ScreenFront
-from agent_tui.ui.model_setup import ModelSetup
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.plan_view import PlanView
 from agent_tui.ui.prompt import PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.sources import PromptSources
-from agent_tui.ui.queue_view import QueueView
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.status.status_view import StatusView
 from agent_tui.ui.transcript import Transcript

@@ -45,13 +45,14 @@ from agent_tui.events import (
     UserMessageAdded,
     WentBack,
 )
-from agent_tui.ui.activity_line import ActivityState
-from agent_tui.ui.chat_widgets import ChatWidgets
-from agent_tui.ui.compaction_blocks import finished_block
-from agent_tui.ui.history_blocks import REPLY_MARKS, bash_block, blocks_of, finished_tool
+from agent_tui.ui.chat.activity_line import ActivityState
+from agent_tui.ui.chat.compaction_blocks import finished_block
+from agent_tui.ui.chat.history_blocks import REPLY_MARKS, bash_block, blocks_of, finished_tool
+from agent_tui.ui.chat.scope_blocks import entered_block, left_blocks
+from agent_tui.ui.chat.welcome import welcome_block
+from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.prompt.pastes import Draft
-from agent_tui.ui.scope_blocks import entered_block, left_blocks
 from agent_tui.ui.status.status_view import StatusView
 from agent_tui.ui.transcript import (
     BashBlock,
@@ -60,7 +61,6 @@ from agent_tui.ui.transcript import (
     ToolBlock,
     UserBlock,
 )
-from agent_tui.ui.welcome import welcome_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ class EventView:
         """The terminal is looked at again, or not any more."""
         self.status.notifier.focus_changed(has_focus)
         if has_focus:  # keys and clicks of that moment answer nothing
-            self.widgets.approval.expect_stray_click()
+            self.widgets.approval.ignore_focus_click()
 
     def _work(self, label: str) -> None:
         state = self.widgets.activity.state

@@ -22,14 +22,14 @@ from agent_tui.commands.settings import SettingsPage
 from agent_tui.commands.tree import PickableEntries
 from agent_tui.events import AgentEvent
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.ui.clipboard import copy_text
 from agent_tui.ui.event_view import EventView
+from agent_tui.ui.first_run.setup import ModelSetup
 from agent_tui.ui.key_guide import FIRST_KEYS, KEYS
-from agent_tui.ui.model_setup import ModelSetup
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.prompt.pastes import Draft
-from agent_tui.ui.theme import own_themes
+from agent_tui.ui.terminal.clipboard import copy_text
+from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.theme.themes import own_themes
 from agent_tui.ui.turns import TurnRunner
 from agent_tui.ui.window import Window
 
@@ -247,13 +247,13 @@ class ScreenFront:
 
     async def find(self, text: str) -> None:
         """Search the chat for `text`, or ask for it."""
-        from agent_tui.ui.find_bar import open_find
+        from agent_tui.ui.chat.find_bar import open_find
 
         await open_find(self._app, self._view.widgets, text)
 
     def show_scrollback(self) -> None:
         """Write the whole conversation into the terminal's scrollback, and wait there."""
-        from agent_tui.ui.scrollback import show_whole, wait_for_enter
+        from agent_tui.ui.terminal.scrollback import show_whole, wait_for_enter
 
         text = self._view.widgets.transcript.to_text()
         if not text:

@@ -6,10 +6,10 @@ from typing import TypeVar
 from textual.app import App
 from textual.screen import Screen
 
-from agent_tui.ui.breakpoints import size_classes
-from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.prompt.prompt import Prompt
-from agent_tui.ui.terminal_state import TerminalState
+from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.terminal.state import TerminalState
+from agent_tui.ui.theme.breakpoints import size_classes
 
 ResultT = TypeVar("ResultT")
 

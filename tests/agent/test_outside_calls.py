@@ -8,7 +8,7 @@ import pytest
 from agent_tui.agent.fitting import FittedPrompt, PromptParts, fit_prompt
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.messages import ToolSpec
-from agent_tui.permissions.engine import Approvals, Verdict
+from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.base import Intent
@@ -27,7 +27,7 @@ def judged(
     deny: tuple[str, ...] = (),
     is_interactive: bool = True,
 ) -> Verdict:
-    approvals = Approvals(
+    approvals = PermissionEngine(
         mode=mode,
         rules=PermissionSettings(allow=allow, ask=ask, deny=deny),
         workspace=Path("/ws"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.tools.base import Access, Intent
 
 _WORKSPACE = Path("/ws/project")
@@ -25,8 +25,8 @@ def _approvals(
     rules_file: Path = Path("/nowhere/permissions.toml"),
     own_folders: tuple[Path, ...] = (Path("/own"),),
     is_interactive: bool = True,
-) -> Approvals:
-    return Approvals(
+) -> PermissionEngine:
+    return PermissionEngine(
         mode=mode,
         rules=PermissionSettings(allow=allow, ask=ask, deny=deny),
         workspace=workspace,

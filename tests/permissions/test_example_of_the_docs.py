@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.config import PermissionMode, PermissionSettings
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.tools.base import Intent
 
@@ -38,8 +38,8 @@ def test_the_rule_that_is_offered_is_for_exactly_the_example():
     assert _approvals("ask", _NONE).judge("bash", _intent()).session_rule == f"bash(= {_COMMAND})"
 
 
-def _approvals(mode: PermissionMode, rules: PermissionSettings) -> Approvals:
-    return Approvals(
+def _approvals(mode: PermissionMode, rules: PermissionSettings) -> PermissionEngine:
+    return PermissionEngine(
         mode=mode,
         rules=rules,
         workspace=Path("/ws/project"),

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from agent_tui.config import PermissionSettings
-from agent_tui.permissions.engine import Approvals
-from agent_tui.permissions.git_settings import git_doubt
+from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.git_settings import git_risk
 from agent_tui.tools.base import Intent
 
 PLAIN = """\
@@ -36,13 +36,13 @@ def test_what_git_itself_makes_is_plain(tmp_path: Path):
     subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
     remote = ["git", "remote", "add", "origin", "https://example.org/x.git"]
     subprocess.run(remote, cwd=tmp_path, check=True)
-    assert git_doubt(tmp_path) == ""
+    assert git_risk(tmp_path) == ""
 
 
 def test_a_clone_is_plain_and_so_is_no_repository(repo: Path, tmp_path_factory):
     (repo / "src").mkdir()
-    assert git_doubt(repo / "src") == ""
-    assert git_doubt(tmp_path_factory.mktemp("none")) == ""
+    assert git_risk(repo / "src") == ""
+    assert git_risk(tmp_path_factory.mktemp("none")) == ""
 
 
 @pytest.mark.parametrize(
@@ -73,31 +73,31 @@ def test_a_clone_is_plain_and_so_is_no_repository(repo: Path, tmp_path_factory):
 )
 def test_whatever_else_stands_in_the_settings_is_a_doubt(repo: Path, added: str):
     (repo / ".git" / "config").write_text(PLAIN + added)
-    assert "config:" in git_doubt(repo)
+    assert "config:" in git_risk(repo)
 
 
 def test_settings_from_elsewhere_hooks_and_links_are_a_doubt(repo: Path, tmp_path_factory):
     for name in ("commondir", "config.worktree", "hooks/post-index-change"):
         (repo / ".git" / name).touch()
-        assert name.rpartition("/")[2] in git_doubt(repo)
+        assert name.rpartition("/")[2] in git_risk(repo)
         (repo / ".git" / name).unlink()
-    assert git_doubt(repo) == ""
+    assert git_risk(repo) == ""
     link, file = tmp_path_factory.mktemp("link"), tmp_path_factory.mktemp("file")
     (link / ".git").symlink_to(repo / ".git")
     (file / ".git").write_text(f"gitdir: {repo}/.git")
-    assert "another place" in git_doubt(link)
-    assert "another place" in git_doubt(file)
+    assert "another place" in git_risk(link)
+    assert "another place" in git_risk(file)
     (repo / ".git" / "config").write_bytes(b"[core]\n\xff")
-    assert "cannot be read" in git_doubt(repo)
+    assert "cannot be read" in git_risk(repo)
     (repo / ".git" / "config").write_text("#" * 70_000)
-    assert "very long" in git_doubt(repo)
+    assert "very long" in git_risk(repo)
 
 
 def test_a_folder_that_is_the_inside_of_a_repository_is_a_doubt(repo: Path):
     bare = repo / "bare"
     (bare / "objects").mkdir(parents=True)
     (bare / "HEAD").write_text("ref: refs/heads/main\n")
-    assert "inside of a repository" in git_doubt(bare)
+    assert "inside of a repository" in git_risk(bare)
 
 
 @pytest.mark.parametrize("command", ["git status", "git log", "cd . && git diff --stat"])
@@ -105,12 +105,12 @@ def test_git_asks_in_a_folder_that_is_not_trusted_and_could_make_it_run_somethin
     repo: Path, command: str
 ):
     def decision(trusted: bool) -> str:
-        approvals = Approvals(
+        approvals = PermissionEngine(
             mode="ask",
             rules=PermissionSettings(),
             workspace=repo,
             project_rules_file=repo / "none",
-            git_doubt=(lambda _: "") if trusted else git_doubt,
+            git_risk=(lambda _: "") if trusted else git_risk,
         )
         return approvals.judge("bash", Intent(command, "execute", command=command)).decision
 

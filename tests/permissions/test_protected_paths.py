@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent_tui.permissions.protected_paths import PathGuard
+from agent_tui.permissions.protected_paths import ProtectedPaths
 
 
 def _plain(_folder: Path) -> str:
@@ -11,8 +11,8 @@ def _plain(_folder: Path) -> str:
 
 def _guard(
     workspace: Path, *, home: Path = Path("/home/me"), own: Path = Path("/own")
-) -> PathGuard:
-    return PathGuard(workspace=workspace, home=home, own_folders=(own,), git_doubt=_plain)
+) -> ProtectedPaths:
+    return ProtectedPaths(workspace=workspace, home=home, own_folders=(own,), git_risk=_plain)
 
 
 def test_searching_the_home_folder_is_free_where_it_is_the_workspace():
@@ -31,14 +31,14 @@ def test_searching_the_workspace_is_free_though_our_files_are_below_it():
 
 def test_a_workspace_among_the_systems_folders_is_written_like_any_other():
     guard = _guard(Path("/opt/project"))
-    assert guard.why_system(Path("/opt/project/a.py")) == ""
-    assert guard.why_system(Path("/opt/other/a.py"))
+    assert guard.why_system_asks(Path("/opt/project/a.py")) == ""
+    assert guard.why_system_asks(Path("/opt/other/a.py"))
 
 
 def test_a_home_folder_among_the_systems_folders_is_no_part_of_the_system():
     guard = _guard(Path("/ws"), home=Path("/var/home/me"))
-    assert guard.why_system(Path("/var/home/me/notes")) == ""
-    assert guard.why_system(Path("/var/home/other/notes"))
+    assert guard.why_system_asks(Path("/var/home/me/notes")) == ""
+    assert guard.why_system_asks(Path("/var/home/other/notes"))
 
 
 def test_git_is_free_in_the_workspaces_own_repository_and_asks_in_one_below(tmp_path: Path):

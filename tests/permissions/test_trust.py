@@ -187,7 +187,7 @@ def test_a_repository_around_the_home_folder_does_not_make_it_one_project(store,
     (home / "notes").mkdir()
     (home / "notes" / "AGENTS.md").write_text("Be brief.")
     trust = trust_of(store, home)
-    assert trust.subject(home / "notes") == home / "notes"
+    assert trust.folder_to_ask_about(home / "notes") == home / "notes"
     trust.decide(home / "notes", "trusted")
     assert trust.may_obey(home / "notes" / "AGENTS.md")
     assert not trust.may_run_git(home / "notes")
@@ -299,11 +299,11 @@ def test_a_repository_that_could_make_git_run_something_is_asked_about(store, tm
     trust = trust_of(store)
     question = trust.question(odd)
     assert question is not None
-    assert "config:2: core.fsmonitor could run" in question.git_doubt
+    assert "config:2: core.fsmonitor could run" in question.git_risk
     assert not trust.may_run_git(odd)
     trust.decide(odd, "trusted")
     assert trust.may_run_git(odd)
-    assert trust.git_doubt(odd) == ""
+    assert trust.git_risk(odd) == ""
 
 
 def test_prompt_files_alone_make_a_folder_one_to_be_asked_about(store, tmp_path):

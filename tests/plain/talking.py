@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.front import CommandServices
 from agent_tui.plain.agent_thread import AgentThread
-from agent_tui.plain.host import PlainHost
+from agent_tui.plain.front import PlainFront
 from agent_tui.plain.keyboard import Keyboard
 from agent_tui.plain.lines import LineWriter
 from agent_tui.plain.narrator import Narrator
@@ -67,6 +69,9 @@ class Models:
     def resolve(self, name: str) -> ModelRef:
         return ModelRef(name)
 
+    def info(self, ref: ModelRef) -> ModelInfo:
+        return ModelInfo(ref.name, 8_000, 1_000)
+
 
 async def nothing() -> None:
     pass
@@ -94,7 +99,7 @@ def talk(
     keyboard = Keyboard(TypedLines(typed, out), nullcontext, Unread(*unread))
     options = PlainOptions(
         runtime,
-        Models(),
+        CommandServices(Models()),
         nothing,
         nothing,
         stage.folder / "project" / "history.jsonl",
@@ -103,9 +108,10 @@ def talk(
         lists_sessions=lists_sessions,
     )
     with AgentThread() as agent:
-        host = PlainHost(
+        front = PlainFront(
             runtime=runtime,
-            models=options.models,
+            services=options.services,
+            registry=built_in_commands(),
             agent=agent,
             lines=lines,
             narrator=Narrator(lines, Progress(lambda: 0.0), lambda: True),
@@ -113,7 +119,7 @@ def talk(
             warm=lambda: None,
         )
         try:
-            Conversation(host, options).run()
+            Conversation(front, options).run()
         finally:
             agent.wait(runtime.aclose())
     return out.getvalue()

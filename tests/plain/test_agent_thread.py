@@ -1,11 +1,9 @@
 import asyncio
 import threading
-from collections.abc import AsyncGenerator
 
 import pytest
 
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import AgentEvent, Notice
 from agent_tui.plain.agent_thread import AgentThread
 
 
@@ -15,10 +13,14 @@ async def number(value: int) -> int:
     return value
 
 
+async def thread() -> threading.Thread:
+    return threading.current_thread()
+
+
 def test_what_is_asked_for_runs_in_the_other_thread():
     with AgentThread() as agent:
         assert agent.wait(number(3)) == 3
-        assert agent.call(threading.current_thread) is not threading.current_thread()
+        assert agent.wait(thread()) is not threading.current_thread()
         with pytest.raises(AgentTuiError, match="Too small"):
             agent.wait(number(-1))
 
@@ -37,17 +39,39 @@ def test_a_waiting_that_is_stopped_is_an_interruption():
         agent.stop_waiting()
 
 
-def test_events_come_in_order_and_an_error_at_the_end():
-    async def events() -> AsyncGenerator[AgentEvent, None]:
-        yield Notice("info", "one")
-        yield Notice("info", "two")
-        raise AgentTuiError("It broke.")
+def test_what_is_handed_to_the_main_thread_is_done_there_in_order_before_the_result():
+    done: list[tuple[int, threading.Thread]] = []
 
     with AgentThread() as agent:
-        watched = agent.watch(events)
-        assert [next(watched), next(watched)] == [Notice("info", "one"), Notice("info", "two")]
-        with pytest.raises(AgentTuiError, match="It broke"):
-            next(watched)
+
+        def note(number: int) -> None:
+            done.append((number, threading.current_thread()))
+
+        async def work() -> int:
+            agent.in_main(lambda: note(1))
+            agent.in_main(lambda: note(2))
+            return 3
+
+        assert agent.wait(work()) == 3
+        agent.in_main(lambda: note(4))
+    here = threading.current_thread()
+    assert done == [(1, here), (2, here), (4, here)]
+
+
+def test_a_question_is_answered_in_the_main_thread_and_its_error_is_the_askers():
+    def refuse() -> int:
+        raise AgentTuiError("No.")
+
+    async def ask(agent: AgentThread) -> tuple[threading.Thread, str]:
+        asked_in = await agent.asked_in_main(threading.current_thread)
+        try:
+            await agent.asked_in_main(refuse)
+        except AgentTuiError as error:
+            return asked_in, str(error)
+        raise AssertionError
+
+    with AgentThread() as agent:
+        assert agent.wait(ask(agent)) == (threading.current_thread(), "No.")
 
 
 def test_what_still_runs_is_ended_with_the_thread():
@@ -61,5 +85,5 @@ def test_what_still_runs_is_ended_with_the_thread():
 
     with AgentThread() as agent:
         agent.begin(work())
-        agent.call(lambda: None)
+        agent.wait(number(1))
     assert ended.is_set()

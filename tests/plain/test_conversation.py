@@ -55,8 +55,8 @@ def test_an_error_is_a_line_and_the_talk_goes_on(stage):
 
 def test_an_unknown_command_says_so_with_the_nearest(stage):
     text = talk(stage, stage.runtime([]), "/modle", "/zzzzz")
-    assert "There is no command /modle here. Did you mean /model?" in text
-    assert "There is no command /zzzzz here. /help lists the commands." in text
+    assert "Unknown command /modle. Did you mean /model?" in text
+    assert "Unknown command /zzzzz. /help lists all commands." in text
 
 
 def test_compacting_and_taking_it_back(stage):
@@ -64,10 +64,10 @@ def test_compacting_and_taking_it_back(stage):
     talk_long(runtime.conversation.log, 14)
     typed = ("/compact --preview", "/compact", "/context", "/uncompact", "/uncompact")
     text = talk(stage, runtime, *typed)
-    assert "Step 4, a summary in place of the older messages: " in text
+    assert "3  a summary instead: " in text
     assert "The context was compacted: " in text
     assert "Summary of what was compacted: " in text
-    assert "Undone, back in the session from before /compact: about " in text
+    assert "Undone: back in the session from before /compact, about " in text
     assert "was not compacted" in text
 
 
@@ -76,7 +76,7 @@ def test_a_session_is_left_and_resumed_from_the_list(stage):
     typed = ("first", "/name Greeting", "/new", "second", "/resume", "7", "1", "/cost")
     text = talk(stage, stage.runtime(script), *typed)
     assert "A new session has begun" in text
-    assert "1. Greeting. " in text
+    assert "1. Greeting, 2 messages" in text
     assert "There is no number 7." in text
     assert (
         "Session Greeting is open, 2 messages. Last in it:\nYou: first\nagent-tui: One.\n" in text
@@ -93,7 +93,7 @@ def test_commands_of_the_person_run_with_their_output(stage):
 
 def test_a_model_is_chosen_by_number_or_name(stage):
     text = talk(stage, stage.runtime([]), "/model", "2", "/model scripted/other", "/model", "")
-    assert "2. scripted/two, window 8,000 tokens, SOME_KEY\n" in text
+    assert "2. scripted/two, window ~8.0k · SOME_KEY\n" in text
     assert "Model: scripted/two\n" in text
     assert "Model: scripted/other\n" in text
 
@@ -102,7 +102,8 @@ def test_a_first_model_is_offered_by_number_where_one_can_be_used(stage):
     runtime = stage.runtime([Reply("Hi.")], model=ModelRef(""))
     text = talk(stage, runtime, "", "hello", "/retry", "/loop 2 hi", "/model", "1", "hello")
     assert "No model is chosen yet. The ways to one:" in text
-    assert text.count("No model is chosen. /model chooses one.") == 3
+    assert text.count("No model is chosen. Use /model.") == 2
+    assert "There is nothing to go on with yet." in text
     assert "1. scripted/one, " in text
     assert "agent-tui: Hi." in text
 
@@ -111,17 +112,17 @@ def test_a_rule_made_by_an_answer_can_be_taken_back(stage):
     script = [Reply(tool_calls=(WRITE,)), Reply("Done.")]
     typed = ("go", "a", "/permissions remove x", "/permissions remove write(a.txt)")
     text = talk(stage, stage.runtime(script, mode="ask"), *typed, "/permissions")
-    assert "There is no rule x. Those that can be removed: write(a.txt)." in text
+    assert "No rule x. Those that can be removed: write(a.txt)." in text
     assert "Removed: write(a.txt)\n" in text
-    assert "Rule: allow write(a.txt)" not in text
+    assert "allow: write(a.txt)" not in text
 
 
 def test_what_can_be_looked_up_and_set(stage):
     typed = ("/permissions plan", "/permissions", "/permissions x", "/thinking high", "/tools")
     text = talk(stage, stage.runtime([]), *typed, "/memory", "/export", "/help")
-    assert "Permission mode: plan. There are ask, accept-edits, plan, full." in text
-    assert "There is no mode x" in text
-    assert "Thinking is high." in text
+    assert "● plan: reads only" in text
+    assert "No mode x: use one of ask, accept-edits, plan, full." in text
+    assert "Thinking: high" in text
     assert "bash: Run " in text
     assert "There is nothing to export yet." in text
     assert "/compact [focus] [--preview] [--strategy NAME]: Summarise" in text
@@ -131,7 +132,7 @@ def test_a_conversation_is_exported_once_under_a_name(stage):
     typed = ("hi", "/export out.md", "/export out.md")
     text = talk(stage, stage.runtime([Reply("Hello.")]), *typed)
     assert f"Exported to {stage.workspace / 'out.md'}" in text
-    assert "out.md exists already. Name another file." in text
+    assert "out.md exists already; name another file." in text
     assert "Hello." in (stage.workspace / "out.md").read_text()
 
 
@@ -177,7 +178,7 @@ def test_a_session_whose_folder_is_gone_goes_on_where_the_person_wants(stage, tm
     moved = path.with_name("moved.jsonl")
     moved.write_text(path.read_text().replace(str(stage.workspace), "/gone/away"))
     text = talk(stage, stage.runtime([Reply("Two.")]), "x", "c", "go", resume=str(moved))
-    assert "This session worked in /gone/away, which does not exist now." in text
+    assert "It worked in /gone/away, which does not exist now." in text
     assert "'x' is no answer." in text
     assert f"in {stage.workspace}" in text
     assert "agent-tui: Two." in text
@@ -191,9 +192,9 @@ def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(stage, monke
     async def session_status(ref: str) -> SessionStatus:
         return SessionStatus(path, stage.workspace, True, owner_pid=1)
 
-    monkeypatch.setattr(runtime.sessions, "status", session_status)
-    text = talk(stage, runtime, "n", f"/resume {path}", "f", "go", resume=str(path))
-    assert text.count("This session is open in another agent-tui") == 2
+    monkeypatch.setattr(runtime, "session_status", session_status)
+    text = talk(stage, runtime, "", f"/resume {path}", "f", "go", resume=str(path))
+    assert text.count("It is open in another agent-tui (pid 1); only one can write to it.") == 2
     assert "It goes on in a copy of the session." in text
     assert "agent-tui: Two." in text
     assert len(list(stage.sessions.rglob("*.jsonl"))) == 2

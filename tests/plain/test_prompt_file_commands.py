@@ -18,4 +18,4 @@ def test_a_prompt_file_is_a_command_here_too(stage):
     assert seen == ["Review src closely."]
     assert "You: Review src closely." in text
     assert "bad.md is binary, not text." in text
-    assert "There is no command /none here." in text
+    assert "Unknown command /none." in text

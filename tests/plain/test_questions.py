@@ -4,6 +4,8 @@ from typing import Literal
 import pytest
 
 from agent_tui.agent.pending_approvals import ApprovalAnswer
+from agent_tui.commands.core.questions import Choice, Listing, Question
+from agent_tui.commands.trust import trust_question
 from agent_tui.events import ApprovalRequest
 from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.plain.questions import approval_answer, approval_lines
@@ -88,18 +90,43 @@ def test_what_was_typed_before_the_question_is_told_and_does_not_answer_it():
 
 
 def test_a_number_chooses_and_anything_else_is_a_name():
-    rows = ["first", "second"]
-    assert asker("3", "2")[0].numbered("a name", rows) == 1
-    assert asker("third")[0].numbered("a name", rows) == "third"
-    assert asker("")[0].numbered("a name", rows) is None
-    assert asker(KeyboardInterrupt)[0].numbered("a name", rows) is None
+    choices = (Choice(10, "first"), Choice(20, "second", details="the other\none"))
+    listing = Listing("Choose", choices, "There is nothing.", typed="a name")
+    ask, out = asker("3", "2")
+    assert ask.pick(listing) == 20
+    assert out.getvalue().startswith("Choose:\n1. first\n2. second, the other one\n")
+    assert "There is no number 3." in out.getvalue()
+    assert asker("third")[0].pick(listing) == "third"
+    assert asker("")[0].pick(listing) is None
+    assert asker(KeyboardInterrupt)[0].pick(listing) is None
+
+
+def test_where_nothing_may_be_typed_only_a_number_chooses():
+    ask, out = asker("first", "1")
+    assert ask.pick(Listing("Choose", (Choice(10, "first"),), "")) == 10
+    assert "There is no number first." in out.getvalue()
+    ask, out = asker("never")
+    nothing: tuple[Choice[int], ...] = ()
+    assert ask.pick(Listing("Choose", nothing, "There is nothing.")) is None
+    assert out.getvalue() == "There is nothing.\n"
 
 
 def test_the_question_about_a_folder_names_what_would_be_obeyed():
     folder = Path("/home/me/project")
-    question = TrustQuestion(folder, (folder / "AGENTS.md",), "", True, "not asked")
+    question = trust_question(TrustQuestion(folder, (folder / "AGENTS.md",), "", True, "not asked"))
     ask, out = asker("maybe", "o")
-    assert ask.trust(question) == "this run"
-    assert "Question: trust the folder /home/me/project?" in out.getvalue()
-    assert "What would be obeyed: AGENTS.md." in out.getvalue()
-    assert asker(EOFError)[0].trust(question) is None
+    assert ask.question(question) == "this run"
+    assert out.getvalue().startswith(
+        "Question: Trust this folder?\n    /home/me/project\n"
+        "    What would be obeyed:\n    AGENTS.md\n"
+    )
+    assert "'maybe' is no answer." in out.getvalue()
+    for leaves in ("", EOFError, KeyboardInterrupt):
+        assert asker(leaves)[0].question(question) is None
+
+
+def test_what_was_typed_before_a_grave_question_does_not_answer_it():
+    question = Question("Start it?", (), (Choice(True, "yes", "y"),), is_grave=True)
+    ask, out = asker("", pending="y")
+    assert ask.question(question) is None
+    assert "Typed before the question came, so not taken: 'y'" in out.getvalue()

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, cast
 import yaml
 
 from agent_tui.config import PermissionMode, PermissionSettings
-from agent_tui.permissions.engine import Approvals, Verdict
+from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.tools.base import Intent
 
 MODES: tuple[PermissionMode, ...] = ("plan", "ask", "accept-edits", "full")
@@ -70,7 +70,7 @@ def judge(
     deny: tuple[str, ...] = (),
 ) -> Verdict:
     """What the engine says of `command`."""
-    approvals = Approvals(
+    approvals = PermissionEngine(
         mode=mode,
         rules=PermissionSettings(allow=allow, deny=deny),
         workspace=workspace,

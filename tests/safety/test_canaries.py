@@ -21,9 +21,9 @@ from agent_tui.cli.screen_command import ScreenStart
 from agent_tui.providers.scripted.demo import DEMO_MODEL
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.screens.page import PageScreen
 from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
+from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.transcript import NoticeBlock
 from tests.support.canary_folder import TOLD, CanaryFolder
 from tests.support.openai_server import Call, OpenAiServer, Reply

@@ -7,7 +7,7 @@ import pytest
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.messages import JsonObject
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.tools.base import FileMemory, Intent, ToolContext
 from agent_tui.tools.registry import default_toolbox
 from tests.safety.corpus import judge, make_workspace
@@ -25,8 +25,8 @@ def engine(
     allow: tuple[str, ...] = (),
     deny: tuple[str, ...] = (),
     is_interactive: bool = True,
-) -> Approvals:
-    return Approvals(
+) -> PermissionEngine:
+    return PermissionEngine(
         mode=mode,
         rules=PermissionSettings(allow=allow, deny=deny),
         workspace=workspace,
@@ -147,7 +147,7 @@ def test_decisions_are_kept_newest_first_and_bounded(workspace: Path):
     approvals = engine(workspace)
     for number in range(300):
         intent = intent_of(workspace, "bash", command=f"ls a{number}")
-        approvals.note("bash", intent, approvals.judge("bash", intent))
+        approvals.record("bash", intent, approvals.judge("bash", intent))
     latest = approvals.log.latest
     assert len(latest) == 200
     assert (latest[0].what, latest[0].decision, latest[0].by) == ("ls a299", "allow", "mode")

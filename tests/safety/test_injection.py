@@ -11,7 +11,7 @@ from agent_tui.events import ApprovalRequested, ToolFinished
 from agent_tui.headless.printer import print_turn
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CompactionEntry
-from agent_tui.ui.terminal_state import title_sequence
+from agent_tui.ui.terminal.state import title_sequence
 from tests.support.runtime import Stage, collect, of_kind
 from tests.support.terminal_attacks import what_is_left
 

@@ -34,7 +34,7 @@ from agent_tui.events import (
     WentBack,
 )
 from agent_tui.messages import ImageContent, Message, ThinkingLevel, Todo, ToolSpec, UserMessage
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, WithheldFile
 from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
@@ -131,7 +131,7 @@ class FakeRuntime:
         self.settings = Settings()
         self.services = self.sessions = self.branches = self.pending_approvals = self
         self.counter, self.ratios, self.secrets = TokenCounter(), TokenRatios(), ()
-        self.approvals = Approvals(
+        self.approvals = PermissionEngine(
             mode="ask",
             rules=PermissionSettings(allow=("bash(git status)",), deny=("bash(git push *)",)),
             workspace=self.cwd,

@@ -15,7 +15,7 @@ from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
 from agent_tui.events import AgentEvent
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.permissions.trust_file import TrustFile
 from agent_tui.providers.base import ModelInfo, ModelRef
@@ -180,8 +180,8 @@ class Stage:
 
     def _approvals(
         self, settings: Settings, is_interactive: bool
-    ) -> Callable[[Path, PermissionMode], Approvals]:
-        return lambda workspace, mode: Approvals(
+    ) -> Callable[[Path, PermissionMode], PermissionEngine]:
+        return lambda workspace, mode: PermissionEngine(
             mode=mode,
             rules=settings.permissions,
             workspace=workspace,

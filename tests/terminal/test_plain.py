@@ -65,7 +65,7 @@ def test_a_tour_by_lines_from_the_first_turn_to_the_way_back(demo, environ, tmp_
         talk.after(PROMPT, "/compact\n")
         talk.after("The context was compacted")
         talk.after(PROMPT, "/resume\n")
-        talk.after("1. begin. ")
+        talk.after("1. begin, ")
         talk.after("for none: ", "1\n")
         talk.after("You: begin")
         talk.interrupt(PROMPT, "again to leave")
@@ -86,9 +86,10 @@ def test_what_is_in_force_is_asked_first_and_ways_to_a_model_are_told(environ, t
     environ = {**environ, "TERM": "dumb"}
     with PtyProgram([*PLAIN[:-1]], environ=environ, cwd=folder) as program:
         talk = Talk(program)
-        talk.after("Question: trust the folder")
-        talk.after("What would be obeyed: AGENTS.md.")
-        talk.after("without obeying any of it: ", "n\n")
+        talk.after("Question: Trust this folder?")
+        talk.after("What would be obeyed:")
+        talk.after("    AGENTS.md")
+        talk.after("it is asked again: ", "n\n")
         talk.after("Not obeyed, as the folder is not trusted: AGENTS.md.")
         talk.after("No model is chosen yet.")
         talk.after("Looking for models that can be used at once.")

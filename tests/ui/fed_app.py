@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.outcome import UiOutcome
 from agent_tui.ui.status.status_bar import StatusFields
+from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.transcript import NoticeBlock
 from tests.support.fake_runtime import FakeModels, FakeRuntime
 

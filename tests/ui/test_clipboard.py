@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_tui.ui.clipboard import clipboard_ways, copy_text
+from agent_tui.ui.terminal.clipboard import clipboard_ways, copy_text
 
 
 def having(*programs: str) -> Callable[[str], str | None]:

@@ -14,7 +14,7 @@ from agent_tui.ui.screens.page import PageScreen
 from agent_tui.ui.screens.picker import PickerRow, search_rows
 from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.screens.theme_picker import ThemePicker
-from agent_tui.ui.theme import DARK, LIGHT
+from agent_tui.ui.theme.themes import DARK, LIGHT
 from agent_tui.ui.transcript import UserBlock, WelcomeBlock
 from tests.support.models import LOCAL, MODEL, OTHER
 from tests.support.runtime import Stage

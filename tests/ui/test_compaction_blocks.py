@@ -11,8 +11,8 @@ from agent_tui.sessions.entries import (
     Entry,
 )
 from agent_tui.sessions.replay.changes import EditReport, report_entry, undo_mark
-from agent_tui.ui.compaction_blocks import finished_block, readable_summary
-from agent_tui.ui.history_blocks import blocks_of
+from agent_tui.ui.chat.compaction_blocks import finished_block, readable_summary
+from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.transcript import NoticeBlock, SummaryBlock
 
 FREED, MESSAGES = {0: 31_200, 1: 24_500}, {0: 12, 1: 1}

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.agent.context_map import Part
-from agent_tui.ui.context_map import bar_cells
+from agent_tui.ui.screens.context_map import bar_cells
 
 
 @given(

@@ -15,15 +15,15 @@ from textual.screen import Screen
 
 import agent_tui.ui.screens
 from agent_tui.commands.core.discovery import built_in_commands
-from agent_tui.ui import first_run
-from agent_tui.ui.approval_panel import ApprovalPanel
+from agent_tui.ui.approval.panel import ApprovalPanel
+from agent_tui.ui.first_run import chooser as first_run
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.prompt import prompt
 from agent_tui.ui.prompt.area import NEW_LINE_KEYS, PromptArea
 from tests.ui.scenes import SCENES
 
 TESTS = Path(__file__).parents[1]
-OF_A_KIND = {"ChoiceScreen", "PickerScreen", "QuietChoiceScreen", "ReadingScreen"}
+OF_A_KIND = {"PickerScreen", "ReadingScreen"}
 """Screens that are only there to be made more of."""
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_tui.ui.diff_words import MAX_PAIRINGS, Marks, changed_words
+from agent_tui.ui.diff.words import MAX_PAIRINGS, Marks, changed_words
 
 
 def marked(line: str, marks: Marks) -> str:

@@ -5,7 +5,7 @@ import pytest
 from textual.widgets import Input, OptionList, Static
 
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
-from agent_tui.ui.first_run import FirstRunScreen
+from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.options import FirstRun, KeyChoice
 from agent_tui.ui.screens.model_picker import ModelPicker
 from agent_tui.ui.screens.pull import PullScreen
@@ -337,16 +337,16 @@ async def test_every_way_can_be_reached_whatever_the_size(tmp_path: Path, size: 
         await ui.pilot.press("end")
         await ui.pilot.resize_terminal(*size)
         await ui.settle()
-        ways = screen.query_one(OptionList)
-        assert ways.highlighted == len(rows(screen)) - 1
+        options = screen.query_one(OptionList)
+        assert options.highlighted == len(rows(screen)) - 1
         bottom = screen.query_one("#page-keys").region
-        assert ways.region.bottom <= bottom.y
+        assert options.region.bottom <= bottom.y
         assert bottom.bottom <= size[1]
         assert "tour" in rows(screen)[-1]
-        assert ways.scroll_offset.y == ways.max_scroll_y
+        assert options.scroll_offset.y == options.max_scroll_y
         await ui.pilot.press("home")
         await ui.settle()
-        assert ways.scroll_offset.y == 0
+        assert options.scroll_offset.y == 0
 
 
 async def test_without_colours_the_way_in_hand_is_told_apart(
@@ -354,8 +354,8 @@ async def test_without_colours_the_way_in_hand_is_told_apart(
 ):
     monkeypatch.setenv("NO_COLOR", "1")
     async with running_app(tmp_path, first_run=keeping({}), models=NOTHING) as ui:
-        ways = (await chooser(ui)).query_one(OptionList)
-        first, second = ([*ways.render_line(y)][1].style for y in (0, 1))
+        options = (await chooser(ui)).query_one(OptionList)
+        first, second = ([*options.render_line(y)][1].style for y in (0, 1))
         assert first is not None
         assert first.underline
         assert second is None or not second.underline
@@ -365,9 +365,9 @@ async def test_at_80x24_nothing_is_cut(tmp_path: Path):
     options = {"first_run": keeping({}), "models": NOTHING, "local": FakeLocal(tmp_path)}
     async with running_app(tmp_path, **options) as ui:
         screen = await chooser(ui)
-        ways = screen.query_one(OptionList)
-        assert ways.max_scroll_y == 0
-        width = ways.scrollable_content_region.width
+        options = screen.query_one(OptionList)
+        assert options.max_scroll_y == 0
+        width = options.scrollable_content_region.width
         assert all(len(line) <= width for row in rows(screen) for line in row.splitlines())
         await ui.pilot.press("1")
         await ui.settle()

@@ -1,4 +1,4 @@
-from agent_tui.ui.terminal_state import RESTORE_TITLE, SAVE_TITLE, TerminalState, title_sequence
+from agent_tui.ui.terminal.state import RESTORE_TITLE, SAVE_TITLE, TerminalState, title_sequence
 
 
 def guest(*, has_mouse: bool) -> tuple[TerminalState, list[str]]:

@@ -9,7 +9,7 @@ from textual import events
 
 from agent_tui.config import Settings
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.ui.activity_line import ActivityLine
+from agent_tui.ui.chat.activity_line import ActivityLine
 from agent_tui.ui.status.notifier import LONG_TURN_S
 from agent_tui.ui.transcript import WelcomeBlock
 from tests.ui.app_support import Ui, held, running_app
@@ -93,7 +93,9 @@ async def test_the_whole_conversation_goes_to_the_scrollback_and_back(
 ):
     waits: list[str] = []
     terminal = StringIO()
-    monkeypatch.setattr("agent_tui.ui.scrollback.wait_for_enter", lambda: waits.append("waited"))
+    monkeypatch.setattr(
+        "agent_tui.ui.terminal.scrollback.wait_for_enter", lambda: waits.append("waited")
+    )
     async with running_app(tmp_path, Reply(text="an answer")) as ui:
         monkeypatch.setattr(ui.app, "suspend", lambda: redirect_stdout(terminal))
         await ui.send("a question")

@@ -19,7 +19,7 @@ from agent_tui.sessions.entries import (
     ModelChangeEntry,
     UnknownEntry,
 )
-from agent_tui.ui.history_blocks import blocks_of, call_title
+from agent_tui.ui.chat.history_blocks import blocks_of, call_title
 from agent_tui.ui.transcript import (
     AssistantBlock,
     BashBlock,

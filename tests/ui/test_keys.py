@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.binding import Binding
 
-from agent_tui.ui.approval_panel import OPTIONS
+from agent_tui.ui.approval.panel import OPTIONS
 from agent_tui.ui.key_guide import FIRST_KEYS, KEYS
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.prompt.area import NEW_LINE_KEYS, PromptArea

@@ -7,7 +7,7 @@ from rich.style import Style
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
-from agent_tui.ui.legible import (
+from agent_tui.ui.theme.contrast import (
     LINE_CONTRAST,
     SIGN_CONTRAST,
     TEXT_CONTRAST,
@@ -15,8 +15,8 @@ from agent_tui.ui.legible import (
     legible,
     legible_variables,
 )
-from agent_tui.ui.palette import make_palette
-from agent_tui.ui.theme import own_themes
+from agent_tui.ui.theme.palette import make_palette
+from agent_tui.ui.theme.themes import own_themes
 
 THEMES = [*own_themes(), *BUILTIN_THEMES.values()]
 BLENDED = [theme for theme in THEMES if not theme.name.startswith("ansi")]

@@ -1,7 +1,7 @@
 from agent_tui.messages import Todo
-from agent_tui.ui.activity_line import ActivityState, activity_text, elapsed
-from agent_tui.ui.plan_view import plan_lines
-from agent_tui.ui.queue_view import queue_lines
+from agent_tui.ui.chat.activity_line import ActivityState, activity_text, elapsed
+from agent_tui.ui.chat.plan_view import plan_lines
+from agent_tui.ui.chat.queue_view import queue_lines
 
 
 def test_what_runs_for_how_long_and_how_to_stop_it():

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
-from agent_tui.ui.activity_line import activity_text
 from agent_tui.ui.app import AgentApp
-from agent_tui.ui.history_blocks import blocks_of
+from agent_tui.ui.chat.activity_line import activity_text
+from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.transcript import (
     AssistantBlock,

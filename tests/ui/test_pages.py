@@ -5,7 +5,7 @@ from agent_tui.commands.permissions import permissions_page
 from agent_tui.commands.tools import tools_page
 from agent_tui.config import PermissionSettings
 from agent_tui.messages import ToolSpec
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.tools.base import Intent
 
 
@@ -28,7 +28,7 @@ def test_tools_that_the_window_has_no_room_for_are_named() -> None:
 
 
 def test_permissions_show_the_source_of_rules_and_what_was_decided(tmp_path: Path) -> None:
-    approvals = Approvals(
+    approvals = PermissionEngine(
         mode="ask",
         rules=PermissionSettings(deny=("bash(rm *)",)),
         workspace=tmp_path,
@@ -36,7 +36,7 @@ def test_permissions_show_the_source_of_rules_and_what_was_decided(tmp_path: Pat
     )
     approvals.add_session_rule("bash(make)")
     intent = Intent(title="rm x", access="execute", command="rm\nx")
-    approvals.note("bash", intent, approvals.judge("bash", intent))
+    approvals.record("bash", intent, approvals.judge("bash", intent))
     _modes, rules, decided = permissions_page(approvals).sections
     assert rules.rows == (
         ("deny", "bash(rm *)   config.toml"),

@@ -11,8 +11,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agent_tui.ui.outcome import UiOutcome
-from agent_tui.ui.theme import DARK, LIGHT
+from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.theme.themes import DARK, LIGHT
 from tests.ui.fed_app import Ui
 from tests.ui.scenes import SCENES, scene_app
 

@@ -8,7 +8,7 @@ from textual.widgets import Static
 from agent_tui.errors import ModelFileError
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply
-from agent_tui.ui.first_run import FirstRunScreen
+from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.options import FirstRun
 from agent_tui.ui.screens.pull import QUIET_S, PullBar, PullScreen
 from tests.support.fake_local import PULLED, FakeLocal

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.ui.sanitise import safe_output, safe_text
+from agent_tui.safe_text import safe_output, safe_text
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 hostile_pieces = st.sampled_from(

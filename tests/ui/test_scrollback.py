@@ -1,4 +1,4 @@
-from agent_tui.ui.scrollback import last_screens
+from agent_tui.ui.terminal.scrollback import last_screens
 from agent_tui.ui.transcript import AssistantBlock, NoticeBlock, ToolBlock, UserBlock, WelcomeBlock
 from tests.support.terminal_attacks import ATTACKS, what_is_left
 

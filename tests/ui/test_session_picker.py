@@ -14,7 +14,7 @@ from textual.widgets import Input, OptionList, Static
 
 from agent_tui.agent.conversation import Conversation
 from agent_tui.commands import sessions as session_opening
-from agent_tui.commands.sessions import AGENT_NAMES, age
+from agent_tui.commands.sessions import age
 from agent_tui.events import AgentEvent
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
@@ -219,7 +219,7 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(
     async with picking(stage, 0) as ui:
         await ui.pilot.press("ctrl+o")
         await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count == 1)
-        assert AGENT_NAMES["claude"] in str(ui.app.screen.query_one(OptionList).options[0].prompt)
+        assert "Claude Code" in str(ui.app.screen.query_one(OptionList).options[0].prompt)
         columns = str(ui.app.screen.query_one("#picker-columns", Static).render())
         assert columns.split() == ["agent", "size", "age"]
         await ui.pilot.press("enter")

@@ -4,8 +4,8 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from agent_tui.ui.sanitise import safe_text
-from agent_tui.ui.styled_lines import (
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.transcript.styled_lines import (
     MAX_LINE_CHARS,
     Line,
     copied_text,

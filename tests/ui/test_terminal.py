@@ -12,8 +12,8 @@ import pytest
 
 from agent_tui.messages import UserMessage
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.terminal import farewell
-from agent_tui.ui.terminal_state import title_sequence
+from agent_tui.ui.terminal.run import farewell
+from agent_tui.ui.terminal.state import title_sequence
 from tests.support.models import ListedModels
 from tests.support.runtime import Stage
 from tests.ui.app_support import asking, said
@@ -22,7 +22,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.terminal import run_ui
+from agent_tui.ui.terminal.run import run_ui
 from tests.support.models import ListedModels
 from tests.support.runtime import Stage
 from tests.ui.app_support import asking

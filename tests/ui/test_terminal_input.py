@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from textual import events
 from textual.message import Message
 
-from agent_tui.ui import terminal_input
-from agent_tui.ui.terminal_input import PasteSafeParser
+from agent_tui.ui.terminal import input as terminal_input
+from agent_tui.ui.terminal.input import PasteSafeParser
 
 BEGIN, END = "\x1b[200~", "\x1b[201~"
 NASTY = "one\r\x1b[31mred\x1b[0m\x07\r\x1b\x1b[200~\x1b[A" + "x" * 40 + "\x1b[20"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.config import Settings
-from agent_tui.ui.theme import DARK, LIGHT, theme_for_colours
+from agent_tui.ui.theme.themes import DARK, LIGHT, theme_for_colours
 from tests.ui.app_support import running_app
 
 

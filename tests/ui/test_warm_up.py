@@ -6,7 +6,7 @@ from typing import Any
 
 from agent_tui.errors import ModelFileError
 from agent_tui.providers.scripted.provider import Reply
-from agent_tui.ui.activity_line import SHOWN_AFTER_S
+from agent_tui.ui.chat.activity_line import SHOWN_AFTER_S
 from tests.support.fake_local import PULLED
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, asking, held, running_app

@@ -5,8 +5,13 @@ from hypothesis import strategies as st
 
 from agent_tui.local_models.model import OFFERS
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.ui.first_run.model_options import (
+    SHOWN_PER_SOURCE,
+    AllModels,
+    first_run_options,
+    option_lines,
+)
 from agent_tui.ui.options import KeyChoice
-from agent_tui.ui.ways import SHOWN_PER_SOURCE, AllModels, way_lines, ways_to_a_model
 
 OFFER = OFFERS[0]
 KEY = KeyChoice("Anthropic", "ANTHROPIC_API_KEY", ModelRef("anthropic/claude-sonnet"))
@@ -27,7 +32,7 @@ def pulled(name: str) -> FoundModel:
 def test_what_works_at_once_comes_first_and_the_tour_last():
     mine, other = pulled("qwen"), served("coder")
     keyed = FoundModel(KEY.model, ModelInfo(KEY.model.name, 200_000, 64_000), KEY.env_name)
-    assert ways_to_a_model((mine, other, keyed), (KEY,), OFFER) == (
+    assert first_run_options((mine, other, keyed), (KEY,), OFFER) == (
         keyed,
         other,
         mine,
@@ -40,29 +45,29 @@ def test_what_works_at_once_comes_first_and_the_tour_last():
 
 def test_the_built_in_model_is_not_offered_twice():
     mine = pulled(OFFER.name)
-    assert ways_to_a_model((mine,), (), OFFER) == (mine, "other provider", "tour")
+    assert first_run_options((mine,), (), OFFER) == (mine, "other provider", "tour")
 
 
 def test_a_served_model_of_the_same_name_is_not_the_built_in_one():
-    assert OFFER in ways_to_a_model((served(OFFER.name),), (), OFFER)
+    assert OFFER in first_run_options((served(OFFER.name),), (), OFFER)
 
 
 def test_of_many_models_at_one_place_the_loaded_ones_are_shown():
     many = [served(f"model-{n}") for n in range(7)]
     many[5] = replace(many[5], state="loaded")
-    ways = ways_to_a_model((*many, served("small", "LM Studio at 127.0.0.1:1234")), (), None)
-    assert [way.ref.model_id for way in ways if isinstance(way, FoundModel)] == [
+    options = first_run_options((*many, served("small", "LM Studio at 127.0.0.1:1234")), (), None)
+    assert [option.ref.model_id for option in options if isinstance(option, FoundModel)] == [
         "model-5",
         "model-0",
         "model-1",
         "small",
     ]
-    assert AllModels(7 - SHOWN_PER_SOURCE) in ways
+    assert AllModels(7 - SHOWN_PER_SOURCE) in options
 
 
 def test_each_way_says_what_it_means():
-    ways = ways_to_a_model((served("coder", state="loaded"), pulled("qwen")), (KEY,), OFFER)
-    text = "\n".join(line.plain for line in way_lines(ways, 74, are_numbered=True))
+    options = first_run_options((served("coder", state="loaded"), pulled("qwen")), (KEY,), OFFER)
+    text = "\n".join(line.plain for line in option_lines(options, 74, are_numbered=True))
     assert "Ollama :11434 · loaded · 32.8k tokens" in text
     assert "this machine · 98.4 MB · about 8.2k tokens" in text
     assert "or set ANTHROPIC_API_KEY" in text
@@ -71,10 +76,10 @@ def test_each_way_says_what_it_means():
 
 
 def test_digits_end_with_nine_and_can_be_left_out():
-    ways = ways_to_a_model([served(f"m{n}", f"server {n}") for n in range(12)], (), None)
-    digits = [line.plain[:1] for line in way_lines(ways, 80, are_numbered=True)]
+    options = first_run_options([served(f"m{n}", f"server {n}") for n in range(12)], (), None)
+    digits = [line.plain[:1] for line in option_lines(options, 80, are_numbered=True)]
     assert digits == [*"123456789", " ", " ", " ", " ", " "]
-    assert {line.plain[:1] for line in way_lines(ways, 80, are_numbered=False)} == {" "}
+    assert {line.plain[:1] for line in option_lines(options, 80, are_numbered=False)} == {" "}
 
 
 @given(
@@ -84,7 +89,7 @@ def test_digits_end_with_nine_and_can_be_left_out():
     width=st.integers(20, 200),
 )
 def test_hostile_names_stay_in_their_place(name: str, via: str, state: str, width: int):
-    (line, *_) = way_lines([served(name, via, state)], width, are_numbered=True)
+    (line, *_) = option_lines([served(name, via, state)], width, are_numbered=True)
     assert not any(
         ord(letter) < 32 or 127 <= ord(letter) < 160 for letter in line.plain.replace("\n", "")
     )
@@ -92,13 +97,13 @@ def test_hostile_names_stay_in_their_place(name: str, via: str, state: str, widt
 
 
 def test_markup_in_a_name_is_only_text():
-    (line,) = way_lines([served("[red]x[/red]\x1b[2J", "here")], 90, are_numbered=False)
+    (line,) = option_lines([served("[red]x[/red]\x1b[2J", "here")], 90, are_numbered=False)
     assert "Use [red]x[/red]␛[2J" in line.plain
 
 
 @given(st.integers(30, 120))
 def test_no_detail_is_wider_than_the_list(width: int):
-    ways = ways_to_a_model((served("coder"),), (KEY,), OFFER)
-    for line in way_lines(ways, width, are_numbered=True):
+    options = first_run_options((served("coder"),), (KEY,), OFFER)
+    for line in option_lines(options, width, are_numbered=True):
         for row in line.plain.splitlines()[1:]:
             assert len(row) <= width

@@ -5,11 +5,8 @@ from pathlib import Path
 
 from agent_tui.errors import SessionError
 from agent_tui.sessions.format.parse import ParsedSession
-from agent_tui.sessions.importers.formats import (
-    ForeignSession,
-    detect_format,
-    read_foreign,
-)
+from agent_tui.sessions.importers.builder import ForeignSession
+from agent_tui.sessions.importers.formats import detect_format, read_foreign
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 

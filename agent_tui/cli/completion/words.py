@@ -92,7 +92,7 @@ def _values(before: Sequence[str]) -> Iterator[tuple[str, str]]:
     if spec.kind == "switch":
         yield from (("true", ""), ("false", ""))
     elif spec.key == ("theme",):
-        from agent_tui.ui.theme import theme_names
+        from agent_tui.ui.theme.themes import theme_names
 
         yield from ((name, "") for name in theme_names())
     elif spec.key[-1] == "model":

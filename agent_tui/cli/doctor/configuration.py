@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from agent_tui import paths
 from agent_tui.cli.doctor.check import Check, Environment, State, find_program, listed, shown_path
 from agent_tui.config import McpServerSettings, SettingProblem, setting_variables
-from agent_tui.permissions.engine import Approvals
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.providers.base import is_loopback
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.tools.mcp.spec import name_problem
@@ -61,7 +61,7 @@ def check_rules(env: Environment) -> Iterator[Check]:
     """The permission rules of the settings and of this project."""
     if env.cwd is None:
         return
-    approvals = Approvals(
+    approvals = PermissionEngine(
         mode=env.loaded.settings.permission_mode,
         rules=env.loaded.settings.permissions,
         workspace=env.cwd,

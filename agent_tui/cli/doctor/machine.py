@@ -16,7 +16,7 @@ from agent_tui import __version__
 from agent_tui.cli.doctor.check import Check, Environment, ask_program, find_program, shown_path
 from agent_tui.cli.tool_services import command_sandbox
 from agent_tui.tokens import vocabulary_file
-from agent_tui.ui.clipboard import OSC_52, clipboard_way
+from agent_tui.ui.terminal.clipboard import OSC_52, clipboard_way
 
 _VERSIONS = "versions"
 _DISTRIBUTION = "agent-tui"

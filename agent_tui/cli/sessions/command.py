@@ -22,7 +22,7 @@ from agent_tui.cli.sessions.listing import (
 )
 from agent_tui.cli.sessions.show import SHOW_JSON, print_session
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
-from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, ForeignAgent
+from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS
 from agent_tui.sessions.importers.formats import FORMAT_NAMES
 from agent_tui.sessions.store import SessionStore
 
@@ -141,7 +141,7 @@ def _count(text: str) -> int:
 
 def _list(arguments: argparse.Namespace, store: SessionStore) -> int:
     cwd = None if arguments.is_all else present_folder()
-    agent = cast("ForeignAgent | None", arguments.agent)
+    agent = cast("str | None", arguments.agent)
     if agent is not None:
         print_foreign_sessions(agent, cwd, is_json=arguments.is_json)
     elif arguments.search is not None:

@@ -9,7 +9,7 @@ from agent_tui.cli.output import write_json
 from agent_tui.errors import UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.sessions.importers.discovery import ForeignAgent, ForeignFile, foreign_sessions
+from agent_tui.sessions.importers.discovery import ForeignFile, foreign_sessions
 from agent_tui.sessions.lineage.rows import lineage_rows
 from agent_tui.sessions.listing.summary import SessionSummary, one_line
 from agent_tui.sessions.store import SessionStore
@@ -80,7 +80,7 @@ def _print_summary(found: SessionSummary, *, guides: str, with_folder: bool) -> 
         print(f"          {strip_control_characters(str(found.cwd))}")
 
 
-def print_foreign_sessions(agent: ForeignAgent, cwd: Path | None, *, is_json: bool) -> None:
+def print_foreign_sessions(agent: str, cwd: Path | None, *, is_json: bool) -> None:
     """Print the sessions that `agent` keeps: those of `cwd`, or of every folder."""
     try:
         home = Path.home()
@@ -97,7 +97,7 @@ def print_foreign_sessions(agent: ForeignAgent, cwd: Path | None, *, is_json: bo
     _print_foreign(files, agent, cwd)
 
 
-def _print_foreign(files: Sequence[ForeignFile], agent: ForeignAgent, cwd: Path | None) -> None:
+def _print_foreign(files: Sequence[ForeignFile], agent: str, cwd: Path | None) -> None:
     if not files:
         print(f"There are no sessions of {agent}{_of(cwd)}.")
     for file in files:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
-from agent_tui.permissions.protected_paths import PathGuard
+from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.scripts import find_roots_start
 from agent_tui.permissions.shell.words import CommandPart, Word
@@ -71,7 +71,7 @@ _MAX_HIDDEN_WORDS = 12
 
 
 def danger_of(
-    part: CommandPart, bases: Sequence[Path], guard: PathGuard, *, reads_only: bool = False
+    part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths, *, reads_only: bool = False
 ) -> str:
     """Why `part` could do great harm; empty if it is not known to.
 
@@ -112,7 +112,7 @@ def hidden_commands(part: CommandPart) -> tuple[CommandPart, ...]:
     return tuple(found)
 
 
-def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: PathGuard) -> str:
+def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths) -> str:
     name = part.name.rpartition("/")[2].casefold()
     values = [word.value or "" for word in part.arguments]
     if name in _ALWAYS or name.startswith("mkfs."):
@@ -155,7 +155,9 @@ def _is_fed_by_search(part: CommandPart) -> bool:
     return part.wrapper in ("find", "fd", "fdfind", "xargs", "parallel")
 
 
-def _system_change(name: str, part: CommandPart, bases: Sequence[Path], guard: PathGuard) -> str:
+def _system_change(
+    name: str, part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths
+) -> str:
     """Why a file of the system, or a device, would be changed."""
     targets: list[Word] = []
     if name == "mv":
@@ -180,7 +182,7 @@ def _system_change(name: str, part: CommandPart, bases: Sequence[Path], guard: P
             path = _resolved(base, word) if word.value is not None else None
             if path is None:
                 continue
-            if danger := device_danger(path) or guard.why_system(path):
+            if danger := device_danger(path) or guard.why_system_asks(path):
                 return danger
             if name in ("rm", "unlink", "srm") and not guard.may_write_freely(path):
                 return f"{name}: {path} is outside the workspace"
@@ -212,7 +214,7 @@ def device_danger(target: Path) -> str:
 def _broad_delete(
     targets: Sequence[Word],
     bases: Sequence[Path],
-    guard: PathGuard,
+    guard: ProtectedPaths,
     action: str,
     *,
     may_leave: bool = False,

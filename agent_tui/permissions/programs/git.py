@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from agent_tui.permissions.programs.option_forms import OptionForm
+from agent_tui.permissions.programs.harmless_options import HarmlessOptions
 
 _HARMLESS_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _ASKS_GPG = re.compile(r"%[-+ ]?(?:G|\(\*?(?:signature|if|describe))")
@@ -76,7 +76,7 @@ def _lists_refs(arguments: Sequence[str]) -> bool:
 _LISTERS = frozenset(
     {"--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"}
 )
-_LISTING = OptionForm(
+_LISTING = HarmlessOptions(
     "avrniq",
     "",
     "list contains no-contains merged no-merged points-at all remotes sort format color "
@@ -113,10 +113,10 @@ _LOG_VERBS = (
     "diff-files",
     "cherry",
 )
-_LOG = OptionForm("rpusbwMCBRzaWcmtgiEPF1234567890D", "nUSGLlX", _LOG_LONGS)
-_FORMS: Mapping[str, OptionForm] = MappingProxyType(
+_LOG = HarmlessOptions("rpusbwMCBRzaWcmtgiEPF1234567890D", "nUSGLlX", _LOG_LONGS)
+_FORMS: Mapping[str, HarmlessOptions] = MappingProxyType(
     {
-        "status": OptionForm(
+        "status": HarmlessOptions(
             "sbvz",
             "u",
             "short branch porcelain untracked-files ignored ignore-submodules long verbose "
@@ -137,28 +137,28 @@ _FORMS: Mapping[str, OptionForm] = MappingProxyType(
             _LOG,
         ),
         "range-diff": _LOG,
-        "shortlog": OptionForm("snec", "w", f"{_LOG_LONGS} summary numbered email group"),
+        "shortlog": HarmlessOptions("snec", "w", f"{_LOG_LONGS} summary numbered email group"),
         **dict.fromkeys(
             ("blame", "annotate"),
-            OptionForm(
+            HarmlessOptions(
                 "wesltfnpcbkMC0123456789",
                 "LS",
                 "date porcelain line-porcelain root show-stats show-name show-number show-email "
                 "since ignore-rev abbrev color-lines color-by-age first-parent minimal reverse",
             ),
         ),
-        "ls-files": OptionForm(
+        "ls-files": HarmlessOptions(
             "cdmoskzutvf",
             "x",
             "others exclude-standard modified deleted cached stage unmerged killed error-unmatch "
             "full-name abbrev debug eol ignored directory no-empty-directory exclude "
             "recurse-submodules deduplicate format",
         ),
-        "ls-tree": OptionForm(
+        "ls-tree": HarmlessOptions(
             "drtlz", "", "name-only name-status full-tree full-name long abbrev format object-only"
         ),
-        "cat-file": OptionForm("tspe"),
-        "rev-parse": OptionForm(
+        "cat-file": HarmlessOptions("tspe"),
+        "rev-parse": HarmlessOptions(
             "q",
             "",
             "abbrev-ref show-toplevel verify short is-inside-work-tree is-inside-git-dir "
@@ -167,21 +167,21 @@ _FORMS: Mapping[str, OptionForm] = MappingProxyType(
             "remotes quiet show-object-format show-superproject-working-tree show-ref-format "
             "local-env-vars flags no-flags revs-only no-revs default since until",
         ),
-        "rev-list": OptionForm(
+        "rev-list": HarmlessOptions(
             "0123456789", "n", f"{_LOG_LONGS} count disk-usage missing filter no-commit-header"
         ),
-        "describe": OptionForm(
+        "describe": HarmlessOptions(
             "",
             "",
             "tags always dirty broken abbrev long all match exclude contains candidates "
             "exact-match first-parent",
         ),
-        "branch": OptionForm(
+        "branch": HarmlessOptions(
             "avrq", "", "all remotes show-current verbose color no-color sort format column", 0
         ),
-        "tag": OptionForm("ln0123456789", "", "sort format column color", 0),
-        "merge-base": OptionForm("a", "", "all is-ancestor octopus independent fork-point"),
-        "grep": OptionForm(
+        "tag": HarmlessOptions("ln0123456789", "", "sort format column color", 0),
+        "merge-base": HarmlessOptions("a", "", "all is-ancestor octopus independent fork-point"),
+        "grep": HarmlessOptions(
             "niIwlLcEFPGhHvopqWz0123456789r",
             "ABCem",
             "line-number ignore-case count cached files-with-matches name-only "
@@ -190,51 +190,51 @@ _FORMS: Mapping[str, OptionForm] = MappingProxyType(
             "column max-depth color no-color and or not all-match context after-context "
             "before-context text full-name recursive max-count quiet threads",
         ),
-        "for-each-ref": OptionForm(
+        "for-each-ref": HarmlessOptions(
             "", "", "count sort format points-at merged no-merged contains no-contains ignore-case"
         ),
-        "show-ref": OptionForm(
+        "show-ref": HarmlessOptions(
             "dsq", "", "head heads tags branches dereference hash verify abbrev quiet exists"
         ),
-        "symbolic-ref": OptionForm("q", "", "short quiet", 1),
-        "name-rev": OptionForm("", "", "tags refs all name-only always undefined exclude"),
-        "count-objects": OptionForm("vH", "", "verbose human-readable", 0),
-        "check-ignore": OptionForm("vnqz", "", "verbose non-matching quiet no-index"),
-        "check-attr": OptionForm("az", "", "all cached"),
-        "show-branch": OptionForm("ar", "", "all remotes current list sha1-name no-name"),
-        "var": OptionForm(most=1),
-        "--version": OptionForm(most=0),
-        "version": OptionForm("", "", "build-options", 0),
-        "--exec-path": OptionForm(most=0),
-        "--help": OptionForm(most=0),
-        "help": OptionForm(most=0),
+        "symbolic-ref": HarmlessOptions("q", "", "short quiet", 1),
+        "name-rev": HarmlessOptions("", "", "tags refs all name-only always undefined exclude"),
+        "count-objects": HarmlessOptions("vH", "", "verbose human-readable", 0),
+        "check-ignore": HarmlessOptions("vnqz", "", "verbose non-matching quiet no-index"),
+        "check-attr": HarmlessOptions("az", "", "all cached"),
+        "show-branch": HarmlessOptions("ar", "", "all remotes current list sha1-name no-name"),
+        "var": HarmlessOptions(most=1),
+        "--version": HarmlessOptions(most=0),
+        "version": HarmlessOptions("", "", "build-options", 0),
+        "--exec-path": HarmlessOptions(most=0),
+        "--help": HarmlessOptions(most=0),
+        "help": HarmlessOptions(most=0),
     }
 )
-_CONFIG = OptionForm(
+_CONFIG = HarmlessOptions(
     "lz",
     "",
     "list get get-all get-regexp get-urlmatch show-origin show-scope name-only global local "
     "system worktree null type bool int path default includes no-includes",
 )
 _CONFIG_LOOKS = frozenset({"-l", "--list", "--get", "--get-all", "--get-regexp", "--get-urlmatch"})
-_PAIR_FORMS: Mapping[str, OptionForm] = MappingProxyType(
+_PAIR_FORMS: Mapping[str, HarmlessOptions] = MappingProxyType(
     {
         "stash list": _LOG,
-        "stash show": OptionForm(_LOG.letters, _LOG.values, f"{_LOG_LONGS} include-untracked"),
-        "remote -v": OptionForm(most=0),
-        "remote --verbose": OptionForm(most=0),
-        "remote get-url": OptionForm("", "", "all push"),
-        "worktree list": OptionForm("vz", "", "porcelain verbose", 0),
-        "submodule status": OptionForm("q", "", "cached recursive quiet"),
-        "submodule summary": OptionForm("q", "", "cached files"),
+        "stash show": HarmlessOptions(_LOG.letters, _LOG.values, f"{_LOG_LONGS} include-untracked"),
+        "remote -v": HarmlessOptions(most=0),
+        "remote --verbose": HarmlessOptions(most=0),
+        "remote get-url": HarmlessOptions("", "", "all push"),
+        "worktree list": HarmlessOptions("vz", "", "porcelain verbose", 0),
+        "submodule status": HarmlessOptions("q", "", "cached recursive quiet"),
+        "submodule summary": HarmlessOptions("q", "", "cached files"),
         "reflog show": _LOG,
-        "reflog exists": OptionForm(),
-        "notes list": OptionForm(most=1),
-        "notes show": OptionForm(most=1),
-        "bisect log": OptionForm(most=0),
+        "reflog exists": HarmlessOptions(),
+        "notes list": HarmlessOptions(most=1),
+        "notes show": HarmlessOptions(most=1),
+        "bisect log": HarmlessOptions(most=0),
     }
 )
-_ALONE: Mapping[str, OptionForm] = MappingProxyType(
-    {verb: OptionForm() for verb in ("remote", "reflog")}
+_ALONE: Mapping[str, HarmlessOptions] = MappingProxyType(
+    {verb: HarmlessOptions() for verb in ("remote", "reflog")}
 )
 """Verbs that only look when nothing follows."""

@@ -77,7 +77,7 @@ _SCRIPTS: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
 )
 
 
-def goes_beyond(rule: Rule, part: CommandPart) -> bool:
+def exceeds_rule(rule: Rule, part: CommandPart) -> bool:
     """Whether `part` uses a power that an allow rule ending in ``*`` does not name.
 
     ``git log *`` allows any look at the log, not ``git log --output=FILE``. A rule for everything
@@ -90,7 +90,7 @@ def goes_beyond(rule: Rule, part: CommandPart) -> bool:
     values = [word.value or "" for word in part.arguments]
     if name == "tar" and values and not values[0].startswith("-"):
         values[0] = f"-{values[0]}"  # tar xf: options in the old style
-    if name == "git" and _git_goes_beyond(named, values):
+    if name == "git" and _git_exceeds_rule(named, values):
         return True
     if (only_prints := _SCRIPTS.get(name)) is not None:
         powers = _POWERS.get(name)
@@ -107,7 +107,7 @@ def goes_beyond(rule: Rule, part: CommandPart) -> bool:
     )
 
 
-def _git_goes_beyond(named: Sequence[str], values: Sequence[str]) -> bool:
+def _git_exceeds_rule(named: Sequence[str], values: Sequence[str]) -> bool:
     at = _verb(values)
     verb, others = "".join(values[at : at + 1]), values[at + 1 :]
     if verb in _GIT_RUNNERS and verb not in named:

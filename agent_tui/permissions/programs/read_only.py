@@ -7,7 +7,7 @@ from itertools import takewhile
 from types import MappingProxyType
 
 from agent_tui.permissions.programs.git import git_only_reads
-from agent_tui.permissions.programs.option_forms import ANYTHING, OptionForm
+from agent_tui.permissions.programs.harmless_options import ANYTHING, HarmlessOptions
 from agent_tui.permissions.programs.search_options import prints_names_of_matches
 from agent_tui.permissions.shell.scripts import (
     awk_only_prints,
@@ -165,7 +165,7 @@ def _command(arguments: Sequence[str]) -> bool:
 def _xargs(arguments: Sequence[str]) -> bool:
     """Itself harmless; the command it runs is a part of its own."""
     options = list(takewhile(lambda argument: argument.startswith("-"), arguments))
-    return len(options) < len(arguments) and OptionForm("0rt", "nLPdI").admits(options)
+    return len(options) < len(arguments) and HarmlessOptions("0rt", "nLPdI").admits(options)
 
 
 def _ps(arguments: Sequence[str]) -> bool:
@@ -236,7 +236,7 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
     }
 )
 
-_JQ = OptionForm(
+_JQ = HarmlessOptions(
     "rceSMnsajCR0123456789",
     "",
     "raw-output compact-output exit-status sort-keys slurp arg argjson args jsonargs "
@@ -265,10 +265,10 @@ _HARMLESS_NAMES = """
 """
 """Programs without any option to write, run or fetch something."""
 
-_FORMS: Mapping[str, OptionForm] = MappingProxyType(
+_FORMS: Mapping[str, HarmlessOptions] = MappingProxyType(
     {
         **dict.fromkeys(_HARMLESS_NAMES.split(), ANYTHING),
-        "rg": OptionForm(
+        "rg": HarmlessOptions(
             "iSsvwxclLoHINnFPUuqphaV0",
             "ABCmegtTrEdjM",
             "ignore-case smart-case case-sensitive invert-match word-regexp line-regexp count "
@@ -282,7 +282,7 @@ _FORMS: Mapping[str, OptionForm] = MappingProxyType(
         ),
         **dict.fromkeys(
             ("fd", "fdfind"),
-            OptionForm(
+            HarmlessOptions(
                 "HIspgFaLu0i1qV",
                 "tedEcSjodM",
                 "hidden no-ignore type extension max-depth min-depth exact-depth glob regex "
@@ -290,13 +290,15 @@ _FORMS: Mapping[str, OptionForm] = MappingProxyType(
                 "changed-within changed-before max-results quiet color no-ignore-vcs version",
             ),
         ),
-        "tree": OptionForm(
+        "tree": HarmlessOptions(
             "adfilpshDugCnNqQxFJX",
             "LIP",
             "dirsfirst gitignore prune noreport filelimit charset ignore-case du matchdirs",
         ),
-        "file": OptionForm("biIkLhNnpr0", "F", "brief mime mime-type mime-encoding dereference"),
-        "diff": OptionForm(
+        "file": HarmlessOptions(
+            "biIkLhNnpr0", "F", "brief mime mime-type mime-encoding dereference"
+        ),
+        "diff": HarmlessOptions(
             "urqNwBbEZiyasTtdcp0123456789",
             "UCIxW",
             "unified context recursive brief new-file ignore-all-space ignore-space-change "
@@ -304,25 +306,27 @@ _FORMS: Mapping[str, OptionForm] = MappingProxyType(
             "width suppress-common-lines minimal text report-identical-files strip-trailing-cr "
             "ignore-matching-lines label expand-tabs no-dereference show-c-function",
         ),
-        "sort": OptionForm(
+        "sort": HarmlessOptions(
             "nrufhVbdMgcCsizmR",
             "kt",
             "numeric-sort reverse unique key version-sort field-separator human-numeric-sort "
             "ignore-case ignore-leading-blanks general-numeric-sort month-sort stable check "
             "zero-terminated dictionary-order merge random-sort debug",
         ),
-        "uniq": OptionForm("cdiuDz", "fsw", "count repeated unique ignore-case all-repeated", 1),
-        "shuf": OptionForm("erz", "in", "echo head-count input-range repeat zero-terminated"),
-        "iconv": OptionForm("lcs", "ft", "list from-code to-code"),
-        "base64": OptionForm("diD", "w", "decode wrap ignore-garbage"),
-        "base32": OptionForm("di", "w", "decode wrap ignore-garbage"),
-        "which": OptionForm("as", "", "all"),
-        "type": OptionForm("aptPf"),
-        "whereis": OptionForm("bmsu"),
-        "zcat": OptionForm(),
-        "lsb_release": OptionForm("acdirsv", "", "all codename description id release short"),
-        "sw_vers": OptionForm("", "", "productVersion productName buildVersion"),
-        "lsblk": OptionForm("afpSntJ", "o", "all fs json output"),
+        "uniq": HarmlessOptions(
+            "cdiuDz", "fsw", "count repeated unique ignore-case all-repeated", 1
+        ),
+        "shuf": HarmlessOptions("erz", "in", "echo head-count input-range repeat zero-terminated"),
+        "iconv": HarmlessOptions("lcs", "ft", "list from-code to-code"),
+        "base64": HarmlessOptions("diD", "w", "decode wrap ignore-garbage"),
+        "base32": HarmlessOptions("di", "w", "decode wrap ignore-garbage"),
+        "which": HarmlessOptions("as", "", "all"),
+        "type": HarmlessOptions("aptPf"),
+        "whereis": HarmlessOptions("bmsu"),
+        "zcat": HarmlessOptions(),
+        "lsb_release": HarmlessOptions("acdirsv", "", "all codename description id release short"),
+        "sw_vers": HarmlessOptions("", "", "productVersion productName buildVersion"),
+        "lsblk": HarmlessOptions("afpSntJ", "o", "all fs json output"),
     }
 )
 
@@ -340,7 +344,7 @@ _VERSIONED = frozenset(_VERSIONED_NAMES.split())
 pytest, tox, flake8, poetry and their like load plugins of the project first.
 """
 
-STEERED_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
+TOOLCHAIN_FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     dict.fromkeys(("cargo", "rustc", "rustup"), ("rust-toolchain.toml", "rust-toolchain"))
 )
 """Files of a folder that decide which program runs under a name."""
@@ -354,20 +358,20 @@ _VERSION_QUESTIONS = frozenset(
     .replace("    ", "")
     .split("|")
 )
-_PIP_LISTS = OptionForm("", "", "format user local not-required")
-_QUERIES: Mapping[str, OptionForm] = MappingProxyType(
+_PIP_LISTS = HarmlessOptions("", "", "format user local not-required")
+_QUERIES: Mapping[str, HarmlessOptions] = MappingProxyType(
     {
         **{
-            f"npm {verb}": OptionForm("agl", "", "depth all json long global parseable")
+            f"npm {verb}": HarmlessOptions("agl", "", "depth all json long global parseable")
             for verb in ("ls", "list")
         },
         **{f"{pip} list": _PIP_LISTS for pip in ("pip", "pip3")},
         **{f"{pip} freeze": _PIP_LISTS for pip in ("pip", "pip3")},
-        **{f"{pip} show": OptionForm("f", "", "files verbose") for pip in ("pip", "pip3")},
-        "go env": OptionForm("", "", "json"),
-        "rustup show": OptionForm(most=1),
-        "npm root": OptionForm("g"),
-        "npm prefix": OptionForm("g"),
-        "npm bin": OptionForm("g"),
+        **{f"{pip} show": HarmlessOptions("f", "", "files verbose") for pip in ("pip", "pip3")},
+        "go env": HarmlessOptions("", "", "json"),
+        "rustup show": HarmlessOptions(most=1),
+        "npm root": HarmlessOptions("g"),
+        "npm prefix": HarmlessOptions("g"),
+        "npm bin": HarmlessOptions("g"),
     }
 )

@@ -72,7 +72,7 @@ def check_literal(node: Node, source: bytes) -> None:
         UnparsableError: it holds a substitution or shell syntax that has no node of its own.
     """
     if node.type == "word":
-        if _FORBIDDEN_IN_WORD.search(text_of(node, source)):
+        if _FORBIDDEN_IN_WORD.search(node_text(node, source)):
             raise UnparsableError("a word holds characters of shell syntax")
         return
     if node.type == "heredoc_body" and _is_quoted_heredoc(node, source):
@@ -89,11 +89,11 @@ def check_heredoc(node: Node, source: bytes) -> None:
     """
     start = _child(node, "heredoc_start")
     body, end = _child(node, "heredoc_body"), _child(node, "heredoc_end")
-    found = _DELIMITER.fullmatch(text_of(start, source)) if start is not None else None
-    if found is None or body is None or end is None or text_of(end, source) != found["name"]:
+    found = _DELIMITER.fullmatch(node_text(start, source)) if start is not None else None
+    if found is None or body is None or end is None or node_text(end, source) != found["name"]:
         raise UnparsableError("where the here-document ends is not certain")
     before, after = source[: body.start_byte], source[end.end_byte : end.end_byte + 1]
-    lines = text_of(body, source).split("\n")
+    lines = node_text(body, source).split("\n")
     strips = any(child.type == "<<-" for child in node.children)
     ends_early = any((line.lstrip("\t") if strips else line) == found["name"] for line in lines)
     if ends_early or after not in (b"", b"\n") or not before.endswith(b"\n"):
@@ -106,7 +106,7 @@ def check_substitution(node: Node, source: bytes) -> None:
     Raises:
         UnparsableError: there is one.
     """
-    text = text_of(node, source)
+    text = node_text(node, source)
     if text.startswith("`") and "\\" in text:
         raise UnparsableError("backquotes within backquotes")
 
@@ -137,7 +137,7 @@ def is_plain_condition(text: str) -> bool:
     return _ODD_TEST.search(text) is None
 
 
-def text_of(node: Node, source: bytes) -> str:
+def node_text(node: Node, source: bytes) -> str:
     """The text a node covers."""
     return source[node.start_byte : node.end_byte].decode("utf-8")
 
@@ -148,7 +148,7 @@ def _is_gap(text: bytes) -> bool:
 
 def _is_quoted_heredoc(body: Node, source: bytes) -> bool:
     start = _child(body.parent, "heredoc_start") if body.parent is not None else None
-    return start is not None and any(quote in text_of(start, source) for quote in "'\"\\")
+    return start is not None and any(quote in node_text(start, source) for quote in "'\"\\")
 
 
 def _child(node: Node, kind: str) -> Node | None:

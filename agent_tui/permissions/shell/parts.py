@@ -22,8 +22,8 @@ from agent_tui.permissions.shell.checks import (
     check_substitution,
     is_plain_arithmetic,
     is_plain_condition,
+    node_text,
     only_looks_up,
-    text_of,
 )
 from agent_tui.permissions.shell.words import (
     NO_VARIABLES,
@@ -116,7 +116,7 @@ class _Splitter:
         return ShellParts(tuple(self._commands), tuple(self._redirections))
 
     def _text(self, node: Node) -> str:
-        return text_of(node, self._source)
+        return node_text(node, self._source)
 
     def _word(self, node: Node) -> Word:
         return word_of(node, self._source, self._variables)
@@ -225,7 +225,7 @@ class _Splitter:
         self._redirections.append(Redirection(word, writes=operator not in ("<", "<&")))
 
     def _add_command(self, node: Node) -> None:
-        self._add_unwrapped(replace(self._part(node), feeder=self._feeder(node)), 0)
+        self._add_unwrapped(replace(self._part(node), piped_from=self._piped_from(node)), 0)
 
     def _part(self, node: Node) -> CommandPart:
         """The command as it stands, with words that follow a redirection."""
@@ -247,7 +247,7 @@ class _Splitter:
                     words.extend(self._word(extra) for extra in _words_after_target(child))
         return CommandPart(self._text(node), tuple(words), tuple(assignments))
 
-    def _feeder(self, node: Node) -> CommandPart | None:
+    def _piped_from(self, node: Node) -> CommandPart | None:
         """The command whose output `node` reads in a pipe."""
         reader = node
         while reader.parent is not None and reader.parent.type == "redirected_statement":

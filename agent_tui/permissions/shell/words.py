@@ -55,7 +55,7 @@ class CommandPart:
     else that sets state (``PATH=.``, a function). ``opaque``: what it runs cannot be known from
     its text. `assignments` are the ``A=1`` before it. `wrapper` is the command around it
     (``timeout 5``, ``xargs``), and `is_wrapped_plainly` says that the wrapper adds no power and no
-    arguments of its own. `feeder` is the command whose output it reads in a pipe.
+    arguments of its own. `piped_from` is the command whose output it reads in a pipe.
     """
 
     source: str
@@ -65,7 +65,7 @@ class CommandPart:
     wrapper: str = ""
     is_wrapped_plainly: bool = True
     note: str = ""
-    feeder: "CommandPart | None" = None
+    piped_from: "CommandPart | None" = None
 
     @property
     def name(self) -> str:

@@ -89,7 +89,7 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
         assignments=(*part.assignments, *assignments),
         wrapper=name,
         is_wrapped_plainly=is_plain,
-        feeder=part.feeder,
+        piped_from=part.piped_from,
     )
     return Unwrapped(outer, (inner,))
 
@@ -106,7 +106,7 @@ def _takes_next(option: str, options_with_value: str) -> bool:
 def _xargs_words(part: CommandPart, words: list[Word]) -> list[Word]:
     """The command xargs runs, with what it reads put where it goes."""
     values = [word.value or "" for word in part.arguments[: -len(words)]]
-    read = _listed_by(part.feeder) if part.feeder is not None else Word("...", None)
+    read = _listed_by(part.piped_from) if part.piped_from is not None else Word("...", None)
     for option, after in pairwise((*values, "")):
         if option.startswith("--replace"):
             mark = option.partition("=")[2] or "{}"

@@ -1,9 +1,10 @@
 """Sessions of Claude Code (``~/.claude/projects/*/*.jsonl``)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -33,7 +34,14 @@ from agent_tui.sessions.importers.fields import (
     as_list,
     as_object,
     as_timestamp,
+    joined_text,
     text_at,
+)
+from agent_tui.sessions.importers.import_format import (
+    ImportFormat,
+    SessionFinder,
+    SessionHead,
+    sessions_folder,
 )
 from agent_tui.sessions.importers.json_files import json_lines
 
@@ -49,6 +57,10 @@ _SYNTHETIC = "<synthetic>"
 
 _SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 """Base64; a signature that was blanked out would be refused by the provider."""
+
+_TYPES = frozenset({"user", "assistant", "progress", "file-history-snapshot", "system"})
+_SUBAGENTS = "agent-"
+"""How Claude Code's files of subagents begin."""
 
 _SUMMARY_OPENING = re.compile(r"This session is being continued from a previous .*\n+")
 
@@ -261,3 +273,33 @@ def _usage(counted: JsonObject) -> Usage | None:
         cache_write=stored,
         total_tokens=fresh + written + read + stored,
     )
+
+
+def _is_claude_code(_number: int, record: JsonObject) -> bool:
+    return text_at(record, "type") in _TYPES and ("uuid" in record or "snapshot" in record)
+
+
+def _files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    folder = sessions_folder(environ.get("CLAUDE_CONFIG_DIR", ""), ".claude", home)
+    files = folder.glob("projects/*/*.jsonl")
+    return (file for file in files if not file.name.startswith(_SUBAGENTS))
+
+
+def _read_head(head: SessionHead, number: int, line: JsonObject) -> None:
+    head.name = text_at(line, "customTitle", "aiTitle") or head.name
+    if line.get("isSidechain") is True or line.get("type") not in ("user", "assistant"):
+        return
+    head.is_session = True
+    head.cwd = head.cwd or text_at(line, "cwd")
+    text = joined_text(as_object(line.get("message")).get("content"))
+    is_said = line.get("type") == "user" and line.get("isMeta") is not True
+    if is_said and not is_of_the_program(text):
+        head.prompt = head.prompt or text
+
+
+CLAUDE_CODE: Final = ImportFormat(
+    "claude",
+    read_claude_code,
+    _is_claude_code,
+    finder=SessionFinder("Claude Code", _files, _read_head),
+)

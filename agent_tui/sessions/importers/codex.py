@@ -1,6 +1,8 @@
 """Sessions of Codex CLI (``~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl``)."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -18,6 +20,7 @@ from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
 from agent_tui.sessions.importers.codex_items import (
     CodexItem,
     call_arguments,
+    codex_item,
     codex_items,
     content_of,
     folder_in,
@@ -31,7 +34,14 @@ from agent_tui.sessions.importers.fields import (
     as_object,
     as_text,
     as_timestamp,
+    joined_text,
     text_at,
+)
+from agent_tui.sessions.importers.import_format import (
+    ImportFormat,
+    SessionFinder,
+    SessionHead,
+    sessions_folder,
 )
 from agent_tui.sessions.importers.json_files import id_from_content
 
@@ -258,3 +268,32 @@ def _usage(counted: JsonObject) -> Usage | None:
         return None
     read = min(as_count(counted.get("cached_input_tokens")), sent)
     return Usage(input=sent - read, output=written, cache_read=read, total_tokens=sent + written)
+
+
+def _is_codex(number: int, record: JsonObject) -> bool:
+    return "record_type" in record or codex_item(number, record) is not None
+
+
+def _files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    folder = sessions_folder(environ.get("CODEX_HOME", ""), ".codex", home)
+    yield from folder.glob("sessions/*/*/*/rollout-*.jsonl")
+    yield from folder.glob("sessions/rollout-*.jsonl")
+
+
+def _read_head(head: SessionHead, number: int, line: JsonObject) -> None:
+    item = codex_item(number, line)
+    if item is None:
+        return
+    head.is_session = True
+    if item.kind in ("session_meta", "turn_context"):
+        head.cwd = head.cwd or text_at(item.payload, "cwd")
+    elif item.payload.get("type") == "message" and item.payload.get("role") == "user":
+        text = joined_text(item.payload.get("content"))
+        head.cwd = head.cwd or folder_in(text)
+        if not (is_preamble(text) or is_notice(text)):
+            head.prompt = head.prompt or text
+
+
+CODEX: Final = ImportFormat(
+    "codex", read_codex, _is_codex, finder=SessionFinder("Codex", _files, _read_head)
+)

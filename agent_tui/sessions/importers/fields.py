@@ -37,6 +37,12 @@ def text_at(data: JsonObject, *keys: str) -> str:
     return next((text for key in keys if (text := as_text(data.get(key)))), "")
 
 
+def joined_text(content: JsonValue) -> str:
+    """The text of a message: `content` itself, or that of its parts."""
+    texts = (text_at(as_object(part), "text") for part in as_list(content))
+    return as_text(content) or " ".join(text for text in texts if text)
+
+
 def image_of(url: str) -> UserContent:
     """The image that a ``data:`` address holds; the address as text where it is another."""
     head, comma, data = url.partition(",")

@@ -1,87 +1,25 @@
-"""The formats of sessions that can be imported: which one a file is in, and reading it."""
+"""The formats of sessions that can be imported: each one file and one line here."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from pydantic import JsonValue
-
 from agent_tui.errors import SessionError
-from agent_tui.messages import JsonObject
-from agent_tui.sessions.file.disk import describe_fault
-from agent_tui.sessions.format.parse import parse_session
 from agent_tui.sessions.importers.builder import ForeignSession, Warnings
-from agent_tui.sessions.importers.claude_code import read_claude_code
-from agent_tui.sessions.importers.codex import read_codex
-from agent_tui.sessions.importers.codex_items import codex_item
-from agent_tui.sessions.importers.fields import as_object, text_at
+from agent_tui.sessions.importers.claude_code import CLAUDE_CODE
+from agent_tui.sessions.importers.codex import CODEX
+from agent_tui.sessions.importers.fields import as_object
+from agent_tui.sessions.importers.import_format import ImportFormat
 from agent_tui.sessions.importers.json_files import json_document, json_lines
+from agent_tui.sessions.importers.pi import PI
 
 _SEARCHED_LINES = 200
 """A session of Claude Code may begin with snapshots and notices of hooks."""
 
-_PI_TYPES = frozenset({"session", "message", "model_change", "compaction"})
-_CLAUDE_TYPES = frozenset({"user", "assistant", "progress", "file-history-snapshot", "system"})
-
-
-def _never(_value: JsonValue) -> bool:
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class ImportFormat:
-    """One format of sessions.
-
-    Attributes:
-        name: What a person calls it by, after ``--from``.
-        read: Reads a whole file; raises `SessionError` where it is none of this format.
-        is_record: Whether a line with this number and value is found in this format alone.
-        is_document: The same for a file that is one JSON value.
-    """
-
-    name: str
-    read: Callable[[Path], ForeignSession]
-    is_record: Callable[[int, JsonObject], bool]
-    is_document: Callable[[JsonValue], bool] = _never
-
-
-def read_pi(path: Path) -> ForeignSession:
-    """All entries of `path`, those of every branch; the last one is where it goes on.
-
-    Raises:
-        SessionError: The file cannot be read, or holds no entry.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise describe_fault(path, "read", error) from error
-    parsed = parse_session(data, fallback_id=path.stem.rpartition("_")[2])
-    if not parsed.entries:
-        raise SessionError(f"{path}: no line of it is an entry of a session.")
-    return ForeignSession(parsed.header, parsed.entries, parsed.warnings)
-
-
-def _is_pi(_number: int, record: JsonObject) -> bool:
-    kind = text_at(record, "type")
-    return kind in _PI_TYPES and (kind != "message" or "message" in record)
-
-
-def _is_claude_code(_number: int, record: JsonObject) -> bool:
-    return text_at(record, "type") in _CLAUDE_TYPES and ("uuid" in record or "snapshot" in record)
-
-
-def _is_codex(number: int, record: JsonObject) -> bool:
-    return "record_type" in record or codex_item(number, record) is not None
-
-
-PI: Final = ImportFormat("pi", read_pi, _is_pi)
-"""Sessions of pi, versions 1 to 3, and our own: the format this program writes."""
-
 FORMATS: Final[tuple[ImportFormat, ...]] = (
     PI,
-    ImportFormat("claude", read_claude_code, _is_claude_code),
-    ImportFormat("codex", read_codex, _is_codex),
+    CLAUDE_CODE,
+    CODEX,
 )
 """Every format that the program imports."""
 

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from agent_tui.ui.prompt.bursts import KeyBurst
+from agent_tui.ui.prompt.paste_detector import PasteDetector
 from agent_tui.ui.prompt.pastes import Mark, mark_after, mark_before, marks_in
 
 NEW_LINE_KEYS = frozenset(
@@ -54,7 +54,7 @@ class PromptArea(TextArea):
         self._take_key = take_key
         self._take_paste = take_paste
         self._keys_waiting = 0
-        self._burst = KeyBurst(self._has_keys_waiting)
+        self._burst = PasteDetector(self._has_keys_waiting)
 
     @property
     def text_before_cursor(self) -> str:

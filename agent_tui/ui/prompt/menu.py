@@ -8,8 +8,8 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from agent_tui.safe_text import safe_text
 from agent_tui.ui.prompt.completion import MenuItem
-from agent_tui.ui.sanitise import safe_text
 
 MAX_ROWS = 8
 _BORDER_ROWS = 2

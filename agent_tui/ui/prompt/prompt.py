@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widgets import Static, TextArea
 
 from agent_tui.ui.prompt.area import PromptArea
-from agent_tui.ui.prompt.carried import Carried
+from agent_tui.ui.prompt.attachments import DraftAttachments
 from agent_tui.ui.prompt.completer import Completer, Items
 from agent_tui.ui.prompt.completion import (
     ArgumentQuery,
@@ -22,11 +22,11 @@ from agent_tui.ui.prompt.completion import (
     query_at,
 )
 from agent_tui.ui.prompt.history import HistoryWalk
+from agent_tui.ui.prompt.leaked_reports import report_length
 from agent_tui.ui.prompt.menu import CompletionMenu
 from agent_tui.ui.prompt.pasted_images import is_image_name
 from agent_tui.ui.prompt.pastes import Draft, Mark, joined
 from agent_tui.ui.prompt.sources import PromptSources
-from agent_tui.ui.prompt.stray import report_length
 
 MOST_OPENED_CHARS = 100_000
 """A longer paste is not written out in the prompt."""
@@ -64,7 +64,7 @@ class Prompt(Vertical):
         super().__init__(id="prompt")
         self._sources = sources
         self._completer = Completer(sources) if sources is not None else None
-        self._carried = Carried(self._refuse)
+        self._attachments = DraftAttachments(self._refuse)
         self._shown_mark: Mark | None = None
         self._walk: HistoryWalk | None = None
         self._menu_dismissed = False
@@ -90,11 +90,11 @@ class Prompt(Vertical):
     @property
     def draft(self) -> Draft:
         """What stands in the prompt."""
-        return self._carried.draft(self.area.text)
+        return self._attachments.draft(self.area.text)
 
     def load(self, draft: Draft, *, cursor_at_start: bool = False) -> None:
         """Put `draft` in place of what stands there, without opening a menu."""
-        self._carried.load(draft)
+        self._attachments.load(draft)
         self._loaded_text = draft.text
         self._menu_dismissed = False
         self.area.load_text(draft.text)
@@ -237,11 +237,11 @@ class Prompt(Vertical):
         self._walk = walk
 
     async def _take_paste(self, text: str) -> str:
-        return await self._carried.take_paste(text, self._sources)
+        return await self._attachments.take_paste(text, self._sources)
 
     async def _attach_mentioned(self, path: str, written: str) -> None:
         """Put the mark of an image in place of its mention, where that still stands."""
-        mark = await self._carried.take_image(path, self._sources) if self._sources else ""
+        mark = await self._attachments.take_image(path, self._sources) if self._sources else ""
         for row, line in enumerate(self.area.document.lines):
             if mark and (column := line.find(written)) >= 0:
                 self.area.replace(mark, (row, column), (row, column + len(written)))
@@ -252,7 +252,7 @@ class Prompt(Vertical):
 
     def _open_paste(self, mark: Mark) -> None:
         """Write the paste out in place of its mark."""
-        text = self._carried.paste(mark.number)
+        text = self._attachments.paste(mark.number)
         if text is None:
             return
         if len(text) > MOST_OPENED_CHARS:
@@ -271,7 +271,7 @@ class Prompt(Vertical):
         self._shown_mark = mark
         frame = self.query_one("#prompt-frame")
         can_open = (
-            mark is not None and mark.kind == "paste" and bool(self._carried.paste(mark.number))
+            mark is not None and mark.kind == "paste" and bool(self._attachments.paste(mark.number))
         )
         frame.border_subtitle = "ctrl+o opens the paste" if can_open else None
 

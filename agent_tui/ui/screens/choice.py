@@ -12,7 +12,7 @@ from textual.types import CSSPathType
 from textual.widgets import Static
 
 from agent_tui.commands.core.questions import Question
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
 
 AnswerT = TypeVar("AnswerT")
 

@@ -9,7 +9,7 @@ from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Static
 
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
 
 
 class ConfirmScreen(ModalScreen[bool]):

@@ -15,8 +15,8 @@ from agent_tui.commands.compaction import TIER_LABELS, last_tier
 from agent_tui.commands.context import FREED_HEADING
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
-from agent_tui.ui.context_map import bar_cells
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.screens.context_map import bar_cells
 from agent_tui.ui.screens.reading import ReadingScreen
 
 _STYLES: dict[PartKind, str] = {

@@ -10,7 +10,7 @@ from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
 
 
 class LineInputScreen(ModalScreen[str]):

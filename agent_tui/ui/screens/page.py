@@ -8,7 +8,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from agent_tui.commands.core.pages import Page, PageSection
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
 from agent_tui.ui.screens.reading import ReadingScreen
 
 MAX_FIRST_COLUMN = 28

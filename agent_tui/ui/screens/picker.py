@@ -16,7 +16,7 @@ from textual.types import CSSPathType
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
 
 ValueT = TypeVar("ValueT")
 

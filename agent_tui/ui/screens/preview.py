@@ -14,9 +14,9 @@ from textual.widgets import Static
 from agent_tui.commands.compaction import TIER_LABELS, kept_facts, last_tier, verdict
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
+from agent_tui.safe_text import safe_text
 from agent_tui.tokens import ContextUsage
-from agent_tui.ui.activity_line import ActivityLine, ActivityState
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.ui.chat.activity_line import ActivityLine, ActivityState
 from agent_tui.ui.screens.page import section_widgets
 from agent_tui.ui.screens.reading import ReadingScreen
 

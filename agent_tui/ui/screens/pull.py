@@ -23,10 +23,10 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.model import Offer, PullProgress
 from agent_tui.local_models.sizes import size_text
 from agent_tui.providers.base import ModelRef
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.first_run.progress import Pace, transfer_bar, transfer_text
 from agent_tui.ui.options import LocalModels
-from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.page import PageRow
-from agent_tui.ui.transfer import Pace, transfer_bar, transfer_text
 
 FRAMES_PER_S = 5
 QUIET_S = 0.5

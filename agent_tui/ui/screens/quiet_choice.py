@@ -19,7 +19,7 @@ class QuietChoiceScreen(ChoiceScreen[AnswerT], Generic[AnswerT]):
 
     Args:
         question: What is asked.
-        take_stray: Gets the letters that were meant for the prompt.
+        pass_on: Gets the letters that were meant for the prompt.
         quiet_s: Seconds without a letter before one answers.
         clock: Monotonic seconds.
     """
@@ -27,13 +27,13 @@ class QuietChoiceScreen(ChoiceScreen[AnswerT], Generic[AnswerT]):
     def __init__(
         self,
         question: Question[AnswerT],
-        take_stray: Callable[[str], object],
+        pass_on: Callable[[str], object],
         *,
         quiet_s: float = QUIET_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(question)
-        self._take_stray = take_stray
+        self._pass_on = pass_on
         self._quiet_s = quiet_s
         self._clock = clock
         self._quiet_since_s = clock()
@@ -48,4 +48,4 @@ class QuietChoiceScreen(ChoiceScreen[AnswerT], Generic[AnswerT]):
         event.prevent_default()
         event.stop()
         self._quiet_since_s = self._clock()
-        self._take_stray(event.character)
+        self._pass_on(event.character)

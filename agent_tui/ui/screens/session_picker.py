@@ -20,10 +20,10 @@ from textual.widgets import Input, Static
 
 from agent_tui.commands.sessions import PickedSession, session_title
 from agent_tui.errors import SessionError
+from agent_tui.safe_text import safe_text
 from agent_tui.sessions.file.tail import newest_entries
 from agent_tui.sessions.importers.discovery import (
     FOREIGN_AGENTS,
-    ForeignAgent,
     ForeignFile,
     foreign_sessions,
 )
@@ -31,7 +31,6 @@ from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.listing.summary import SessionSummary, one_line
 from agent_tui.sessions.search.session_search import SearchHit
 from agent_tui.sessions.store import SessionStore
-from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.confirm import ConfirmScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import (
@@ -40,7 +39,7 @@ from agent_tui.ui.screens.picker import (
     PickerScreen,
     search_rows,
 )
-from agent_tui.ui.session_rows import (
+from agent_tui.ui.screens.session_rows import (
     end_of,
     foreign_facts,
     foreign_rows,
@@ -97,7 +96,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         present_id: str,
         ask: Ask,
         *,
-        agents: Sequence[ForeignAgent] = (),
+        agents: Sequence[str] = (),
         now: datetime | None = None,
     ) -> None:
         super().__init__()

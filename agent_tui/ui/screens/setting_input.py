@@ -13,7 +13,7 @@ from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
 from agent_tui.config.specs import SettingSpec
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
 
 
 class SettingInput(ModalScreen[str]):

@@ -8,7 +8,7 @@ from agent_tui.config import LoadedSettings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.keys import dotted
 from agent_tui.config.specs import SettingSpec, setting_specs
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
 from agent_tui.ui.screens.picker import PickerRow
 
 VALUE_CHARS = 24

@@ -14,12 +14,12 @@ from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.specs import SettingSpec, value_at
 from agent_tui.config.template import commented_settings, toml_text
 from agent_tui.errors import AgentTuiError
+from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_password_in_address
-from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
+from agent_tui.ui.screens.setting_effects import SettingsFront, act_on, acts_at_once, in_use
 from agent_tui.ui.screens.setting_input import SettingInput
 from agent_tui.ui.screens.setting_rows import about, rows_by_name, rows_by_section
-from agent_tui.ui.setting_effects import SettingsFront, act_on, acts_at_once, in_use
 
 
 class SettingsScreen(PickerScreen[SettingSpec]):

@@ -6,7 +6,7 @@ from textual import getters
 from textual.app import App
 
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
-from agent_tui.ui.theme import theme_kind
+from agent_tui.ui.theme.themes import theme_kind
 
 
 def _any_app() -> type[App[object]]:

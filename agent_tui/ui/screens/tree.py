@@ -15,9 +15,9 @@ from textual.widgets import Input, Static
 
 from agent_tui.commands.tree import TreeAction, TreeChoice
 from agent_tui.errors import AgentTuiError
+from agent_tui.safe_text import safe_text
 from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
 from agent_tui.sessions.log import SessionLog
-from agent_tui.ui.sanitise import safe_text
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.tree_list import TreeList
 

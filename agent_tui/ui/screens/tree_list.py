@@ -12,8 +12,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
 
+from agent_tui.safe_text import safe_text
 from agent_tui.sessions.lineage.message_tree import RowKind, TreeRow
-from agent_tui.ui.sanitise import safe_text
 
 _SIGNS: dict[RowKind, tuple[str, str]] = {
     "person": ("›", "$primary"),

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from agent_tui.commands.core.short_words import short_count
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
 
 if TYPE_CHECKING:  # the bar is part of the first paint, pydantic is not
     from agent_tui.config import PermissionMode

@@ -6,12 +6,12 @@ from pathlib import Path
 from agent_tui.commands.core.short_words import short_path
 from agent_tui.compaction.policy import context_level
 from agent_tui.events import AgentEvent
-from agent_tui.ui.chat_widgets import ChatWidgets
+from agent_tui.ui.chat.welcome import renewed_welcome
+from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.status.hints import Doing, Onboarding, Situation, hint_text
 from agent_tui.ui.status.notifier import Notifier, notification_sequence
 from agent_tui.ui.status.status_bar import StatusFields, git_branch
-from agent_tui.ui.welcome import renewed_welcome
 from agent_tui.ui.window import Window
 
 

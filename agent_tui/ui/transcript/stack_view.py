@@ -13,7 +13,7 @@ from textual.theme import Theme
 from textual.timer import Timer
 from textual.widget import Widget
 
-from agent_tui.ui.palette import make_palette
+from agent_tui.ui.theme.palette import make_palette
 from agent_tui.ui.transcript.row_view import RowView
 from agent_tui.ui.transcript.stack import Place
 

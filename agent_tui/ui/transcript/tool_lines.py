@@ -7,11 +7,18 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
-from agent_tui.ui.diff_view import Inks, diff_lines, diff_stat, parse_diff
-from agent_tui.ui.palette import Palette
-from agent_tui.ui.sanitise import safe_output, safe_text
-from agent_tui.ui.styled_lines import MAX_LINE_CHARS, Line, clip, prefixed, wrap, wrap_text
+from agent_tui.safe_text import safe_output, safe_text
+from agent_tui.ui.diff.view import Inks, diff_lines, diff_stat, parse_diff
+from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import BashBlock, ToolBlock, ToolStatus
+from agent_tui.ui.transcript.styled_lines import (
+    MAX_LINE_CHARS,
+    Line,
+    clip,
+    prefixed,
+    wrap,
+    wrap_text,
+)
 
 LIVE_LINES = 5
 """Last lines of output that show while a command runs."""

@@ -15,7 +15,7 @@ _OWN_STRATEGY = """
 DESCRIPTION = "nothing at all"
 
 def build(services):
-    return ("built with", services.settings.template)
+    return ("built with", services.counter)
 """
 
 
@@ -32,9 +32,6 @@ def test_a_strategy_of_ones_own_is_a_file_and_a_name(
     monkeypatch.setattr(strategies, "__path__", [*strategies.__path__, str(tmp_path)])
     monkeypatch.setattr(registry, "STRATEGY_NAMES", (*STRATEGY_NAMES, "mine"))
     built = build_strategies(None, counter, Models())
-    assert {str(name): made for name, made in built.items()}["mine"] == (
-        "built with",
-        "structured",
-    )
+    assert {str(name): made for name, made in built.items()}["mine"] == ("built with", counter)
     descriptions = [strategy_description(name) for name in registry.STRATEGY_NAMES]
     assert descriptions[-1] == "nothing at all"

@@ -9,7 +9,7 @@ from agent_tui.messages import (
 )
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
-from agent_tui.sessions.importers.formats import ForeignSession
+from agent_tui.sessions.importers.builder import ForeignSession
 from tests.support.context_checks import assert_normalised
 
 

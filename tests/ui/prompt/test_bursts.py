@@ -1,4 +1,4 @@
-from agent_tui.ui.prompt.bursts import KeyBurst
+from agent_tui.ui.prompt.paste_detector import PasteDetector
 
 
 async def pasted(keys: list[tuple[str, float]], waiting: list[bool]) -> list[str]:
@@ -8,7 +8,7 @@ async def pasted(keys: list[tuple[str, float]], waiting: list[bool]) -> list[str
     async def has_more() -> bool:
         return next(answers)
 
-    burst = KeyBurst(has_more)
+    burst = PasteDetector(has_more)
     return [key for key, at in keys if await burst.is_pasted(key, at)]
 
 

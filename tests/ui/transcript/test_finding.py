@@ -3,7 +3,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agent_tui.ui.find_bar import FindBar
+from agent_tui.ui.chat.find_bar import FindBar
 from agent_tui.ui.transcript import (
     AssistantBlock,
     Block,

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from textual.theme import BUILTIN_THEMES
 
 from agent_tui.text_search import SmartCaseText
-from agent_tui.ui.palette import make_palette
+from agent_tui.ui.theme.palette import make_palette
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,

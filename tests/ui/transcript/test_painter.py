@@ -3,8 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.theme import BUILTIN_THEMES
 
-from agent_tui.ui.palette import make_palette
-from agent_tui.ui.sanitise import safe_text
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.theme.palette import make_palette
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,

@@ -8,6 +8,7 @@ import pytest
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
+from agent_tui.config import CompactionSettings
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.sessions.context import build_context

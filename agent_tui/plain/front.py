@@ -1,0 +1,209 @@
+"""Lines as a `Front`: what commands can do with a conversation by lines."""
+
+import os
+import shlex
+import subprocess
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from agent_tui.agent.mentions import without_attachments
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
+from agent_tui.commands.core.pages import PageSection, Row, Showable, page_lines
+from agent_tui.commands.core.questions import Pickable, Question
+from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.commands.core.short_words import counted
+from agent_tui.commands.program import command_sections
+from agent_tui.errors import AgentTuiError
+from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, SessionChanged
+from agent_tui.messages import AssistantMessage, UserMessage
+from agent_tui.plain.agent_thread import AgentThread
+from agent_tui.plain.lines import LineWriter
+from agent_tui.plain.narrator import ME, Narrator
+from agent_tui.plain.questions import Asker
+from agent_tui.sessions.entries import Entry, MessageEntry
+from agent_tui.sessions.listing.summary import one_line
+
+AnswerT = TypeVar("AnswerT")
+
+KEYS: tuple[Row, ...] = tuple(
+    ("", sentence)
+    for sentence in (
+        "Type a message and press Enter to send it.",
+        "A backslash at the end of a line goes on in the next one; lines between two lines of "
+        "three double quotes are one message.",
+        "@ and a path attaches a file. ! and a command runs it into the conversation, !! beside "
+        "it.",
+        "Control C stops what runs and keeps what came; twice at the prompt it leaves. Control D "
+        "leaves.",
+    )
+)
+
+
+@dataclass(slots=True)
+class PlainFront:
+    """The conversation and the ways to tell and to ask.
+
+    Commands run on the event loop of `agent`; what is written and read is so in the main thread.
+    `leaves` is set by who wants to end the program.
+    """
+
+    runtime: AgentRuntime
+    services: CommandServices
+    registry: CommandRegistry
+    agent: AgentThread
+    lines: LineWriter
+    narrator: Narrator
+    asker: Asker
+    warm: Callable[[], "Future[None] | None"]
+    leaves: bool = False
+    name: str = field(default="--plain", init=False)
+    screen: None = field(default=None, init=False)
+    can_ask: bool = field(default=True, init=False)
+    is_working: bool = field(default=False, init=False)
+    _warming: "Future[None] | None" = field(default=None, init=False)
+
+    def help(self) -> FrontHelp:
+        """How to type, and the commands that do something here."""
+        return FrontHelp(KEYS, (PageSection("", KEYS),), command_sections(self.registry, self))
+
+    # Telling
+
+    def say(self, text: str, level: Level = "info") -> None:
+        """Write a line, or several."""
+        self.agent.in_main(partial(self.lines.line, f"Error: {text}" if level == "error" else text))
+
+    def show_events(self, events: Iterable[AgentEvent]) -> None:
+        """Tell what a quick change of the runtime returned."""
+        for event in events:
+            self.agent.in_main(partial(self.narrator.tell, event))
+            if isinstance(event, SessionChanged) and event.reason == "resumed":
+                log = self.runtime.conversation.log
+                opened = opened_lines(log.name, self.runtime.conversation.log.path_entries())
+                self.agent.in_main(partial(self.lines.lines, opened))
+
+    def show_thinking(self, is_shown: bool) -> None:
+        """Tell what the model thinks, or only that it does."""
+        self.narrator.shows_thinking = is_shown
+        self.say("Thinking is shown." if is_shown else "Thinking is hidden.")
+
+    async def show(self, shown: Showable) -> None:
+        """Write a page, a line for each row."""
+        written = [line for line in page_lines(await shown.page()) if line.strip()]
+        self.agent.in_main(partial(self.lines.lines, written))
+
+    # Asking
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
+        """Ask for a letter."""
+        return await self.agent.asked_in_main(partial(self.asker.question, question))
+
+    async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
+        """Ask for a number, or a name."""
+        listing = await wanted.listing()
+        return await self.agent.asked_in_main(partial(self.asker.pick, listing))
+
+    async def edit_file(self, path: Path) -> bool:
+        """Let the person's editor change a file."""
+        return await self.agent.asked_in_main(partial(_edit, path))
+
+    async def set_up_model(self) -> bool:
+        """There is only ``/model``."""
+        return False
+
+    # Working
+
+    async def run(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+        """Run an activity to its end, tell its events and ask what it asks."""
+        await self._run(events)
+
+    async def send(self, text: str) -> None:
+        """Send a message and run the turn to its end."""
+        await self._run(self.runtime.submit(text))
+
+    async def send_typed(self, text: str) -> None:
+        """Send a message that stands on the terminal already."""
+        await self._run(self.runtime.submit(text), typed=text)
+
+    async def _run(self, events: AsyncGenerator[AgentEvent, None], typed: str = "") -> None:
+        self.agent.in_main(partial(self.narrator.begin, typed))
+        try:
+            async with aclosing(events) as stream:
+                async for event in stream:
+                    self.agent.in_main(partial(self._tell, event))
+        finally:
+            self.agent.in_main(self.narrator.end)
+
+    def _tell(self, event: AgentEvent) -> None:
+        self.narrator.tell(event)
+        self.narrator.tick()
+        if isinstance(event, ApprovalRequested):
+            self._ask_for_approval(event.request)
+
+    def interrupt(self) -> bool:
+        """Stop the running activity; may be called by a signal's handler."""
+        if self.runtime.is_busy:
+            self.agent.soon(self.runtime.abort)
+            return True
+        return False
+
+    def leave(self) -> None:
+        """End the program, once what was typed is done."""
+        self.leaves = True
+
+    def warm_up(self) -> None:
+        """Get the present model ready behind the person's back."""
+        self._warming = self.warm()
+
+    def tell_of_warming(self) -> None:
+        """Say what went wrong there, once."""
+        if self._warming is None or not self._warming.done():
+            return
+        failed, self._warming = self._warming.exception(), None
+        if isinstance(failed, AgentTuiError):
+            self.say(str(failed), "error")
+        elif failed is not None:
+            raise failed
+
+    def _ask_for_approval(self, request: ApprovalRequest) -> None:
+        try:
+            answer = self.asker.approval(request)
+        except KeyboardInterrupt:
+            self.lines.line()
+            self.interrupt()
+            return
+        self.narrator.heard()
+        self.agent.soon(lambda: self.runtime.pending_approvals.answer(request.id, answer))
+
+
+def opened_lines(name: str, entries: Sequence[Entry]) -> list[str]:
+    """What was opened, and what was said last in it."""
+    messages = [entry.message for entry in entries if isinstance(entry, MessageEntry)]
+    called = f" {one_line(name)}" if name else ""
+    lines = [f"Session{called} is open, {counted(len(messages), 'message')}. Last in it:"]
+    asked = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
+    replies = (m.text for m in reversed(messages) if isinstance(m, AssistantMessage) and m.text)
+    if asked:
+        lines.append(f"You: {without_attachments(asked)}")
+    if reply := next(replies, ""):
+        lines.append(f"{ME} {reply}")
+    return lines
+
+
+def _edit(path: Path) -> bool:
+    """Open `path` in ``$VISUAL`` or ``$EDITOR`` (or vi); whether that ended well.
+
+    Raises:
+        AgentTuiError: There is no such program.
+    """
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        done = subprocess.run([*shlex.split(editor), str(path)], check=False)
+    except (ValueError, OSError) as error:
+        raise AgentTuiError(f"{editor} cannot be started: {error}.", "Set $EDITOR.") from error
+    return done.returncode == 0

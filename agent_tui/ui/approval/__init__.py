@@ -1,0 +1,1 @@
+"""The question whether a tool call may run."""

@@ -1,0 +1,274 @@
+"""The question whether a tool may run, docked above the prompt.
+
+Keys go on into the prompt until nothing was typed for a while; only then does the panel take
+the focus. A key or a click that was meant for something else can so never answer it.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Input, Static
+
+from agent_tui.agent.pending_approvals import ApprovalAnswer
+from agent_tui.events import ApprovalRequest
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.approval.body import ApprovalBody
+
+Choice = Literal["once", "session", "project", "no", "words"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to answer. `makes_rule`: only offered where a rule may be made."""
+
+    key: str
+    choice: Choice
+    label: str
+    makes_rule: bool = False
+
+
+OPTIONS = (
+    Option("y", "once", "Yes, once"),
+    Option("a", "session", "Yes, for this session", makes_rule=True),
+    Option("p", "project", "Yes, always in this project", makes_rule=True),
+    Option("n", "no", "No"),
+    Option("e", "words", "No, and say what to do instead"),
+)
+_QUESTIONS = {"command": "Run this command?", "diff": "Make this change?", "text": "Allow this?"}
+
+
+class OptionLine(Static):
+    """One answer, clickable."""
+
+    class Clicked(Message):
+        """The line was clicked."""
+
+        def __init__(self, choice: Choice) -> None:
+            super().__init__()
+            self.choice: Choice = choice
+
+    def __init__(self, option: Option) -> None:
+        super().__init__(classes="approval-option", markup=False)
+        self.option = option
+
+    def show(self, rule: str) -> None:
+        """Draw the line; `rule` is what would be allowed from then on."""
+        self.display = bool(rule) or not self.option.makes_rule
+        rest = f"   {safe_text(rule, keep_newlines=False)}" if self.option.makes_rule else ""
+        self.update(
+            Content.assemble(
+                (f" {self.option.key} ", "bold $primary"),
+                f" {self.option.label}",
+                (rest, "$foreground-muted"),
+            )
+        )
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell the panel."""
+        event.stop()
+        self.post_message(self.Clicked(self.option.choice))
+
+
+class ApprovalPanel(Vertical, can_focus=True):
+    """Shows one request at a time; others wait behind it.
+
+    Args:
+        quiet_s: Seconds without a key before the panel takes keys and clicks.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(o.key, f"answer('{o.choice}')", o.label, show=False) for o in OPTIONS),
+        Binding("up,k", "scroll_body(-1)", "Scroll up", show=False),
+        Binding("down,j", "scroll_body(1)", "Scroll down", show=False),
+    ]
+
+    class Answered(Message):
+        """The person answered."""
+
+        def __init__(self, request_id: str, answer: ApprovalAnswer) -> None:
+            super().__init__()
+            self.request_id = request_id
+            self.answer = answer
+
+    class UnboundLetter(Message):
+        """A key was typed that answers nothing; it belongs to the prompt."""
+
+        def __init__(self, character: str) -> None:
+            super().__init__()
+            self.character = character
+
+    class Closed(Message):
+        """No request is open any more."""
+
+    def __init__(self, quiet_s: float) -> None:
+        super().__init__(id="approval")
+        self._quiet_s = quiet_s
+        self._requests: list[ApprovalRequest] = []
+        self._timer: Timer | None = None
+        self._drop_next_click = False
+        self.is_armed = False
+        self.display = False
+
+    def compose(self) -> ComposeResult:
+        """The question, what would happen, why it is asked, the answers."""
+        yield Static(id="approval-title", markup=False)
+        with VerticalScroll(id="approval-scroll", can_focus=False):
+            yield ApprovalBody()
+        yield Static(id="approval-reason", markup=False)
+        for option in OPTIONS:
+            yield OptionLine(option)
+        yield Input(id="approval-words", placeholder="What should be done instead? (esc: back)")
+
+    @property
+    def request(self) -> ApprovalRequest | None:
+        """The request that is shown."""
+        return self._requests[0] if self._requests else None
+
+    def open(self, request: ApprovalRequest) -> None:
+        """Show `request`, or let it wait behind the one that is shown."""
+        self._requests.append(request)
+        if len(self._requests) == 1:
+            self._show(request)
+
+    def resolve(self, request_id: str) -> None:
+        """Take a request away: answered, or its turn was aborted."""
+        shown = self.request
+        self._requests = [request for request in self._requests if request.id != request_id]
+        if self.request is None:
+            self._disarm()
+            self.display = False
+            self.post_message(self.Closed())
+        elif self.request is not shown:
+            self._show(self.request)
+
+    def postpone(self) -> None:
+        """Something was typed, or the terminal was looked at again: wait anew."""
+        if self.request is None or self._words.display:
+            return
+        self._disarm()
+        if self.is_mounted:
+            self._timer = self.set_timer(self._quiet_s, self.arm)
+
+    def ignore_focus_click(self) -> None:
+        """The terminal window got the focus: the click that did it is no answer."""
+        self._drop_next_click = True
+        self.postpone()
+
+    def arm(self) -> None:
+        """Take keys and clicks from now on, unless a screen or a search has them."""
+        if self.request is None:
+            return
+        if not self.screen.is_current or self._is_typed_elsewhere:
+            self.postpone()
+            return
+        self.is_armed = True
+        self.add_class("-armed")
+        self._hint("esc stops · ↑↓ scroll")
+        self.focus(scroll_visible=False)
+
+    def action_answer(self, choice: Choice) -> None:
+        """Answer the request that is shown."""
+        request = self.request
+        if not self.is_armed or request is None:
+            return
+        match choice:
+            case "words":
+                self._words.display = True
+                self._words.focus()
+                self.call_after_refresh(self.scroll_end, animate=False)
+                self._hint("enter sends · esc back")
+            case "once" | "no":
+                self.post_message(self.Answered(request.id, ApprovalAnswer(choice)))
+            case "session" | "project":
+                if request.session_rule:
+                    self.post_message(self.Answered(request.id, ApprovalAnswer(choice)))
+
+    def action_scroll_body(self, step: int) -> None:
+        """Scroll what would happen, or all of the panel where there is no room for it."""
+        body = self.query_one("#approval-scroll")
+        moved = self if self.max_scroll_y else body
+        moved.scroll_relative(y=step, animate=False)
+
+    @on(OptionLine.Clicked)
+    def _clicked(self, event: OptionLine.Clicked) -> None:
+        event.stop()
+        if self._drop_next_click:
+            self._drop_next_click = False
+        elif self.is_armed:
+            self.action_answer(event.choice)
+
+    @on(Input.Submitted)
+    def _words_written(self, event: Input.Submitted) -> None:
+        event.stop()
+        if (request := self.request) is not None:
+            words = event.value.strip()
+            self.post_message(self.Answered(request.id, ApprovalAnswer("no", words)))
+
+    def on_key(self, event: events.Key) -> None:
+        """Esc leaves the words; a letter that answers nothing goes on to the prompt."""
+        self._drop_next_click = False
+        if self._words.display:
+            if event.key == "escape":
+                event.stop()
+                self._hide_words()
+                self.arm()
+        elif event.character and event.is_printable and not self._answers(event.key):
+            # Disarm at once: the rest of the word may be here before the prompt has the focus.
+            event.stop()
+            self.postpone()
+            self.post_message(self.UnboundLetter(event.character))
+
+    def _answers(self, key: str) -> bool:
+        return self.is_armed and key in {*(option.key for option in OPTIONS), "j", "k"}
+
+    @property
+    def _is_typed_elsewhere(self) -> bool:
+        """Whether another line than the prompt has the keys: the search of the chat."""
+        focused = self.screen.focused
+        return isinstance(focused, Input) and focused is not self._words
+
+    @property
+    def _words(self) -> Input:
+        return self.query_one("#approval-words", Input)
+
+    def _show(self, request: ApprovalRequest) -> None:
+        question = _QUESTIONS[request.body_kind]
+        # A command is shown whole below; what a change is made to is not.
+        title = request.title if request.body_kind != "command" else ""
+        self.query_one("#approval-title", Static).update(
+            Content.assemble(
+                (question, "bold $text-warning"),
+                (f"  {safe_text(title, keep_newlines=False)}", "$foreground"),
+            )
+        )
+        self.query_one(ApprovalBody).show(request)
+        reason = f"Why it asks: {safe_text(request.reason, keep_newlines=False)}"
+        self.query_one("#approval-reason", Static).update(reason)
+        for line in self.query(OptionLine):
+            line.show(request.session_rule)
+        self.query_one("#approval-scroll").scroll_home(animate=False)
+        self._hide_words()
+        self.display = True
+        self.postpone()
+
+    def _hide_words(self) -> None:
+        self._words.clear()
+        self._words.display = False
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        self.is_armed = False
+        self.remove_class("-armed")
+        self._hint("keys work once you pause typing")
+
+    def _hint(self, text: str) -> None:
+        self.border_subtitle = Content(text).markup

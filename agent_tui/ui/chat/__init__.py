@@ -1,0 +1,1 @@
+"""What stands above the prompt: its widgets, and the blocks made of entries and events."""

@@ -1,0 +1,135 @@
+"""The line above the prompt that shows what runs, for how long, and how to stop it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.timer import Timer
+from textual.widget import Widget
+
+from agent_tui.commands.core.short_words import short_count
+from agent_tui.safe_text import safe_text
+
+SHOWN_AFTER_S = 0.3
+"""What ends sooner is not worth a line that flickers."""
+
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_FRAMES_PER_S = 10
+_CHARS_PER_TOKEN = 4
+"""Rough, for the running count only; the status bar shows what the provider counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityState:
+    """What runs. Times are readings of one monotonic clock, in seconds.
+
+    `until` is when a waiting time ends (a retry), 0 if nothing is waited for; `detail` comes
+    last, where it may be cut off. `can_stop`: Esc ends it. `round` says where in a loop it is.
+    """
+
+    label: str
+    started_at: float
+    output_chars: int = 0
+    until: float = 0.0
+    detail: str = ""
+    can_stop: bool = True
+    round: str = ""
+
+
+def activity_text(state: ActivityState, now: float) -> str:
+    """``Writing… · 12s · ↓340 tokens · esc to interrupt``, or a count down."""
+    if state.until > now:
+        parts = [f"{state.label} in {state.until - now:.0f} s…"]
+    else:
+        parts = [f"{state.label}…", elapsed(now - state.started_at)]
+    if state.round:
+        parts.insert(1, state.round)
+    if state.output_chars >= _CHARS_PER_TOKEN:
+        parts.append(f"↓{short_count(state.output_chars // _CHARS_PER_TOKEN)} tokens")
+    if state.can_stop:
+        parts.append("esc stops")
+    if state.detail:
+        parts.append(state.detail)
+    return " · ".join(parts)
+
+
+def elapsed(seconds: float) -> str:
+    """``12s``, ``3m 05s``, ``1h 02m``."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02}s"
+    return f"{whole // 3600}h {whole // 60 % 60:02}m"
+
+
+class ActivityLine(Widget):
+    """A spinner and words while something runs, else empty; at the right, what is new below.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        super().__init__(id="activity")
+        self._clock = clock
+        self._state: ActivityState | None = None
+        self._below = ""
+        self._hint = ""
+        self._ticks: Timer | None = None
+
+    def on_mount(self) -> None:
+        """Prepare the ticking; it stands still while nothing runs."""
+        self._ticks = self.set_interval(1 / _FRAMES_PER_S, self.refresh, pause=True)
+
+    @property
+    def state(self) -> ActivityState | None:
+        """What is shown as running."""
+        return self._state
+
+    def show(self, state: ActivityState | None) -> None:
+        """Show other work, or none."""
+        was_running = self._state is not None
+        self._state = state
+        if self._ticks is not None and was_running != (state is not None):
+            if state is None:
+                self._ticks.pause()
+            else:
+                self._ticks.resume()
+        if state is None or not was_running:
+            self.refresh()
+
+    def show_below(self, text: str) -> None:
+        """Say at the right what is below the visible part of the chat; empty for nothing."""
+        if text != self._below:
+            self._below = text
+            self.refresh()
+
+    def show_hint(self, text: str) -> None:
+        """Tell which keys are useful now, after what runs; empty for nothing."""
+        if text != self._hint:
+            self._hint = text
+            self.refresh()
+
+    def render(self) -> Content:
+        """The line, fitted to the width."""
+        width = self.content_size.width
+        right = Content.assemble((self._below, "$text-accent @click=app.chat_end"))
+        room = max(width - right.cell_length - 1, 0)
+        left = self._left().truncate(room, ellipsis=True)
+        gap = " " * max(width - left.cell_length - right.cell_length, 0)
+        return Content.assemble(left, gap, right)
+
+    def _left(self) -> Content:
+        now = self._clock()
+        if self._state is None or now - self._state.started_at < SHOWN_AFTER_S:
+            return Content.assemble((self._hint, "$foreground-muted"))
+        frame = _FRAMES[int(now * _FRAMES_PER_S) % len(_FRAMES)]
+        text = safe_text(activity_text(self._state, now), keep_newlines=False)
+        label, separator, rest = text.partition(" · ")
+        return Content.assemble(
+            (f"{frame} ", "$primary"),
+            (label, "$foreground"),
+            (separator + rest, "$foreground-muted"),
+            (f" · {self._hint}" if self._hint else "", "$foreground-muted"),
+        )

@@ -1,0 +1,182 @@
+"""The chat rebuilt from the entries of a session file."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from agent_tui.agent.mentions import without_attachments
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    JsonObject,
+    Message,
+    StopReason,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    CustomEntry,
+    CustomMessageEntry,
+    Entry,
+    MessageEntry,
+)
+from agent_tui.sessions.replay.scope_entries import mark_of
+from agent_tui.ui.chat.compaction_blocks import change_block, readable_summary, summary_block
+from agent_tui.ui.chat.scope_blocks import mark_blocks
+from agent_tui.ui.transcript.blocks import (
+    AssistantBlock,
+    BashBlock,
+    Block,
+    NoticeBlock,
+    ReplyMark,
+    SummaryBlock,
+    ThinkingBlock,
+    ToolBlock,
+    ToolStatus,
+    UserBlock,
+)
+
+REPLY_MARKS: dict[StopReason, ReplyMark] = {
+    "stop": "",
+    "toolUse": "",
+    "length": "length",
+    "error": "error",
+    "aborted": "interrupted",
+}
+_TITLE_ARGUMENTS = ("command", "path", "file_path", "pattern", "query", "url", "focus")
+
+
+def blocks_of(entries: Sequence[Entry]) -> list[Block]:
+    """The blocks that a person saw when these entries were written."""
+    blocks: list[Block] = []
+    calls: dict[str, int] = {}
+    for entry in entries:
+        match entry:
+            case MessageEntry():
+                _add_message(entry.id, entry.message, blocks, calls)
+            case CompactionEntry():
+                blocks.append(summary_block(entry))
+            case BranchSummaryEntry():
+                said = readable_summary(entry.summary)
+                blocks.append(SummaryBlock(said, 0, 0, "summary of a branch that was left"))
+            case CustomMessageEntry() if mark := mark_of(entry):
+                blocks.extend(mark_blocks(entry.id, mark))
+            case CustomMessageEntry() if entry.display and entry.text:
+                blocks.append(NoticeBlock("info", entry.text))
+            case CustomEntry() if block := change_block(entry):
+                blocks.append(block)
+            case _:
+                pass
+    return blocks
+
+
+def _add_message(
+    entry_id: str, message: Message, blocks: list[Block], calls: dict[str, int]
+) -> None:
+    match message:
+        case UserMessage():
+            blocks.append(UserBlock(without_attachments(message.text), len(message.images)))
+        case AssistantMessage():
+            for block in reply_blocks(message):
+                if isinstance(block, ToolBlock):
+                    calls[block.call_id] = len(blocks)
+                blocks.append(block)
+        case ToolResultMessage():
+            place = calls.get(message.tool_call_id)
+            block = blocks[place] if place is not None else None
+            if place is not None and isinstance(block, ToolBlock):
+                blocks[place] = finished_tool(block, message)
+        case BashExecutionMessage():
+            blocks.append(bash_block(entry_id, message))
+
+
+def reply_blocks(message: AssistantMessage) -> Iterable[Block]:
+    """A reply in its parts; calls without a result yet count as cancelled."""
+    mark = REPLY_MARKS[message.stop_reason]
+    last_text = next(
+        (part for part in reversed(message.content) if isinstance(part, TextContent)), None
+    )
+    for part in message.content:
+        match part:
+            case TextContent() if part.text.strip():
+                note = message.error_message or "" if part is last_text else ""
+                yield AssistantBlock(part.text, mark=mark if part is last_text else "", note=note)
+            case ThinkingContent() if part.thinking.strip():
+                yield ThinkingBlock(part.thinking)
+            case ToolCall():
+                title = call_title(part.name, part.arguments)
+                yield ToolBlock(part.id, part.name, title, status="cancelled")
+            case _:
+                pass
+    if mark and last_text is None and not message.tool_calls:
+        yield AssistantBlock("", mark=mark, note=message.error_message or "")
+
+
+def finished_tool(
+    block: ToolBlock,
+    message: ToolResultMessage,
+    *,
+    elapsed_s: float | None = None,
+) -> ToolBlock:
+    """`block` with its result."""
+    details = message.tool_details
+    return replace(
+        block,
+        status=_status_of(message),
+        output=message.text,
+        diff=details.diff or "",
+        summary=details.summary,
+        elapsed_s=elapsed_s,
+    )
+
+
+def _status_of(message: ToolResultMessage) -> ToolStatus:
+    match message.tool_details.ending:
+        case "declined":
+            return "denied"
+        case "cancelled":
+            return "cancelled"
+        case _:
+            return "error" if message.is_error else "ok"
+
+
+def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:
+    """A finished command of the person's."""
+    status: ToolStatus = "ok" if message.exit_code == 0 else "error"
+    return BashBlock(
+        call_id,
+        message.command,
+        status="cancelled" if message.cancelled else status,
+        output=message.output,
+        exit_code=message.exit_code,
+        in_context=not message.exclude_from_context,
+    )
+
+
+def call_title(name: str, arguments: JsonObject) -> str:
+    """One line for a call whose tool did not say one: its most telling argument."""
+    match arguments.get("todos"):
+        case list() as steps if name == "todo":
+            done = sum(isinstance(s, dict) and s.get("status") == "completed" for s in steps)
+            return f"plan: {done} of {len(steps)} done"
+        case _:
+            pass
+    for key in _TITLE_ARGUMENTS:
+        value: JsonValue = arguments.get(key)
+        if isinstance(value, str) and value:
+            return _short(value)
+    first = next((value for value in arguments.values() if isinstance(value, str)), "")
+    return _short(first) or name
+
+
+def _short(value: str) -> str:
+    line = value.strip().partition("\n")[0]
+    home = str(Path.home())
+    return "~" + line.removeprefix(home) if line.startswith(home + "/") else line

@@ -1,0 +1,39 @@
+"""The widgets of the main screen, each once."""
+
+from dataclasses import dataclass
+
+from agent_tui.ui.approval.panel import ApprovalPanel
+from agent_tui.ui.chat.activity_line import ActivityLine
+from agent_tui.ui.chat.plan_view import PlanView
+from agent_tui.ui.chat.queue_view import QueueView
+from agent_tui.ui.prompt.prompt import Prompt
+from agent_tui.ui.status.status_bar import StatusBar
+from agent_tui.ui.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class ChatWidgets:
+    """Every widget of the main screen, from top to bottom.
+
+    Attributes:
+        transcript: The chat itself.
+        plan: The model's to-do list.
+        approval: The question whether a tool call may run.
+        queue: Messages that wait for the running turn.
+        activity: What runs, and the hint.
+        prompt: Where the person writes.
+        status_bar: The last row.
+    """
+
+    transcript: Transcript
+    plan: PlanView
+    approval: ApprovalPanel
+    queue: QueueView
+    activity: ActivityLine
+    prompt: Prompt
+    status_bar: StatusBar
+
+    @property
+    def above_prompt(self) -> tuple[Transcript, PlanView, ApprovalPanel, QueueView, ActivityLine]:
+        """What is put on the screen once the conversation is loaded."""
+        return (self.transcript, self.plan, self.approval, self.queue, self.activity)

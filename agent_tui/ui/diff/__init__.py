@@ -1,0 +1,1 @@
+"""A change of a file as coloured rows."""

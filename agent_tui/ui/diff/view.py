@@ -1,0 +1,211 @@
+"""Unified diffs as styled lines: numbers, green and red surfaces, changed words, code colours."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Literal, TypeAlias
+
+from rich.segment import Segment
+from rich.style import Style
+
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.diff.words import Marks, changed_words
+from agent_tui.ui.theme.palette import Palette
+from agent_tui.ui.transcript.styled_lines import Line, clip, padded, prefixed, wrap
+
+RowKind: TypeAlias = Literal["added", "removed", "unchanged", "gap", "file"]
+
+Inks: TypeAlias = Callable[[str, str], Sequence[Sequence[Segment]]]
+"""Colours the lines of a text by the name of its file (`CodePainter.inks`)."""
+
+MAX_COLOURED_ROWS = 400
+MAX_COLOURED_CHARS = 40_000
+"""Of one diff: the rest keeps its surfaces, without the colours of its language."""
+
+_ITALIC = Style(italic=True)
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_SIGNS = {"added": "+", "removed": "-", "unchanged": " "}
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRow:
+    """One line of a diff; `number` counts in the new file, for removed lines in the old one.
+
+    `path` is the file it belongs to, empty where the diff does not say.
+    """
+
+    kind: RowKind
+    text: str
+    number: int | None = None
+    path: str = ""
+
+
+def parse_diff(diff: str, *, is_whole: bool = False) -> tuple[DiffRow, ...]:
+    """The rows of a unified diff, headers turned into ``file`` and ``gap`` rows.
+
+    What is not a unified diff comes back as unchanged rows without numbers. Overlong lines are
+    cut, and the old file's name and remarks left out, unless `is_whole`: then nothing is lost.
+    """
+    return tuple(_rows(diff if is_whole else clip(diff), is_whole=is_whole))
+
+
+def diff_stat(diff: str) -> tuple[int, int]:
+    """Numbers of added and removed lines."""
+    kinds = [row.kind for row in _rows(diff, is_whole=False)]
+    return kinds.count("added"), kinds.count("removed")
+
+
+def diff_lines(
+    rows: Sequence[DiffRow], width: int, palette: Palette, inks: Inks | None = None
+) -> list[Line]:
+    """Rows of the screen for `rows`, filled to `width` cells; long lines wrap.
+
+    With `inks` text has the colours of its language where the palette has surfaces to tell
+    added from removed lines; without surfaces the colour of the text has to tell that.
+    """
+    digits = len(str(max((row.number or 0 for row in rows), default=0)))
+    texts = [safe_text(row.text, keep_newlines=False) for row in rows]
+    marks = _word_marks(rows, texts)
+    coloured: Mapping[int, Sequence[Segment]] = {}
+    if inks is not None and palette.added.bgcolor is not None:
+        coloured = _coloured(rows, texts, inks)
+    lines: list[Line] = []
+    for number, (row, text) in enumerate(zip(rows, texts, strict=True)):
+        if row.kind in ("gap", "file"):
+            lines.extend(_head(row, text, digits, width, palette, is_first=number == 0))
+        else:
+            runs = coloured.get(number, (Segment(text, Style()),))
+            lines.extend(_draw(row, runs, marks.get(number, ()), digits, width, palette))
+    return lines
+
+
+def _word_marks(rows: Sequence[DiffRow], texts: Sequence[str]) -> dict[int, Marks]:
+    """The changed words of the rows that have some: removed rows against the added after them."""
+    marks: dict[int, Marks] = {}
+    stretches = [(kind, list(group)) for kind, group in groupby(range(len(rows)), _kind_in(rows))]
+    for (kind, removed), (next_kind, added) in pairwise(stretches):
+        if (kind, next_kind) == ("removed", "added"):
+            found = changed_words([texts[n] for n in removed], [texts[n] for n in added])
+            marks.update(zip(removed, found[0], strict=True))
+            marks.update(zip(added, found[1], strict=True))
+    return marks
+
+
+def _kind_in(rows: Sequence[DiffRow]) -> Callable[[int], RowKind]:
+    return lambda number: rows[number].kind
+
+
+def _coloured(
+    rows: Sequence[DiffRow], texts: Sequence[str], inks: Inks
+) -> dict[int, Sequence[Segment]]:
+    """The coloured runs of rows: each stretch is read as the new file, then as the old one."""
+    coloured: dict[int, Sequence[Segment]] = {}
+    left = MAX_COLOURED_CHARS
+    numbers = range(min(len(rows), MAX_COLOURED_ROWS))
+    for is_code, stretch in groupby(numbers, lambda n: rows[n].kind not in ("gap", "file")):
+        members = list(stretch)
+        path = rows[members[0]].path
+        for other in ("added", "removed") if is_code and path else ():
+            side = [number for number in members if rows[number].kind != other]
+            code = "\n".join(texts[number] for number in side)
+            left -= len(code)
+            if left < 0:
+                return coloured
+            for number, runs in zip(side, inks(code, path), strict=False):
+                if "".join(run.text for run in runs) == texts[number]:
+                    coloured[number] = runs
+    return coloured
+
+
+def _rows(diff: str, *, is_whole: bool) -> Iterator[DiffRow]:
+    old = new = old_end = new_end = 0
+    path = ""
+    for line in diff.split("\n"):
+        if line.startswith("\\"):  # the remark that a file ends without a newline
+            if is_whole:
+                yield DiffRow("unchanged", line)
+        elif old < old_end or new < new_end:
+            row = replace(_hunk_row(line, old, new), path=path)
+            yield row
+            old += row.kind != "added"
+            new += row.kind != "removed"
+        elif (match := _HUNK.match(line)) is not None:
+            old, new = int(match[1]), int(match[3])
+            old_end, new_end = old + int(match[2] or 1), new + int(match[4] or 1)
+            yield DiffRow("gap", line[match.end() :].strip())
+        elif line.startswith("+++ "):
+            path = path if line.startswith("+++ /dev/null") else line[4:].split("\t")[0]
+            yield DiffRow("file", line if is_whole else line[4:].split("\t")[0])
+        elif line.startswith(("--- ", "diff ", "index ")):
+            path = line[4:].split("\t")[0] if line.startswith("--- ") else path
+            if is_whole:
+                yield DiffRow("file", line)
+        elif line:
+            yield DiffRow("unchanged", line)
+
+
+def _hunk_row(line: str, old: int, new: int) -> DiffRow:
+    """A line inside a hunk."""
+    match line[:1]:
+        case "+":
+            return DiffRow("added", line[1:], new)
+        case "-":
+            return DiffRow("removed", line[1:], old)
+        case _:
+            return DiffRow("unchanged", line.removeprefix(" "), new)
+
+
+def _head(
+    row: DiffRow, text: str, digits: int, width: int, palette: Palette, *, is_first: bool
+) -> list[Line]:
+    if row.kind == "file":
+        return wrap([Segment(text, palette.strong)], width, words=False)
+    mark = f"{'⋯':>{digits}}  {text}".rstrip()
+    skipped = wrap([Segment(mark, palette.hunk)], width, words=False)
+    return [] if is_first and not text else [replace(skipped[0], is_decoration=True)]
+
+
+def _draw(
+    row: DiffRow,
+    runs: Sequence[Segment],
+    marks: Marks,
+    digits: int,
+    width: int,
+    palette: Palette,
+) -> list[Line]:
+    style, word, gutter = _styles(row.kind, palette)
+    number = "" if row.number is None else str(row.number)
+    head = Segment(f"{number:>{digits}} {_SIGNS[row.kind]} ", gutter)
+    rest = Segment(" " * len(head.text), gutter)
+    if row.kind != "unchanged":  # a faint ink cannot be read on a surface
+        runs = [Segment(run.text, _ITALIC) if run.style == palette.comment else run for run in runs]
+    text = list(_marked(runs, marks, style, word))
+    body = wrap(text, width - len(head.text), words=False)
+    return [padded(line, width, style) for line in prefixed(body, [head], [rest])]
+
+
+def _marked(
+    runs: Sequence[Segment], marks: Marks, surface: Style, word: Style
+) -> Iterator[Segment]:
+    """`runs` on `surface`, cut at the borders of `marks`, which stand on `word`."""
+    borders = sorted({border for mark in marks for border in mark})
+    begin = 0
+    for text, ink, _ in runs:
+        end = begin + len(text)
+        cuts = [begin, *(border for border in borders if begin < border < end), end]
+        for start, stop in pairwise(cuts):
+            style = surface + ink if ink is not None else surface
+            if any(first <= start and stop <= last for first, last in marks):
+                style += word
+            yield Segment(text[start - begin : stop - begin], style)
+        begin = end
+
+
+def _styles(kind: RowKind, palette: Palette) -> tuple[Style, Style, Style]:
+    """Of a line of code: its surface, that of its changed words, its gutter."""
+    if kind == "added":
+        return palette.added, palette.added_word, palette.added_gutter
+    if kind == "removed":
+        return palette.removed, palette.removed_word, palette.removed_gutter
+    return palette.unchanged, palette.unchanged, palette.unchanged_gutter

@@ -1,0 +1,285 @@
+"""The first-run chooser: ways to a model, for someone who has none set up yet."""
+
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.screen import ModalScreen, Screen
+from textual.types import CSSPathType
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from agent_tui.errors import AgentTuiError
+from agent_tui.local_models.model import Offer
+from agent_tui.providers.base import FoundModel, ModelRef
+from agent_tui.providers.keys import key_variable
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.first_run.model_options import (
+    MAX_NUMBER,
+    AllModels,
+    FirstRunOption,
+    first_run_options,
+    option_lines,
+)
+from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, ModelSource
+
+_LOOKING = "No model can be reached yet. Looking for model servers on this machine…"
+_NOTHING_RUNS = "No key is set, and no model server answers on this machine."
+_SOME_FOUND = "No model is chosen yet. These can be used at once:"
+_ASKS_NAME = "The model's full name, its provider first:"
+_NAME_EXAMPLE = "groq/llama-3.3-70b-versatile"
+
+
+@dataclass(frozen=True, slots=True)
+class UseModel:
+    """Go on with this model; its key, if one was pasted, has been handed over."""
+
+    model: ModelRef
+
+
+@dataclass(frozen=True, slots=True)
+class TakeTour:
+    """Show the scripted tour."""
+
+
+FirstRunResult: TypeAlias = UseModel | TakeTour
+AskForModel: TypeAlias = Callable[[Screen[ModelRef]], Coroutine[None, None, ModelRef | None]]
+_Asked: TypeAlias = KeyChoice | Literal["model name"] | None
+
+
+class FirstRunList(OptionList):
+    """The options; says when there is another width to fill."""
+
+    class Resized(Message):
+        """The list has another size."""
+
+    def on_resize(self) -> None:
+        """Tell the screen."""
+        self.post_message(self.Resized())
+
+
+class FirstRunScreen(ModalScreen[FirstRunResult]):
+    """Returns what to go on with; None if the person wants to look around without a model.
+
+    Args:
+        offered: The keys that can be pasted.
+        models: Answers which models can be used at once.
+        local: The built-in model, if it is to be offered.
+        ask: Shows another screen above this one and returns the model it was left with.
+        clock: Monotonic seconds.
+    """
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../screens/page.tcss", "chooser.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Back"),
+        Binding("r", "look", "Look again"),
+        *(Binding(str(n), f"choose({n})", show=False) for n in range(1, MAX_NUMBER + 1)),
+    ]
+
+    def __init__(
+        self,
+        offered: FirstRun,
+        models: ModelSource,
+        local: LocalModels | None,
+        ask: AskForModel,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._offered = offered
+        self._models = models
+        self._local = local
+        self._ask_for_model = ask
+        self._clock = clock
+        self._options: tuple[FirstRunOption, ...] = ()
+        self._is_looking = True
+        self._asked: _Asked = None
+
+    def compose(self) -> ComposeResult:
+        """What is missing, then the options or the field for a name or a key."""
+        with Vertical(id="first-run"):
+            yield Static("Welcome to agent-tui", id="page-title", markup=False)
+            yield Static(id="first-run-text", markup=False)
+            yield FirstRunList(id="first-run-list", markup=False, compact=True)
+            yield Input(id="first-run-field")
+            yield Static(id="first-run-note", markup=False)
+            yield Static(id="page-keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Offer what is known; look for local servers behind the first paint."""
+        self.offer(())
+        self._ask(None)
+        self.action_look()
+
+    @property
+    def _list(self) -> FirstRunList:
+        return self.query_one(FirstRunList)
+
+    # The list
+
+    def action_look(self) -> None:
+        """Look for what can be used at once, again if asked to."""
+        self.run_worker(self._look(), group="look", exclusive=True)
+
+    async def _look(self) -> None:
+        self._is_looking = True
+        self._fill_again()
+        self._show_texts()
+        found = await self._models.found()
+        self._is_looking = False
+        self.offer(found)
+        self._show_texts()
+
+    def offer(self, found: tuple[FoundModel, ...]) -> None:
+        """Show the options, those of `found` first; the one in hand stays in hand."""
+        place = self._list.highlighted
+        present = self._options[place] if place else None  # the first one was not moved to
+        offer = self._local.offer if self._local is not None else None
+        self._options = first_run_options(found, self._offered.keys, offer)
+        self._fill()
+        self._list.highlighted = self._options.index(present) if present in self._options else 0
+
+    @on(FirstRunList.Resized)
+    def _fit(self, event: FirstRunList.Resized) -> None:
+        event.stop()
+        self._fill_again()
+        self.call_after_refresh(self._list.scroll_to_highlight)
+
+    def _fill(self) -> None:
+        """List the options; digits come once they no longer change under the fingers."""
+        width = max(self._list.scrollable_content_region.width, 20)
+        lines = option_lines(self._options, width, are_numbered=not self._is_looking)
+        self._list.set_options(Option(line) for line in lines)
+
+    def _fill_again(self) -> None:
+        """List the same options otherwise; the one in hand stays in hand."""
+        place = self._list.highlighted
+        self._fill()
+        self._list.highlighted = place
+
+    def action_choose(self, number: int) -> None:
+        """Take the option with this digit."""
+        if not self._is_looking and number <= len(self._options):
+            self._list.highlighted = number - 1
+            self._list.action_select()
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        match self._options[event.option_index]:
+            case KeyChoice() as choice:
+                self._ask(choice)
+            case FoundModel(ref) if ref.provider == "local" and self._local_problem:
+                self._open_pull()
+            case FoundModel(ref):
+                self.dismiss(UseModel(ref))
+            case AllModels():
+                self._open_all_models()
+            case Offer():
+                self._open_pull()
+            case "other provider":
+                self._ask("model name")
+            case "tour":
+                self.dismiss(TakeTour())
+
+    @property
+    def _local_problem(self) -> str:
+        return self._local.problem if self._local is not None else ""
+
+    def _open_pull(self) -> None:
+        from agent_tui.ui.screens.pull import PullScreen
+
+        assert self._local is not None
+        self.run_worker(self._go_on_from(PullScreen(self._local, self._clock)), group="ask")
+
+    def _open_all_models(self) -> None:
+        from agent_tui.ui.screens.model_picker import ModelPicker
+
+        self.run_worker(self._go_on_from(ModelPicker(self._models, ModelRef(""))), group="ask")
+
+    async def _go_on_from(self, screen: Screen[ModelRef]) -> None:
+        """Go on with what `screen` brings; left without a model, the list is there again."""
+        if (model := await self._ask_for_model(screen)) is not None:
+            self.dismiss(UseModel(model))
+
+    # The field
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        entered = event.value.strip()
+        if not entered:
+            return
+        match self._asked:
+            case "model name":
+                self._name_entered(entered)
+            case KeyChoice() as choice:
+                self._offered.keep_key(choice.env_name, entered)
+                self.dismiss(UseModel(choice.model))
+            case None:
+                pass
+
+    def _name_entered(self, name: str) -> None:
+        """Go on to the key of the model's provider; where none is known, litellm finds it."""
+        try:
+            model = self._models.resolve(name)
+        except AgentTuiError as error:
+            self.query_one("#first-run-note", Static).update(safe_text(str(error)))
+            return
+        if env_name := model.api_key_env or key_variable(model.provider):
+            self._ask(KeyChoice(model.name, env_name, model))
+        else:
+            self.dismiss(UseModel(model))
+
+    def action_back(self) -> None:
+        """Leave the field, or the chooser."""
+        if self._asked is not None:
+            self._ask(None)
+        else:
+            self.dismiss(None)
+
+    def _ask(self, asked: _Asked) -> None:
+        """Put the field in the place of the list, or the list back."""
+        self._asked = asked
+        field, note = self.query_one(Input), self.query_one("#first-run-note", Static)
+        field.display = note.display = asked is not None
+        self._list.display = asked is None
+        field.clear()
+        note.update("")
+        match asked:
+            case KeyChoice(_, env_name, model):
+                field.password, field.placeholder = True, "Paste the key here"
+                note.update(
+                    safe_text(
+                        "The key is kept in memory for this run only; to keep it, set "
+                        f"{env_name} in your shell. It is used with {model.name}; "
+                        "/model has the others."
+                    )
+                )
+            case "model name":
+                field.password, field.placeholder = False, _NAME_EXAMPLE
+            case None:
+                pass
+        (self._list if asked is None else field).focus()
+        self._show_texts()
+
+    def _show_texts(self) -> None:
+        """The line above and the keys below."""
+        keys = "enter go on · esc back to the list"
+        match self._asked:
+            case KeyChoice(label):
+                text = f"Key for {label}:"
+            case "model name":
+                text = _ASKS_NAME
+            case None:
+                is_found = any(isinstance(option, FoundModel) for option in self._options)
+                text = _LOOKING if self._is_looking else _SOME_FOUND if is_found else _NOTHING_RUNS
+                last = min(len(self._options), MAX_NUMBER)
+                keys = f"↑↓ move · enter or 1-{last} choose · r look again · esc look around"
+        self.query_one("#first-run-text", Static).update(safe_text(text, keep_newlines=False))
+        self.query_one("#page-keys", Static).update(keys)

@@ -1,0 +1,145 @@
+"""The ways to a model that the first-run chooser offers: which, in what order, in what words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal, TypeAlias, assert_never
+
+from textual.content import Content
+
+from agent_tui.commands.core.short_words import short_count, short_via
+from agent_tui.local_models.model import Offer
+from agent_tui.local_models.sizes import size_text
+from agent_tui.providers.base import FoundModel
+from agent_tui.safe_text import safe_text
+from agent_tui.ui.options import KeyChoice
+
+SHOWN_PER_SOURCE = 3
+"""Models of one server, or with one key, in the chooser itself."""
+
+MAX_NUMBER = 9
+"""An option beyond has no digit to choose it by."""
+
+_LOADED = "loaded"
+_NUMBER_CELLS = 3
+_WIDEST_LABEL = 28
+
+
+@dataclass(frozen=True, slots=True)
+class AllModels:
+    """See every model that was found; `hidden_count` of them have no row of their own."""
+
+    hidden_count: int
+
+
+FirstRunOption: TypeAlias = (
+    FoundModel | AllModels | KeyChoice | Offer | Literal["other provider", "tour"]
+)
+
+
+def first_run_options(
+    found: Sequence[FoundModel], keys: Sequence[KeyChoice], offer: Offer | None
+) -> tuple[FirstRunOption, ...]:
+    """All options, best first.
+
+    What works at once leads: models with a key, of running servers, then of this machine; of
+    many at one place those that are loaded. Then come the keys that can be pasted, then what
+    always works but does little: the built-in model (`offer`) and the tour.
+    """
+    ready = sorted(found, key=_rank)
+    shown: list[FoundModel] = []
+    for _, models in groupby(ready, key=lambda model: model.via):
+        loaded_first = sorted(models, key=lambda model: model.state != _LOADED)
+        shown += loaded_first[:SHOWN_PER_SOURCE]
+    hidden = (AllModels(len(ready) - len(shown)),) if len(ready) > len(shown) else ()
+    is_pulled = offer is not None and any(
+        _is_local(model) and model.ref.model_id == offer.name for model in ready
+    )
+    offers = (offer,) if offer is not None and not is_pulled else ()
+    return (*shown, *hidden, *keys, "other provider", *offers, "tour")
+
+
+def _rank(model: FoundModel) -> int:
+    if _is_local(model):
+        return 2
+    return 1 if model.ref.base_url else 0
+
+
+def _is_local(model: FoundModel) -> bool:
+    return model.ref.provider == "local"
+
+
+def option_lines(
+    options: Sequence[FirstRunOption], width: int, *, are_numbered: bool
+) -> list[Content]:
+    """Each option as it is listed: its digit, its name, and dimmed what it means.
+
+    What is meant stands beside the name where there is room in `width`, else below it.
+    """
+    told = [_words(option) for option in options]
+    lengths = [Content(label).cell_length for label, _ in told]
+    column = max((length for length in lengths if length <= _WIDEST_LABEL), default=0)
+    lines: list[Content] = []
+    for number, (label, details) in enumerate(told, start=1):
+        has_digit = are_numbered and number <= MAX_NUMBER
+        digit = (f"{number}" if has_digit else "").ljust(_NUMBER_CELLS)
+        named = Content.assemble((digit, "$foreground-muted"), label)
+        lines.append(_with_details(named, details, column, width))
+    return lines
+
+
+def _with_details(named: Content, details: Sequence[str], column: int, width: int) -> Content:
+    beside = _NUMBER_CELLS + column + 2
+    rows = [named]
+    for text in details:
+        detail = Content.assemble((text, "$foreground-muted"))
+        is_first = len(rows) == 1
+        if is_first and max(beside, named.cell_length + 2) + detail.cell_length <= width:
+            gap = max(beside - named.cell_length, 2)
+            rows = [Content.assemble(named, " " * gap, detail)]
+        else:
+            indent = " " * _NUMBER_CELLS
+            wrapped = detail.wrap(max(width - _NUMBER_CELLS, 8))
+            rows += [Content.assemble(indent, line) for line in wrapped]
+    return Content("\n").join(rows)
+
+
+def _words(option: FirstRunOption) -> tuple[str, tuple[str, ...]]:
+    """The name of an option, and what it means."""
+    match option:
+        case FoundModel():
+            label = f"Use {option.ref.model_id if _has_own_server(option) else option.ref.name}"
+            details = [_what_it_is(option)]
+        case AllModels():
+            label, details = f"{option.hidden_count} more", ["all that were found, as in /model"]
+        case KeyChoice():
+            label, details = f"Paste a key: {option.label}", [f"or set {option.env_name}"]
+        case Offer():
+            label = f"Get {option.title.partition(' (')[0]}"  # how it is quantised comes later
+            details = [
+                f"{size_text(option.download_bytes)}, {option.licence}, no key",
+                option.summary,
+            ]
+        case "other provider":
+            label, details = "Use another provider", ["a model's full name, and its key"]
+        case "tour":
+            label, details = "Take the tour", ["scripted; no model and no key needed"]
+        case _:
+            assert_never(option)
+    one_line = [safe_text(text, keep_newlines=False) for text in (label, *details)]
+    return one_line[0], tuple(filter(None, one_line[1:]))
+
+
+def _what_it_is(model: FoundModel) -> str:
+    """Where it is, whether it is loaded or how large it is, and its window."""
+    is_local = _is_local(model)
+    size = size_text(model.size_bytes) if is_local and model.size_bytes else ""
+    about = "about " if model.info.source == "guess" else ""
+    window = f"{about}{short_count(model.info.window)} tokens"
+    facts = (short_via(model.via), "" if is_local else model.state, size, window)
+    return " · ".join(filter(None, facts))
+
+
+def _has_own_server(model: FoundModel) -> bool:
+    """Whether its name is the server's, the part before it only says how it is spoken to."""
+    return bool(model.ref.base_url) or _is_local(model)

@@ -1,0 +1,96 @@
+"""Getting a first model: the chooser, the pull that was asked for, and warming a model up."""
+
+from contextlib import nullcontext
+
+from agent_tui.errors import AgentTuiError
+from agent_tui.providers.base import ModelRef
+from agent_tui.ui.event_view import EventView
+from agent_tui.ui.options import UiOptions
+from agent_tui.ui.terminal.outcome import UiOutcome
+from agent_tui.ui.window import Window
+
+
+class ModelSetup:
+    """Offers the ways to a model and gets the chosen one ready.
+
+    Args:
+        window: Shows the chooser, and is left for the tour.
+        options: The models there are, and the conversation that is to use one.
+        view: Shows what came of it.
+    """
+
+    def __init__(self, window: Window, options: UiOptions, view: EventView) -> None:
+        self._window = window
+        self._options = options
+        self._view = view
+
+    async def at_start(self) -> None:
+        """Ask for the pull that was wanted from the start; else let choose if no model is set."""
+        if not await self._pull() and self._options.first_run is not None:
+            await self.choose()
+
+    async def choose(self) -> bool:
+        """Show the chooser; false where the program began with a model and has none."""
+        from agent_tui.ui.first_run.chooser import FirstRunScreen, TakeTour, UseModel
+
+        options = self._options
+        if options.first_run is None:
+            return False
+        chooser = FirstRunScreen(
+            options.first_run,
+            options.models,
+            options.local,
+            self._window.ask,
+            options.clock,
+        )
+        match await self._window.ask(chooser):
+            case UseModel(model):
+                self._use(model)
+            case TakeTour():
+                self._window.leave(UiOutcome(wants="demo"))
+            case None:
+                self._view.say(
+                    "No model is set up. /model, or a message, shows the ways to one again.",
+                    "warning",
+                )
+        return True
+
+    async def _pull(self) -> bool:
+        """Ask for the pull of the built-in model; true if there is a model now."""
+        options = self._options
+        if not options.pull_first or options.local is None:
+            return False
+        from agent_tui.ui.screens.pull import PullScreen
+
+        model = await self._window.ask(PullScreen(options.local, options.clock))
+        if model is not None:
+            self._use(model)
+        elif options.first_run is None:
+            self._view.say(
+                "Nothing was pulled, so no model is set up. /model chooses another one; "
+                "agent-tui --local asks again.",
+                "warning",
+            )
+        return model is not None
+
+    def _use(self, model: ModelRef) -> None:
+        """Use a model that was just set up, and get it ready while the person types."""
+        for event in self._options.runtime.set_model(model):
+            self._view.show(event)
+        self._view.status.refresh()
+        self.warm_up()
+
+    def warm_up(self) -> None:
+        """Get the provider and the model ready in the background."""
+        self._window.start_work(self._warm_up())
+
+    async def _warm_up(self) -> None:
+        """Say what takes long, and what went wrong."""
+        model = self._options.runtime.conversation.model
+        is_slow = model.provider == "local"
+        label = f"Getting {model.model_id} ready"
+        try:
+            with self._view.loading(label) if is_slow else nullcontext():
+                await self._options.warm()
+        except AgentTuiError as error:
+            self._view.say(str(error), "error")

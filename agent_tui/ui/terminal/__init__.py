@@ -1,0 +1,1 @@
+"""The terminal beneath the screen: running in it, its input, title, mouse, clipboard."""

@@ -1,0 +1,83 @@
+"""The terminal's title and mouse, which Textual does not manage or only at the start.
+
+Everything is given back when the program ends, and while another program has the terminal.
+"""
+
+from collections.abc import Callable
+
+from agent_tui.safe_text import safe_text
+
+MAX_TITLE_CHARS = 80
+
+SAVE_TITLE = "\x1b[22;2t"
+RESTORE_TITLE = "\x1b[23;2t"
+"""xterm's title stack; terminals without one ignore both."""
+
+_REPORT_MOUSE = "\x1b[?1000h\x1b[?1003h"
+_LEAVE_MOUSE = "\x1b[?1003l\x1b[?1000l"
+_CELL_POSITIONS = "\x1b[?1006h"
+_NO_POSITIONS = "\x1b[?1006l"
+
+
+def title_sequence(title: str) -> str:
+    """The bytes that set the terminal's title (OSC 2), without what could end them early."""
+    return f"\x1b]2;{safe_text(title, keep_newlines=False)[:MAX_TITLE_CHARS]}\x07"
+
+
+class TerminalState:
+    """Keeps the terminal's title and mouse as they are wanted now.
+
+    Args:
+        write: Sends bytes to the terminal; does nothing where there is none.
+        has_mouse: Whether Textual's driver was started with the mouse. It then switches it off
+            and on again itself around everything but a change at run time.
+    """
+
+    def __init__(self, write: Callable[[str], None], *, has_mouse: bool) -> None:
+        self.write = write
+        self._driver_has_mouse = has_mouse
+        self._is_mouse_on = has_mouse
+        self._title = ""
+
+    @property
+    def is_mouse_on(self) -> bool:
+        """Whether clicks and drags come to the program."""
+        return self._is_mouse_on
+
+    def enter(self) -> None:
+        """Save the terminal's own title, and show ours once there is one."""
+        self.write(SAVE_TITLE)
+        if self._title:
+            self.write(title_sequence(self._title))
+        if self._is_mouse_on != self._driver_has_mouse:
+            self._send_mouse()
+
+    def leave(self) -> None:
+        """Give back what Textual's driver does not: to leave, or for a while.
+
+        An empty title is each terminal's own, for those that did not remember the one before.
+        """
+        self.write(title_sequence("") + RESTORE_TITLE)
+        if self._is_mouse_on and not self._driver_has_mouse:
+            self.write(_LEAVE_MOUSE + _NO_POSITIONS)
+
+    def set_title(self, title: str) -> None:
+        """Make `title` the terminal's title."""
+        if title != self._title:
+            self._title = title
+            self.write(title_sequence(title))
+
+    def set_mouse(self, on: bool) -> None:
+        """Take the mouse or leave it to the terminal."""
+        if on != self._is_mouse_on:
+            self._is_mouse_on = on
+            self._send_mouse()
+
+    def _send_mouse(self) -> None:
+        """The format of positions stays the driver's, which may have asked for pixels."""
+        if not self._is_mouse_on:
+            self.write(_LEAVE_MOUSE)
+        elif self._driver_has_mouse:
+            self.write(_REPORT_MOUSE)
+        else:
+            self.write(_CELL_POSITIONS + _REPORT_MOUSE)

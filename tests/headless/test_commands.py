@@ -1,0 +1,164 @@
+"""Slash commands with ``-p``."""
+
+import asyncio
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from agent_tui.commands.core.front import CommandServices
+from agent_tui.headless.printer import ExitCode, OutputFormat, print_command
+from agent_tui.providers.base import ModelRequest
+from agent_tui.providers.scripted.provider import Reply
+from agent_tui.sessions.entries import MessageEntry
+from tests.plain.talking import Models
+from tests.support.runtime import Stage
+
+
+class Printing:
+    """Runs lines with ``-p`` in one conversation, and keeps what the model is sent."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.sent: list[str] = []
+        self.runtime = stage.runtime(self._reply, is_interactive=False)
+
+    def _reply(self, request: ModelRequest) -> Reply:
+        self.sent.append(request.messages[-1].text)
+        return Reply("Fine.")
+
+    async def run(
+        self, line: str, *, attached: str = "", output_format: OutputFormat = "text"
+    ) -> tuple[ExitCode, str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        code = await print_command(
+            self.runtime,
+            CommandServices(Models()),
+            line,
+            output_format,
+            attached=attached,
+            out=out,
+            err=err,
+        )
+        return code, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def printing(stage: Stage) -> Printing:
+    return Printing(stage)
+
+
+@pytest.fixture
+def prompt_files(stage: Stage) -> Path:
+    made = stage.folder / "config" / "commands"
+    made.mkdir(parents=True)
+    (made / "review.md").write_text("Review $1 closely.")
+    (made / "binary.md").write_bytes(b"\0")
+    (made / "compact.md").write_text("Mine.")
+    (made / "empty.md").write_text("$1")
+    return made
+
+
+@pytest.mark.usefixtures("prompt_files")
+@pytest.mark.parametrize("line", ["/review src", " /REVIEW\nsrc"])
+async def test_what_a_prompt_file_makes_is_sent(printing: Printing, line: str):
+    assert await printing.run(line) == (ExitCode.DONE, "Fine.\n", "")
+    assert printing.sent == ["Review src closely."]
+
+
+@pytest.mark.parametrize("line", ["/usr/bin/x is broken", "plain /review", "/* no command */"])
+async def test_what_calls_nothing_is_a_message(printing: Printing, line: str):
+    assert await printing.run(line) == (ExitCode.DONE, "Fine.\n", "")
+    assert printing.sent == [line]
+
+
+async def test_what_was_piped_in_goes_along_with_what_is_sent(
+    printing: Printing, prompt_files: Path
+):
+    await printing.run("/review src", attached="the log")
+    await printing.run("/a/path", attached="the log")
+    assert printing.sent == ["Review src closely.\n\nthe log", "/a/path\n\nthe log"]
+    _, _, err = await printing.run("/cost", attached="the log")
+    assert err == "agent-tui: What was piped in is not used: this command sends nothing.\n"
+
+
+async def test_a_project_s_file_counts_where_it_is_trusted(stage: Stage, tmp_path: Path):
+    project = stage.workspace / ".agent-tui" / "commands"
+    project.mkdir(parents=True)
+    (project / "ship.md").write_text("Ship it.")
+    printing = Printing(stage)
+    assert (await printing.run("/ship"))[0] == ExitCode.DONE
+    assert printing.sent == ["Ship it."]
+    question = stage.trust.question_about(stage.workspace)
+    assert question is not None
+    stage.trust.answer(question, "no")
+    code, out, err = await printing.run("/ship")
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert err.startswith("agent-tui: Unknown command /ship. ")
+    assert printing.sent == ["Ship it."]
+
+
+@pytest.mark.usefixtures("prompt_files")
+async def test_a_file_that_cannot_be_used_is_not_sent_as_its_name(printing: Printing):
+    code, _, err = await printing.run("/binary")
+    assert (code, printing.sent) == (ExitCode.USAGE, [])
+    assert "binary.md is binary, not text." in err
+    code, _, err = await printing.run("/empty")
+    assert (code, printing.sent) == (ExitCode.FAILED, [])
+    assert "/empty says nothing without an argument" in err
+
+
+@pytest.mark.usefixtures("prompt_files")
+async def test_a_command_of_the_program_is_not_taken_over_by_a_file(printing: Printing):
+    await printing.run("/compact now")
+    assert printing.sent == []
+
+
+async def test_a_page_is_printed_and_what_needs_a_screen_says_so(printing: Printing):
+    code, out, _ = await printing.run("/help")
+    assert code == ExitCode.DONE
+    assert "\n/compact [focus] [--preview] [--strategy NAME]: Summarise and go on" in out
+    assert "\n/theme" not in out.partition("\nNot here\n")[0]
+    assert await printing.run("/theme") == (
+        ExitCode.USAGE,
+        "",
+        "agent-tui: /theme needs the screen: start agent-tui without -p.\n",
+    )
+
+
+async def test_a_list_is_printed_before_it_says_that_nobody_chooses(printing: Printing):
+    code, out, err = await printing.run("/model")
+    assert code == ExitCode.USAGE
+    assert "scripted/two: window " in out
+    assert err.startswith("agent-tui: Choose a model: nobody answers with -p.")
+
+
+async def test_what_a_command_warns_of_is_a_failure(printing: Printing):
+    code, out, err = await printing.run("/permissions no-such-mode")
+    assert (code, out) == (ExitCode.FAILED, "")
+    assert err.startswith("agent-tui: No mode no-such-mode: use one of ")
+    assert err.count("\n") == 1
+
+
+async def test_what_a_command_tells_is_the_result_in_json(printing: Printing):
+    code, out, err = await printing.run("/name Greeting", output_format="json")
+    result = json.loads(out)
+    assert (code, err) == (ExitCode.DONE, "")
+    assert (result["result"], result["outcome"]) == ("Session named: Greeting", "done")
+    code, out, _ = await printing.run("/thinking enormous", output_format="json")
+    result = json.loads(out)
+    assert (code, result["exit_code"], result["outcome"]) == (ExitCode.FAILED, 1, "error")
+    assert result["error"].startswith("No level enormous")
+
+
+async def test_an_aborted_command_is_an_interruption(stage: Stage):
+    printing = Printing(stage)
+    gate = asyncio.Event()
+    printing.runtime = stage.runtime([Reply("never", gate=gate)], is_interactive=False)
+    running = asyncio.create_task(printing.run("/queue go"))
+    while not any(
+        isinstance(entry, MessageEntry) for entry in printing.runtime.conversation.log.entries
+    ):
+        await asyncio.sleep(0)
+    printing.runtime.abort()
+    assert (await running)[0] is ExitCode.INTERRUPTED
