@@ -5,7 +5,7 @@ Fields we do not know are kept, so that a file made elsewhere loses nothing.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -140,9 +140,12 @@ class UserMessage(Stored):
     @property
     def images(self) -> tuple[ImageContent, ...]:
         """The attached images."""
-        if isinstance(self.content, str):
-            return ()
-        return tuple(part for part in self.content if isinstance(part, ImageContent))
+        return images_in(self.content)
+
+
+def images_in(content: str | Sequence[UserContent]) -> tuple[ImageContent, ...]:
+    """The images among the parts of `content`."""
+    return tuple([part for part in content if isinstance(part, ImageContent)])
 
 
 class AssistantMessage(Stored):

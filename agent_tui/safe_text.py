@@ -132,6 +132,13 @@ def strip_control_characters(text: str) -> str:
     return _compiled(_STORM).sub(lambda storm: storm[0][:MOST_STACKED], text)
 
 
+def printable_line(text: str, most_chars: int = 200) -> str:
+    """`text` on one line, without control characters, cut to `most_chars`."""
+    start = strip_control_characters(text[: most_chars * 4])
+    joined = " ".join(start.split())
+    return joined if len(joined) <= most_chars else joined[: most_chars - 1] + "…"
+
+
 def safe_json(text: str) -> str:
     r"""JSON `text` that stands for the same value, with all that is suspect as ``\u`` escapes."""
     return text if text.isascii() else _compiled(_SUSPECT_IN_JSON).sub(_escaped, text)

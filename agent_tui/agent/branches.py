@@ -142,6 +142,7 @@ class Branches:
             model=conversation.model,
             window=round(conversation.model_info.window / ratio),
             cwd=conversation.cwd,
+            settings=conversation.settings,
         )
         return await self._services.compaction.summarise_branch(
             request, lambda phase, chars: emit(BranchSummaryProgress(phase, chars)), count

@@ -231,7 +231,6 @@ class Compactor:
             await self._request(""),
             service=self._services.compaction,
             counter=conversation.services.counter,
-            settings=conversation.settings,
             target_tokens=self._estimated(conversation.target_tokens),
         )
         window = conversation.model_info.window
@@ -293,6 +292,7 @@ class Compactor:
             model=conversation.model,
             window=self._estimated(conversation.model_info.window),
             cwd=conversation.cwd,
+            settings=conversation.settings,
             tokens_before=conversation.usage.used,
             overhead_tokens=await asyncio.to_thread(conversation.overhead_tokens),
             focus=focus,

@@ -159,8 +159,12 @@ class AgentRuntime:
         return choose_thinking(self.conversation, level, self.services)
 
     def use_settings(self, settings: Settings) -> None:
-        """Go by other settings of compaction, and another time for commands, from now on."""
-        self.services.use_settings(settings)
+        """Go by what `settings` say of compaction and of the time that a command may take.
+
+        All else was built into other services, and waits for the next start.
+        """
+        changes = {"compaction": settings.compaction, "bash_timeout_s": settings.bash_timeout_s}
+        self.services.settings = self.services.settings.model_copy(update=changes)
         self._background.drop()
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:

@@ -257,7 +257,7 @@ class ScopeKeeper:
 
     def _summariser(self) -> ScopeSummariser:
         services = self._services
-        return ScopeSummariser(services.provider, services.counter, services.sleep)
+        return ScopeSummariser(services.client, services.counter)
 
     def _spending(self, emit: Emit) -> OnUsage:
         conversation = self._conversation

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.base import Strategy
 from agent_tui.config import CompactionStrategy, PermissionMode, Settings
@@ -23,9 +24,11 @@ async def _no_new_tools(_cwd: Path, _tell: Callable[[str], None]) -> bool:
 
 @dataclass(slots=True)
 class RuntimeServices:
-    """What conversations share. Nothing of it is put anew but by `use_settings`.
+    """What conversations share; made once, all but `settings`, which are those in force now.
 
     Args:
+        provider: Where the turns' replies come from.
+        client: Asks models once, for summaries and the like.
         make_approvals: Builds the permission engine for a workspace and a mode.
         model_info: Answers from settings, servers seen so far and the built-in table.
         learn_model: The same after asking the model's own server, where it has one.
@@ -45,6 +48,7 @@ class RuntimeServices:
     """
 
     provider: Provider
+    client: ModelClient
     store: SessionStore
     toolbox: Toolbox
     counter: TokenCounter
@@ -68,15 +72,3 @@ class RuntimeServices:
     launch_cwd: Path | None = None
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
     sleep: Sleep = asyncio.sleep
-
-    def use_settings(self, settings: Settings) -> None:
-        """Go by what `settings` say of compaction and of the time that a command may take.
-
-        All else was built into other services, and waits for the next start.
-        """
-        compaction, timeout_s = settings.compaction, settings.bash_timeout_s
-        changes = {"compaction": compaction, "bash_timeout_s": timeout_s}
-        self.settings = self.settings.model_copy(update=changes)
-        self.compaction.use_settings(compaction)
-        for strategy in self.strategies.values():
-            strategy.use_settings(compaction)

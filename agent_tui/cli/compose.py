@@ -17,8 +17,8 @@ from agent_tui.cli.settings import session_root, settings_editor, trusted_config
 from agent_tui.cli.tool_services import command_sandbox, tool_servers
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.service import CompactionService
-from agent_tui.compaction.strategies.base import StrategyServices
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.editor import SettingsEditor
@@ -140,23 +140,21 @@ def compose(
             git_risk=trust.git_risk,
         )
 
-    counter = TokenCounter()
+    counter, client = TokenCounter(), ModelClient(models.provider)
     passed = settings.permissions.pass_environment
     services = RuntimeServices(
         provider=models.provider,
+        client=client,
         store=store,
         toolbox=CombinedToolbox(own_tools, servers),
         counter=counter,
         ratios=TokenRatios(),
-        compaction=CompactionService(models.provider, counter, models.catalog, settings.compaction),
+        compaction=CompactionService(client, counter, models.catalog),
         strategies=build_strategies(
-            StrategyServices(
-                models.provider,
-                counter,
-                models.catalog,
-                settings.compaction,
-                on_decisions=context_debug_log(os.environ, paths.log_file()),
-            )
+            client,
+            counter,
+            models.catalog,
+            on_decisions=context_debug_log(os.environ, paths.log_file()),
         ),
         settings=settings,
         make_approvals=make_approvals,

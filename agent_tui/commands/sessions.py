@@ -19,10 +19,11 @@ from agent_tui.commands.core.questions import Choice, Listing, Question
 from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.file.status import SessionStatus
 from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, foreign_sessions
 from agent_tui.sessions.importers.import_session import import_session
-from agent_tui.sessions.listing.summary import SessionSummary, one_line
+from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.store import SessionStore
 
 OpenWay: TypeAlias = Literal["write", "read-only", "fork", "here"]
@@ -124,7 +125,7 @@ async def name(front: Front, argument: str) -> None:
         text = f"This session is called {present}." if present else "This session has no name."
         front.say(f"{text} Use /name and a name.")
         return
-    wanted = one_line(argument)
+    wanted = printable_line(argument)
     front.show_events(front.runtime.sessions.rename(wanted))
     front.say(f"Session named: {wanted}")
 
@@ -190,7 +191,7 @@ class PickableSessions:
         choices = tuple(
             Choice(
                 PickedSession(found.path),
-                one_line(session_title(found), _TITLE_CHARS),
+                printable_line(session_title(found), _TITLE_CHARS),
                 details=f"{counted(found.message_count, 'message')} · {age(found.modified, now)}",
             )
             for found in sessions[:_MOST_LISTED]
@@ -208,7 +209,7 @@ class PickableSessions:
         choices = tuple(
             Choice(
                 PickedSession(file.path, file.agent),
-                one_line(file.title or NO_MESSAGE, _TITLE_CHARS),
+                printable_line(file.title or NO_MESSAGE, _TITLE_CHARS),
                 details=f"{file.agent_label} · {file.cwd} · {age(file.modified, now)}",
             )
             for file in ordered[:_MOST_LISTED]

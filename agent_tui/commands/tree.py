@@ -10,8 +10,8 @@ from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.questions import Choice, Listing, Question
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import UserMessage
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.sessions.listing.summary import one_line
 
 TreeAction: TypeAlias = Literal["go back", "summarise", "fork"]
 
@@ -74,7 +74,9 @@ class PickableEntries:
     async def listing(self) -> Listing[TreeChoice]:
         """What the person said on this branch, the newest first."""
         said = [
-            Choice(TreeChoice(entry.id, None), one_line(without_attachments(entry.message.text)))
+            Choice(
+                TreeChoice(entry.id, None), printable_line(without_attachments(entry.message.text))
+            )
             for entry in reversed(self.runtime.conversation.log.path_entries())
             if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
         ]

@@ -7,7 +7,7 @@ from agent_tui.compaction.ledger.build import build_ledger, known_so_far, unreco
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
 from agent_tui.compaction.summary.fallback import LogFacts
 from agent_tui.compaction.summary.source import summary_source
-from agent_tui.compaction.summary.templates import Template
+from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.summary.writer import SummaryJob
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
@@ -30,12 +30,14 @@ class BranchRequest:
         model: The session's model.
         window: Its context window in tokens, as the counter estimates them.
         cwd: The session's working folder.
+        settings: Who summarises, how long and in what form.
     """
 
     entries: tuple[Entry, ...]
     model: ModelRef
     window: int
     cwd: Path
+    settings: CompactionSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +64,7 @@ class BranchSummary:
     usage: Usage | None
 
 
-def draft_branch(
-    request: BranchRequest,
-    *,
-    counter: TokenCounter,
-    settings: CompactionSettings,
-    template: Template,
-) -> BranchDraft:
+def draft_branch(request: BranchRequest, *, counter: TokenCounter) -> BranchDraft:
     """All of a branch's summary but the prose; asks no model.
 
     Raises:
@@ -84,14 +80,14 @@ def draft_branch(
         previous=known_so_far(request.entries, None),
     )
     tokens = counter.count_messages(messages)
-    cap = min(settings.max_summary_tokens, max(request.window // 6, 200))
+    cap = min(request.settings.max_summary_tokens, max(request.window // 6, 200))
     most = max(min(cap, tokens), _LEAST_SUMMARY_TOKENS)
     job = SummaryJob(
         messages=messages,
         previous_prose="",
         source=summary_source(messages, previous_prose="", ledger=ledger, tokens=tokens),
         focus="",
-        template=template,
+        template=template_named(request.settings.template),
         wanted_tokens=max(most // 2, _LEAST_SUMMARY_TOKENS),
         max_tokens=most,
         splits_turn=False,

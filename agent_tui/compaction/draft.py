@@ -35,6 +35,7 @@ class CompactionRequest:
         model: The session's model.
         window: Its context window in tokens.
         cwd: The session's working folder; files inside are named relative to it.
+        settings: How much stays, who summarises, in what form; those in force for this request.
         tokens_before: Tokens in use, as measured.
         overhead_tokens: System prompt and tool schemas, as the counter estimates them.
         focus: What the person asked to pay attention to.
@@ -46,6 +47,7 @@ class CompactionRequest:
     model: ModelRef
     window: int
     cwd: Path
+    settings: CompactionSettings
     tokens_before: int
     overhead_tokens: int = 0
     focus: str = ""
@@ -94,7 +96,6 @@ def make_draft(
     request: CompactionRequest,
     *,
     counter: TokenCounter,
-    settings: CompactionSettings,
     earlier: Draft | None = None,
 ) -> Draft:
     """Settle what `request` comes to.
@@ -105,14 +106,14 @@ def make_draft(
     Raises:
         NothingToCompactError: A summary would gain nothing.
     """
-    window = request.sizing_window
+    window, settings = request.sizing_window, request.settings
     plan = plan_compaction(
         request.path,
         previous=request.previous,
         counter=counter,
         settings=settings,
         window=window,
-        prepared=_cut_of(earlier, request, counter, settings),
+        prepared=_cut_of(earlier, request, counter),
     )
     ledger = ledger_of(request)
     replaced = plan.summarised_tokens
@@ -131,7 +132,6 @@ def make_draft(
         replaced,
         max(target - settled, 0),
         counter=counter,
-        settings=settings,
     )
     extra = "\n\n".join(block for block in (facts, index) if block)
     room = replaced - summary_tokens(f"\n\n{extra}", counter) - 1
@@ -173,14 +173,12 @@ def summary_tokens(summary: str, counter: TokenCounter) -> int:
 
 
 def _cut_of(
-    earlier: Draft | None,
-    request: CompactionRequest,
-    counter: TokenCounter,
-    settings: CompactionSettings,
+    earlier: Draft | None, request: CompactionRequest, counter: TokenCounter
 ) -> PreparedCut | None:
     """The cut of `earlier`, while the result is well below where the next one would be begun."""
     if earlier is None:
         return None
+    settings = request.settings
     goal = int(request.window * (settings.target + settings.warn_at) / 2)
     summary = summary_tokens(earlier.fact_blocks, counter) + earlier.max_tokens
     room = goal - request.overhead_tokens - summary
@@ -195,14 +193,13 @@ def _index(
     room_tokens: int,
     *,
     counter: TokenCounter,
-    settings: CompactionSettings,
 ) -> str:
     """The index of names, as large as what is left of the window and of the target allows."""
     window = request.sizing_window
     spare = min(window, 2 * (request.window - _NO_INDEX_BELOW))
     if spare <= 0:
         return ""
-    unused = max(settings.keep_recent(window) - plan.kept_tokens, 0)
+    unused = max(request.settings.keep_recent(window) - plan.kept_tokens, 0)
     most_chars = min(spare + 4 * unused, 2 * replaced_tokens)
     room_chars = min(most_chars, _written_tokens(request.path, counter, 2 * most_chars) // 2)
     known = names_of(item.message for item in plan.kept)

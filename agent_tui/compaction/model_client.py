@@ -1,14 +1,13 @@
-"""Asking a model during a compaction: whole replies, with retries where waiting helps."""
+"""The client through which compaction asks models: one request, one whole reply."""
 
+import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias, TypeVar, assert_never
+from typing import Literal, TypeAlias, assert_never
 
-from agent_tui.compaction.summary.prompts import SYSTEM_PROMPT
-from agent_tui.compaction.summary.validate import FinishReason, SummaryReply
 from agent_tui.messages import Cost, JsonObject, Usage, UserMessage
 from agent_tui.providers.base import (
     FaultKind,
@@ -24,7 +23,8 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.retry import Sleep, retry_delay_s
 
-ReplyT = TypeVar("ReplyT")
+FinishReason: TypeAlias = Literal["stop", "length", "toolUse", "contentFilter"]
+"""Why a reply ended, by the provider's word."""
 
 OnProgress: TypeAlias = Callable[[str, int], None]
 """Called with the phase ("summarising 2/3") and the characters received so far."""
@@ -45,47 +45,31 @@ _PASSING_FAULTS: Mapping[FaultKind, str] = MappingProxyType(
 """What is waited out, in words. For the rest the next model, or none, is the quicker way."""
 
 
-class Spending:
-    """What all requests for one summary used, of models that failed too.
+class RequestTracker:
+    """Tells of all requests of one piece of work, and adds up what they cost.
 
-    `total` is None before the first that says so.
+    Models that failed count too. `total` is None before the first reply that says what it cost.
     """
 
-    def __init__(self, on_usage: OnUsage) -> None:
+    def __init__(self, on_progress: OnProgress, on_usage: OnUsage) -> None:
+        self._on_progress = on_progress
         self._on_usage = on_usage
+        self._received_chars = 0
         self.total: Usage | None = None
 
+    def begin(self) -> None:
+        """Count the characters that come in from none again: another document is written."""
+        self._received_chars = 0
+
+    def tell(self, phase: str, received: str = "") -> None:
+        """Say what is being done, after `received` came in."""
+        self._received_chars += len(received)
+        self._on_progress(phase, self._received_chars)
+
     def add(self, usage: Usage) -> None:
-        """One more request."""
+        """One more request was paid for."""
         self.total = usage if self.total is None else add_usage(self.total, usage)
         self._on_usage(usage)
-
-
-async def with_retries(
-    send: Callable[[], Awaitable[ReplyT]], sleep: Sleep, on_wait: Callable[[str], None]
-) -> ReplyT:
-    """What `send` gives, which is done again where waiting helps.
-
-    Args:
-        send: One request.
-        sleep: Waits before the next.
-        on_wait: Told of each wait in words: "waiting 4 s (rate limited)".
-
-    Raises:
-        ProviderError: the request failed for good.
-    """
-    retry = 1
-    while True:
-        try:
-            return await send()
-        except ProviderError as error:
-            reason = _PASSING_FAULTS.get(error.kind)
-            delay_s = retry_delay_s(error, retry, random.random())
-            if reason is None or delay_s is None or retry > _MOST_RETRIES:
-                raise
-            on_wait(f"waiting {delay_s:.0f} s ({reason})")
-            await sleep(delay_s)
-            retry += 1
 
 
 @dataclass(slots=True)
@@ -102,59 +86,69 @@ class ModelReply:
     """What came back for one request."""
 
     text: str
-    calls: tuple[RawToolCall, ...]
     finish: FinishReason
+    calls: tuple[RawToolCall, ...] = ()
+
+    @property
+    def called_tools(self) -> bool:
+        """Whether it has tool calls, which a summary must not."""
+        return bool(self.calls)
 
 
 class ModelClient:
-    """Sends requests to a provider and gives back whole replies.
+    """Sends one request to a model and gives back the whole reply.
 
     Args:
-        provider: Where the model is.
+        provider: Where models are.
         sleep: Waits before a request is tried again.
-        on_progress: Told of each phase and how many characters have come in all.
-        spending: Adds up what was paid for.
     """
 
-    def __init__(
-        self, provider: Provider, sleep: Sleep, on_progress: OnProgress, spending: Spending
-    ) -> None:
+    def __init__(self, provider: Provider, sleep: Sleep = asyncio.sleep) -> None:
         self._provider = provider
         self._sleep = sleep
-        self._on_progress = on_progress
-        self._spending = spending
-        self._received_chars = 0
 
-    async def ask(self, request: ModelRequest, phase: str) -> ModelReply:
+    async def ask(self, request: ModelRequest, phase: str, tracker: RequestTracker) -> ModelReply:
         """The reply to one request, which is repeated where waiting helps.
+
+        Args:
+            request: What is sent.
+            phase: What it is for, in words for the person: "summarising 2/3".
+            tracker: Told of the progress and of what was paid.
 
         Raises:
             ProviderError: the request failed for good.
         """
-        return await with_retries(
-            lambda: self._send(request, phase),
-            self._sleep,
-            lambda waiting: self._on_progress(waiting, self._received_chars),
-        )
+        retry = 1
+        while True:
+            try:
+                return await self._send(request, phase, tracker)
+            except ProviderError as error:
+                reason = _PASSING_FAULTS.get(error.kind)
+                delay_s = retry_delay_s(error, retry, random.random())
+                if reason is None or delay_s is None or retry > _MOST_RETRIES:
+                    raise
+                tracker.tell(f"waiting {delay_s:.0f} s ({reason})")
+                await self._sleep(delay_s)
+                retry += 1
 
-    async def _send(self, request: ModelRequest, phase: str) -> ModelReply:
+    async def _send(self, request: ModelRequest, phase: str, tracker: RequestTracker) -> ModelReply:
         texts: list[str] = []
         calls: dict[int, RawToolCall] = {}
         finish: FinishReason | None = None
-        self._on_progress(phase, self._received_chars)
+        tracker.tell(phase)
         async with aclosing(self._provider.stream(request)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case TextChunk(text=text):
                         texts.append(text)
-                        self._receive(text, phase)
+                        tracker.tell(phase, text)
                     case ToolCallChunk():
                         call = calls.setdefault(chunk.index, RawToolCall(chunk.id, chunk.name))
                         call.name = call.name or chunk.name
                         call.arguments_json += chunk.arguments_json
-                        self._receive(chunk.arguments_json, phase)
+                        tracker.tell(phase, chunk.arguments_json)
                     case UsageChunk(usage=usage):
-                        self._spending.add(usage)
+                        tracker.add(usage)
                     case FinishChunk(reason=reason):
                         finish = reason
                     case ThinkingChunk():
@@ -163,51 +157,34 @@ class ModelClient:
                         assert_never(chunk)
         if finish is None:
             raise ProviderError("interrupted", "the reply broke off before its end")
-        return ModelReply("".join(texts), tuple(calls.values()), finish)
-
-    def _receive(self, text: str, phase: str) -> None:
-        self._received_chars += len(text)
-        self._on_progress(phase, self._received_chars)
+        return ModelReply("".join(texts), finish, tuple(calls.values()))
 
 
-class SummaryClient:
-    """Asks one model for summaries: a prompt out, a text back."""
+def text_request(
+    model: ModelRef,
+    prompt: str,
+    *,
+    system: str,
+    max_output_tokens: int,
+    schema: JsonObject | None = None,
+) -> ModelRequest:
+    """A request for text alone: one prompt, no tools.
 
-    def __init__(
-        self,
-        provider: Provider,
-        model: ModelRef,
-        sleep: Sleep,
-        on_progress: OnProgress,
-        spending: Spending,
-    ) -> None:
-        self._client = ModelClient(provider, sleep, on_progress, spending)
-        self._model = model
-
-    async def ask(
-        self,
-        prompt: str,
-        phase: str,
-        *,
-        max_output_tokens: int,
-        schema: JsonObject | None,
-        system: str = SYSTEM_PROMPT,
-    ) -> SummaryReply:
-        """The reply to one request, which is repeated where waiting helps.
-
-        Raises:
-            ProviderError: the request failed for good.
-        """
-        request = ModelRequest(
-            model=self._model,
-            system=system,
-            messages=(UserMessage(content=prompt),),
-            max_output_tokens=max_output_tokens,
-            purpose="summary",
-            reply_schema=schema,
-        )
-        reply = await self._client.ask(request, phase)
-        return SummaryReply(reply.text, reply.finish, bool(reply.calls))
+    Args:
+        model: Who is asked.
+        prompt: The one message.
+        system: The system prompt.
+        max_output_tokens: The most that is to come back.
+        schema: What the reply is to be, as JSON; None for free text.
+    """
+    return ModelRequest(
+        model=model,
+        system=system,
+        messages=(UserMessage(content=prompt),),
+        max_output_tokens=max_output_tokens,
+        purpose="summary",
+        reply_schema=schema,
+    )
 
 
 def add_usage(first: Usage, second: Usage) -> Usage:

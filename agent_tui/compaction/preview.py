@@ -8,7 +8,6 @@ from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.tiers.model import Tier, TierPlan
 from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.compaction.tiers.units import read_units
-from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.sessions.entries import Ledger
 from agent_tui.tokens import TokenCounter
@@ -67,7 +66,6 @@ def make_preview(
     *,
     service: CompactionService,
     counter: TokenCounter,
-    settings: CompactionSettings,
     target_tokens: int,
 ) -> CompactionPreview:
     """Work out what each tier and a summary would do to `request`; takes a moment.
@@ -76,7 +74,6 @@ def make_preview(
         request: The conversation.
         service: Settles the summary as far as code can.
         counter: Estimates.
-        settings: What is protected, and how much stays.
         target_tokens: What an automatic compaction comes down to, as `counter` estimates.
     """
     carryover, window = request.previous, request.window
@@ -86,7 +83,7 @@ def make_preview(
             request.path,
             carryover=carryover,
             counter=counter,
-            settings=settings,
+            settings=request.settings,
             window=window,
             overhead_tokens=request.overhead_tokens,
             target_tokens=target,
@@ -95,7 +92,7 @@ def make_preview(
 
     wanted = plan(2, target_tokens)
     units = read_units(
-        request.path, carryover=carryover, counter=counter, settings=settings, window=window
+        request.path, carryover=carryover, counter=counter, settings=request.settings, window=window
     )
     protected = sum(unit.tokens for unit in units.items if unit.is_protected)
     # A target below what is protected would let the tiers shorten that too.

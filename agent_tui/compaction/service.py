@@ -9,18 +9,20 @@ from agent_tui.compaction.draft import (
     make_draft,
     summary_tokens,
 )
-from agent_tui.compaction.model_client import OnProgress, OnUsage, Spending
+from agent_tui.compaction.model_client import (
+    ModelClient,
+    OnProgress,
+    OnUsage,
+    RequestTracker,
+)
 from agent_tui.compaction.result import CompactionResult
 from agent_tui.compaction.summary.candidates import ModelLookup, candidates
 from agent_tui.compaction.summary.prose import Prose, finished_prose
 from agent_tui.compaction.summary.summariser import NoSummaryError, Summariser, WrittenSummary
-from agent_tui.compaction.summary.templates import Template, template_named
+from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.summary.writer import SummaryJob
-from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Usage
-from agent_tui.providers.base import ModelRef, Provider
-from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.entries import Carryover
 from agent_tui.tokens import TokenCounter
 
@@ -33,31 +35,17 @@ class CompactionService:
     """Plans, summarises (with a model or without) and puts the result together.
 
     Args:
-        provider: Where summaries come from; None has them written by code.
+        client: Asks the models that write summaries; None has them written by code.
         counter: Counts tokens.
         models: Answers what is known of models.
-        settings: How much stays, who summarises, and in what form.
-        sleep: Waits before a request is tried again.
     """
 
     def __init__(
-        self,
-        provider: Provider | None,
-        counter: TokenCounter,
-        models: ModelLookup,
-        settings: CompactionSettings,
-        sleep: Sleep = asyncio.sleep,
+        self, client: ModelClient | None, counter: TokenCounter, models: ModelLookup
     ) -> None:
-        self._summariser = Summariser(provider, counter, sleep) if provider is not None else None
+        self._summariser = Summariser(client, counter) if client is not None else None
         self._counter = counter
         self._models = models
-        self._settings = settings
-        self._template: Template = template_named(settings.template)
-
-    def use_settings(self, settings: CompactionSettings) -> None:
-        """Go by `settings` from the next compaction on."""
-        self._settings = settings
-        self._template = template_named(settings.template)
 
     async def compact(
         self,
@@ -89,7 +77,7 @@ class CompactionService:
         Raises:
             NothingToCompactError: A summary would gain nothing.
         """
-        return make_draft(request, counter=self._counter, settings=self._settings, earlier=earlier)
+        return make_draft(request, counter=self._counter, earlier=earlier)
 
     def expected_tokens(self, request: CompactionRequest, draft: Draft) -> int:
         """Size of the next request after `draft`, with prose as long as it should be."""
@@ -100,9 +88,8 @@ class CompactionService:
         self, request: CompactionRequest, draft: Draft, on_usage: OnUsage
     ) -> WrittenSummary | None:
         """The prose that `draft` lacks, for `finish` later on; None where no model gave one."""
-        spending = Spending(on_usage)
-        job = self._job(request, draft)
-        written, _ = await self._write(job, request.model, lambda _phase, _chars: None, spending)
+        tracker = RequestTracker(lambda _phase, _chars: None, on_usage)
+        written, _ = await self._write(self._job(request, draft), request, tracker)
         return written
 
     async def finish(
@@ -121,16 +108,15 @@ class CompactionService:
         if written is not None:
             failures, usage = written.failures, written.usage
         else:
-            spending = Spending(on_usage)
-            job = self._job(request, draft)
-            written, failures = await self._write(job, request.model, on_progress, spending)
-            usage = spending.total
+            tracker = RequestTracker(on_progress, on_usage)
+            written, failures = await self._write(self._job(request, draft), request, tracker)
+            usage = tracker.total
         prose = await asyncio.to_thread(
             finished_prose,
             written,
             failures,
             draft.log_facts,
-            template=self._template,
+            template=template_named(request.settings.template),
             counter=self._counter,
             max_tokens=draft.max_tokens,
         )
@@ -148,26 +134,20 @@ class CompactionService:
             NothingToCompactError: No reply is left behind.
         """
         on_progress("reading what is left", 0)
-        draft = await asyncio.to_thread(
-            draft_branch,
-            request,
-            counter=self._counter,
-            settings=self._settings,
-            template=self._template,
-        )
-        spending = Spending(on_usage)
-        written, failures = await self._write(draft.job, request.model, on_progress, spending)
+        draft = await asyncio.to_thread(draft_branch, request, counter=self._counter)
+        tracker = RequestTracker(on_progress, on_usage)
+        written, failures = await self._write(draft.job, request, tracker)
         prose = await asyncio.to_thread(
             finished_prose,
             written,
             failures,
             draft.log_facts,
-            template=self._template,
+            template=draft.job.template,
             counter=self._counter,
             max_tokens=draft.job.max_tokens,
         )
         text = "\n\n".join(part for part in (prose.text, draft.fact_blocks) if part)
-        return BranchSummary(text, prose.note, spending.total)
+        return BranchSummary(text, prose.note, tracker.total)
 
     def _job(self, request: CompactionRequest, draft: Draft) -> SummaryJob:
         return SummaryJob(
@@ -175,7 +155,7 @@ class CompactionService:
             previous_prose=draft.log_facts.previous_prose,
             source=draft.source,
             focus=request.focus,
-            template=self._template,
+            template=template_named(request.settings.template),
             wanted_tokens=draft.wanted_tokens,
             max_tokens=draft.max_tokens,
             splits_turn=draft.plan.splits_turn,
@@ -184,17 +164,16 @@ class CompactionService:
     async def _write(
         self,
         job: SummaryJob,
-        model: ModelRef,
-        on_progress: OnProgress,
-        spending: Spending,
+        request: CompactionRequest | BranchRequest,
+        tracker: RequestTracker,
     ) -> tuple[WrittenSummary | None, tuple[str, ...]]:
         """A model's summary, or None, and what went wrong on the way."""
         if self._summariser is None:
             return None, ()
-        found = candidates(self._models, self._settings, model)
+        found = candidates(self._models, request.settings, request.model)
         problems = found.problems
         try:
-            written = await self._summariser.summarise(job, found.models, on_progress, spending)
+            written = await self._summariser.summarise(job, found.models, tracker)
         except NoSummaryError as error:
             return None, (*problems, *error.failures)
         return written, (*problems, *written.failures)

@@ -29,9 +29,8 @@ from agent_tui.events import (
 )
 from agent_tui.headless.front import HeadlessFront
 from agent_tui.messages import ImageContent, JsonObject
-from agent_tui.safe_text import safe_json, strip_control_characters
+from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
-from agent_tui.sessions.listing.summary import one_line
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -172,10 +171,10 @@ class _TextWatcher(_Watcher):
         super().see(event)
         match event:
             case ToolStarted(title=title):
-                self._tell(f"* {one_line(title)}")
+                self._tell(f"* {printable_line(title)}")
             case ToolFinished(message=message) if message.is_error:
                 first_line = message.text.partition("\n")[0]
-                self._tell(f"  ! {one_line(first_line)}")
+                self._tell(f"  ! {printable_line(first_line)}")
             case RetryScheduled(attempt, most, delay_s, reason):
                 self._tell(f"{reason} Trying again in {delay_s:.0f} s ({attempt}/{most}).")
             case Notice(text=text):

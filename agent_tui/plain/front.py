@@ -26,8 +26,8 @@ from agent_tui.plain.agent_thread import AgentThread
 from agent_tui.plain.lines import LineWriter
 from agent_tui.plain.narrator import ME, Narrator
 from agent_tui.plain.questions import Asker
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import Entry, MessageEntry
-from agent_tui.sessions.listing.summary import one_line
 
 AnswerT = TypeVar("AnswerT")
 
@@ -184,7 +184,7 @@ class PlainFront:
 def opened_lines(name: str, entries: Sequence[Entry]) -> list[str]:
     """What was opened, and what was said last in it."""
     messages = [entry.message for entry in entries if isinstance(entry, MessageEntry)]
-    called = f" {one_line(name)}" if name else ""
+    called = f" {printable_line(name)}" if name else ""
     lines = [f"Session{called} is open, {counted(len(messages), 'message')}. Last in it:"]
     asked = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
     replies = (m.text for m in reversed(messages) if isinstance(m, AssistantMessage) and m.text)

@@ -47,7 +47,7 @@ from agent_tui.plain.lines import LineWriter
 from agent_tui.plain.progress import WAITING, Progress
 from agent_tui.plain.tool_narrator import ToolNarrator
 from agent_tui.plain.voice import Voice
-from agent_tui.sessions.listing.summary import one_line
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
 
 ME = "agent-tui:"
@@ -229,7 +229,7 @@ def plan_line(todos: tuple[Todo, ...]) -> str:
     """The model's plan in one line: how far it is, and what is done now."""
     done = sum(todo.status == "completed" for todo in todos)
     now = next((todo.text for todo in todos if todo.status == "in_progress"), "")
-    now = f" Now: {one_line(now)}." if now else ""
+    now = f" Now: {printable_line(now)}." if now else ""
     return f"Plan: {done} of {len(todos)} done.{now}"
 
 

@@ -29,7 +29,7 @@ from agent_tui.plain.narrator import Narrator
 from agent_tui.plain.options import PlainOptions
 from agent_tui.plain.progress import Progress
 from agent_tui.plain.questions import Asker
-from agent_tui.sessions.listing.summary import one_line
+from agent_tui.safe_text import printable_line
 
 ValueT = TypeVar("ValueT")
 
@@ -227,5 +227,5 @@ class Conversation:
         is_found_by_id = log.path.is_relative_to(self._runtime.services.store.root)
         short_id = log.header.id[:8]
         ref = short_id if is_found_by_id else shlex.quote(str(log.path))
-        name = f" {one_line(log.name)}" if log.name else ""
+        name = f" {printable_line(log.name)}" if log.name else ""
         return [f"Session {short_id}{name} is kept. Go on with: agent-tui --plain -r {ref}"]

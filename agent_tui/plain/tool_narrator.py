@@ -15,8 +15,7 @@ from agent_tui.messages import ToolResultMessage
 from agent_tui.plain.diff_words import diff_words
 from agent_tui.plain.progress import WAITING, Progress
 from agent_tui.plain.voice import Voice
-from agent_tui.safe_text import safe_output
-from agent_tui.sessions.listing.summary import one_line
+from agent_tui.safe_text import printable_line, safe_output
 
 ToolEvent: TypeAlias = (
     ToolStarted
@@ -61,7 +60,7 @@ class ToolNarrator:
             case ToolStarted(call_id, name, _, title):
                 self._titles[call_id] = title
                 self._output_chars = 0
-                self._progress.doing(f"Running {name}: {one_line(title)}")
+                self._progress.doing(f"Running {name}: {printable_line(title)}")
             case BashStarted(call_id):
                 self._own_command, self._own_output = call_id, ""
                 self._progress.doing("Running your command.")
@@ -87,7 +86,7 @@ class ToolNarrator:
             self._voice.say(*map(safe_output, lines))
             return
         self._output_chars += len(event.text)
-        title = one_line(self._titles.get(event.call_id, "a tool"))
+        title = printable_line(self._titles.get(event.call_id, "a tool"))
         self._progress.doing(f"Running {title}: {self._output_chars:,} characters of output")
 
     def _end_tool(self, event: ToolFinished) -> None:
@@ -116,7 +115,7 @@ class ToolNarrator:
 
 def tool_line(message: ToolResultMessage, title: str) -> str:
     """A tool call and what it came to: in its own words, else in the first line of its output."""
-    name, subject = message.tool_name, one_line(title)
+    name, subject = message.tool_name, printable_line(title)
     subject = subject.removeprefix(f"{name} ")
     match message.tool_details.ending:
         case "declined":
@@ -126,6 +125,6 @@ def tool_line(message: ToolResultMessage, title: str) -> str:
         case "":
             pass
     first_line = message.text.strip().partition("\n")[0]
-    outcome = message.tool_details.summary or one_line(first_line, _OUTCOME_CHARS) or "done"
+    outcome = message.tool_details.summary or printable_line(first_line, _OUTCOME_CHARS) or "done"
     told = f": {outcome.rstrip('.')}" if outcome not in subject else ""
     return f"Tool {name}{' failed' if message.is_error else ''}: {subject}{told}."

@@ -10,6 +10,7 @@ from pathlib import Path
 from agent_tui.config import Durability
 from agent_tui.errors import SessionError
 from agent_tui.paths import cwd_slug, make_private_dir
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
     Carryover,
@@ -21,7 +22,7 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.file.lock import SessionLock
 from agent_tui.sessions.listing.index import SessionFile, SessionIndex, session_files
-from agent_tui.sessions.listing.summary import SessionSummary, one_line
+from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.search.session_search import SearchHit, SessionSearch
 from agent_tui.text import repair_text
@@ -206,7 +207,7 @@ class SessionStore:
         """
         with SessionLog.open(path, self._durability) as log:
             before = path.stat()
-            log.append(SessionInfoEntry(name=one_line(name)))
+            log.append(SessionInfoEntry(name=printable_line(name)))
             with suppress(OSError):
                 os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 

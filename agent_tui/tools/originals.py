@@ -18,6 +18,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserContent,
     UserMessage,
+    images_in,
 )
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -133,16 +134,15 @@ def call_answered_by(entry: RecallableEntry, older: Iterable[Entry]) -> ToolCall
     return None
 
 
-def images_in(entry: RecallableEntry) -> tuple[ImageContent, ...]:
+def entry_images(entry: RecallableEntry) -> tuple[ImageContent, ...]:
     """The images of a message."""
     match entry:
         case MessageEntry(message=UserMessage() | ToolResultMessage() as message):
-            content = message.content
+            return images_in(message.content)
         case CustomMessageEntry():
-            content = entry.content
+            return images_in(entry.content)
         case _:
             return ()
-    return tuple(part for part in content if isinstance(part, ImageContent))
 
 
 def whole_output_path(entry: RecallableEntry) -> str | None:

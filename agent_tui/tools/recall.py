@@ -26,9 +26,9 @@ from agent_tui.tools.originals import (
     call_answered_by,
     call_subject,
     describe_entry,
+    entry_images,
     entry_minute,
     entry_text,
-    images_in,
     is_recallable,
     rows_of,
     whole_output_path,
@@ -138,7 +138,7 @@ def _original(
         raise ToolError(f"{entry.id} has {len(rows)} lines; offset {offset} is past its end.")
     size = "1 line" if len(rows) == 1 else f"{len(rows):,} lines"
     head = f"[{entry.id} · {describe_entry(entry, call)} · {entry_minute(entry)} · {size}]"
-    images = images_in(entry) if offset <= 1 else ()
+    images = entry_images(entry) if offset <= 1 else ()
     notes = [f"first {_MOST_IMAGES} of {len(images)} images"] if len(images) > _MOST_IMAGES else []
     if path := _still_there(whole_output_path(entry)):
         notes.append(f"whole output: {path}; read shows it")

@@ -10,6 +10,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from agent_tui.cli.compact.tiers import CompactionReport, FileCompaction
+from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings
 from agent_tui.events import CompactionFinished, CompactionProgress, TurnFinished
@@ -197,7 +198,9 @@ async def compacted_file(scene: Scene, store: SessionStore) -> CompactionReport:
     """What ``agent-tui compact`` makes of the session."""
     models = SmallModels(30_000, {CHEAP.name: 100_000}, None)
     counter, settings = TokenCounter(), CompactionSettings(model=CHEAP.name)
-    service = CompactionService(scene.script.provider, counter, models, settings, scene.waits.sleep)
+    service = CompactionService(
+        ModelClient(scene.script.provider, scene.waits.sleep), counter, models
+    )
     file = FileCompaction(
         service, counter, settings, window=30_000, target_tokens=int(29_000 * settings.target)
     )

@@ -11,7 +11,7 @@ from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.result import child_entries
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
-from agent_tui.compaction.strategies.base import Strategy, StrategyServices
+from agent_tui.compaction.strategies.base import Strategy
 from agent_tui.compaction.strategies.hybrid.draft import HybridDraft
 from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
 from agent_tui.compaction.tiers.pipeline import plan_tiers
@@ -26,7 +26,7 @@ from agent_tui.tokens import TokenCounter
 from tests.benchmarks.compaction_cases import RealCompaction, RecordedSession
 from tests.benchmarks.compaction_truth import said
 from tests.compaction.strategies.agent.diligent_agent import diligent_reply
-from tests.compaction.writer import Models, no_wait
+from tests.compaction.writer import Models, client_of
 
 _NO_MODEL = ModelRef("none/none")
 _TARGET = 0.4
@@ -93,7 +93,7 @@ def _by_the_product(
         target_tokens=target_tokens,
     )
     edits = tuple(edit.model_copy(update={"id": f"e{n:07x}"}) for n, edit in enumerate(plan.edits))
-    service = CompactionService(None, counter, _NoModels(), settings)
+    service = CompactionService(None, counter, _NoModels())
     for candidate in ((*path, *edits), path):
         request = CompactionRequest(
             path=candidate,
@@ -101,6 +101,7 @@ def _by_the_product(
             model=_NO_MODEL,
             window=window,
             cwd=Path(cwd),
+            settings=settings,
             tokens_before=plan.tokens_before,
         )
         try:
@@ -114,7 +115,7 @@ def by_hybrid(
     path: Sequence[Entry], *, cwd: str, counter: TokenCounter, max_tokens: int
 ) -> Compacted | None:
     """Strategy `hybrid` without a model, alone; None where it finds nothing to do."""
-    strategy = HybridStrategy(StrategyServices(None, counter, _NoModels(), CompactionSettings()))
+    strategy = HybridStrategy(None, counter, _NoModels())
     return _planned(strategy, _request(path, cwd=cwd, max_tokens=max_tokens), counter)
 
 
@@ -126,11 +127,7 @@ def by_agent(
     The script makes every old result short and puts the same few sentences in the place of
     segments, so it shows what the strategy keeps whatever a model writes.
     """
-    strategy = CompressionAgent(
-        StrategyServices(
-            ScriptedProvider(diligent_reply), counter, Models(), CompactionSettings(), no_wait
-        )
-    )
+    strategy = CompressionAgent(client_of(ScriptedProvider(diligent_reply)), counter, Models())
     return _planned(strategy, _request(path, cwd=cwd, max_tokens=max_tokens), counter)
 
 
@@ -173,6 +170,7 @@ def _request(path: Sequence[Entry], *, cwd: str, max_tokens: int) -> CompactionR
         model=_NO_MODEL,
         window=int(max_tokens / _TARGET),
         cwd=Path(cwd),
+        settings=CompactionSettings(),
         tokens_before=0,
         target_tokens=max_tokens,
     )
@@ -199,7 +197,7 @@ def hybrid_cost(session: RecordedSession, counter: TokenCounter) -> HybridCost:
     counter.count_messages(session.messages)
     started = process_time()
     request = _request(session.entries, cwd=session.cwd, max_tokens=1)
-    draft = HybridDraft(request, counter, CompactionSettings())
+    draft = HybridDraft(request, counter)
     draft.describe_old_results()
     draft.describe_new_results()
     left = draft.missing_tokens()

@@ -34,6 +34,7 @@ def compacted(
         model=ModelRef("scripted/one"),
         window=window,
         cwd=Path(cwd),
+        settings=settings,
         tokens_before=10_000,
         target_tokens=target_tokens,
     )

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from agent_tui.compaction.branch import BranchDraft, BranchRequest, draft_branch
-from agent_tui.compaction.summary.templates import template_named
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import FileTouches
@@ -17,10 +16,8 @@ from tests.support.talk import Talk
 
 def draft(entries: tuple[Entry, ...], window: int = 100_000) -> BranchDraft:
     return draft_branch(
-        BranchRequest(entries, ModelRef("scripted/test"), window, Path("/w")),
+        BranchRequest(entries, ModelRef("scripted/test"), window, Path("/w"), CompactionSettings()),
         counter=TokenCounter(),
-        settings=CompactionSettings(),
-        template=template_named("structured"),
     )
 
 

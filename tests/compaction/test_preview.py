@@ -41,6 +41,7 @@ def request_for(path: tuple[Entry, ...], tokens_before: int = 0) -> CompactionRe
         model=ModelRef("scripted/one"),
         window=WINDOW,
         cwd=Path("/project"),
+        settings=SMALL,
         tokens_before=tokens_before,
         overhead_tokens=OVERHEAD,
     )
@@ -51,9 +52,8 @@ def preview(
 ) -> CompactionPreview:
     return make_preview(
         request_for(path, tokens_before),
-        service=CompactionService(None, counter, NoModels(), SMALL),
+        service=CompactionService(None, counter, NoModels()),
         counter=counter,
-        settings=SMALL,
         target_tokens=target,
     )
 

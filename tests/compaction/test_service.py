@@ -68,6 +68,7 @@ def request(
         model=SESSION_MODEL,
         window=window,
         cwd=Path("/project"),
+        settings=CompactionSettings(),
         tokens_before=tokens_before,
         overhead_tokens=200,
         focus=focus,
@@ -457,6 +458,7 @@ async def test_a_real_session_compacts_without_a_model(counter: TokenCounter, sh
         model=SESSION_MODEL,
         window=200_000,
         cwd=cwd,
+        settings=CompactionSettings(),
         tokens_before=150_000,
     )
     result = await compact(None, counter, asked)

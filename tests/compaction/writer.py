@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.result import CompactionResult
 from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings
@@ -124,12 +125,14 @@ def service(
     counter: TokenCounter,
     *,
     models: Models | None = None,
-    settings: CompactionSettings | None = None,
     sleep: Sleep = no_wait,
 ) -> CompactionService:
-    return CompactionService(
-        writer, counter, models or Models(), settings or CompactionSettings(), sleep
-    )
+    return CompactionService(client_of(writer, sleep), counter, models or Models())
+
+
+def client_of(writer: Provider | None, sleep: Sleep = no_wait) -> ModelClient | None:
+    """What asks `writer`, and waits for nothing."""
+    return ModelClient(writer, sleep) if writer is not None else None
 
 
 async def compact(
@@ -143,6 +146,7 @@ async def compact(
     phases: list[str] | None = None,
 ) -> CompactionResult:
     """The result; the phases that were told on the way are added to `phases`."""
-    compaction = service(writer, counter, models=models, settings=settings, sleep=sleep)
+    compaction = service(writer, counter, models=models, sleep=sleep)
+    request = replace(request, settings=settings or request.settings)
     told = [] if phases is None else phases
     return await compaction.compact(request, lambda phase, chars: told.append(phase))

@@ -9,10 +9,9 @@ from tests.recipes.program_copy import ProgramCopy
 MODULE = '''\
 """Strategy `abridge`: long messages keep their first words, all but the newest."""
 
-from agent_tui.compaction.asking import OnProgress, OnUsage
 from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
-from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.sessions.entries import ContextEditEntry, Entry, MessageEntry
 from agent_tui.tokens import TokenCounter
@@ -35,9 +34,6 @@ class AbridgeStrategy:
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
-
-    def use_settings(self, settings: CompactionSettings) -> None:
-        """No setting is looked at."""
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage

@@ -21,6 +21,7 @@ from agent_tui.sessions.entries import (
     CustomMessageEntry,
     SessionInfoEntry,
 )
+from agent_tui.sessions.export.document import document_of
 from agent_tui.sessions.export.markdown import exported, to_jsonl, to_markdown
 from agent_tui.sessions.export.page import to_html
 from agent_tui.sessions.log import SessionLog
@@ -54,7 +55,7 @@ def rich_path():
 
 
 def test_markdown_holds_the_whole_conversation() -> None:
-    text = to_markdown(header(), rich_path())
+    text = to_markdown(document_of(header(), rich_path()))
     assert text.startswith("# Two files\n")
     for part in (
         "look at both files",
@@ -79,16 +80,16 @@ def test_edits_and_their_undoing_are_told_in_words() -> None:
     )
     edit = ContextEditEntry(target_id="1", replacement="short", tier=2, batch="b")
     path = chain(entry(user("go")), edit, report_entry(report), undo_mark(("3",)))
-    text = to_markdown(header(), path)
+    text = to_markdown(document_of(header(), path))
     assert "## Context compacted (150,000 -> 62,000 tokens)" in text
     assert "- 40 messages: old outputs as one line each (about 9,000 tokens)" in text
     assert "The compaction was undone." in text
     assert text.count("short") == 0
-    assert "40 messages: old outputs as one line each" in to_html(header(), path)
+    assert "40 messages: old outputs as one line each" in to_html(document_of(header(), path))
 
 
 def test_a_fence_is_longer_than_any_in_the_text() -> None:
-    assert "`````\n```\nfence\n````\n`````" in to_markdown(header(), rich_path())
+    assert "`````\n```\nfence\n````\n`````" in to_markdown(document_of(header(), rich_path()))
 
 
 def test_control_characters_reach_no_export() -> None:
@@ -99,7 +100,7 @@ def test_control_characters_reach_no_export() -> None:
         SessionInfoEntry(name=HOSTILE),
     )
     first = header(cwd=HOSTILE, parentSession=HOSTILE)
-    for text in (to_markdown(first, path), to_html(first, path)):
+    for text in (to_markdown(document_of(first, path)), to_html(document_of(first, path))):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
         assert "52;c" not in text
         assert "red" in text
@@ -132,7 +133,9 @@ class Page(HTMLParser):
 
 def test_the_page_stands_alone_and_everything_in_it_is_escaped() -> None:
     path = chain(entry(user(HOSTILE)), entry(reply(HOSTILE)), entry(result("c", HOSTILE)))
-    page = Page(to_html(header(cwd=HOSTILE), (*path, SessionInfoEntry(id="9", name=HOSTILE))))
+    page = Page(
+        to_html(document_of(header(cwd=HOSTILE), (*path, SessionInfoEntry(id="9", name=HOSTILE))))
+    )
     assert page.open == []
     assert page.addresses == []
     assert page.tags <= {
@@ -143,7 +146,7 @@ def test_the_page_stands_alone_and_everything_in_it_is_escaped() -> None:
 
 
 def test_the_page_is_for_phones_and_for_the_dark() -> None:
-    text = to_html(header(), rich_path())
+    text = to_html(document_of(header(), rich_path()))
     assert 'name="viewport"' in text
     assert "prefers-color-scheme: dark" in text
     assert "http" not in text.replace("http-equiv", "")
@@ -183,11 +186,11 @@ def test_images_are_part_of_the_page_if_they_are_nothing_else() -> None:
     ]
     asked = UserMessage(content=(TextContent(text="see"), shown, *refused), timestamp=1)
     seen = result("c1").model_copy(update={"content": (shown,)})
-    page = Page(to_html(header(), chain(entry(asked), entry(seen))))
+    page = Page(to_html(document_of(header(), chain(entry(asked), entry(seen)))))
     assert page.addresses == [f"data:image/png;base64,{PIXEL}"] * 2
     assert page.text.count("[image, ") == len(refused)
     assert "script" not in page.tags
-    assert "img-src data:" in to_html(header(), ())
+    assert "img-src data:" in to_html(document_of(header(), ()))
 
 
 def test_a_fence_that_is_left_open_ends_with_its_message() -> None:
@@ -198,7 +201,7 @@ def test_a_fence_that_is_left_open_ends_with_its_message() -> None:
         ("```a `b` c", "```a `b` c\n\n## User"),
         ("````\n```", "```\n````\n"),
     ):
-        written = to_markdown(header(), chain(entry(reply(text)), entry(user("next"))))
+        written = to_markdown(document_of(header(), chain(entry(reply(text)), entry(user("next")))))
         assert end in written
 
 
@@ -220,12 +223,14 @@ def test_other_branches_are_mentioned_but_not_shown() -> None:
 def test_the_title_of_a_call_tells_what_it_works_on() -> None:
     call = ToolCall(id="c", name="bash", arguments={"n": 1, "command": "ls -l\n\x1b[31m src"})
     asked = AssistantMessage(content=(call,), timestamp=1)
-    assert "## Tool call: bash ls -l src\n" in to_markdown(header(), chain(entry(asked)))
+    assert "## Tool call: bash ls -l src\n" in to_markdown(
+        document_of(header(), chain(entry(asked)))
+    )
 
 
 def test_a_session_without_a_name_is_called_by_its_first_words() -> None:
-    assert to_markdown(header(), conversation()).startswith("# look at both files\n")
-    assert to_markdown(header(), ()).startswith("# Session\n")
+    assert to_markdown(document_of(header(), conversation())).startswith("# look at both files\n")
+    assert to_markdown(document_of(header(), ())).startswith("# Session\n")
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.jsonl")), ids=lambda path: path.stem)

@@ -288,7 +288,7 @@ def test_the_index_may_be_lost_broken_or_locked(store: SessionStore, damage: str
             database.close()
     assert store.update_search() == 0
     assert titles(store, "still") == ["still here"]
-    with word_index.WordIndex(index) as mended:
+    with closing(word_index.WordIndex(index)) as mended:
         assert len(mended.find(word_terms("still "))) == 1
     assert index.stat().st_mode & 0o077 == 0
 
@@ -337,8 +337,8 @@ def test_two_that_index_at_once_add_nothing_twice(store: SessionStore) -> None:
         write_session(store, user(f"word{number}"), age_s=number)
     files = store._listed()
     with (
-        word_index.WordIndex(store.root / "search.sqlite") as one,
-        word_index.WordIndex(store.root / "search.sqlite") as other,
+        closing(word_index.WordIndex(store.root / "search.sqlite")) as one,
+        closing(word_index.WordIndex(store.root / "search.sqlite")) as other,
     ):
         waiting = one.pending(files)
         assert list(other.add(waiting, bool)) == [5]

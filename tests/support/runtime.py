@@ -10,8 +10,8 @@ from typing import Protocol, TypeVar
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.service import CompactionService
-from agent_tui.compaction.strategies.base import StrategyServices
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
 from agent_tui.events import AgentEvent
@@ -155,14 +155,16 @@ class Stage:
         settings = Settings(compaction=chosen, permissions=permissions or PermissionSettings())
         models = models or SmallModels(window, windows, learned_window)
         counter = counter or TokenCounter()
+        client = ModelClient(provider, sleep)
         environ = {"PATH": f"{self.folder}/bin:/usr/bin:/bin", "HOME": str(self.folder)}
         services = RuntimeServices(
             provider=provider,
+            client=client,
             store=SessionStore(self.sessions, "none"),
             toolbox=CombinedToolbox(default_toolbox(), servers) if servers else default_toolbox(),
             counter=counter,
             ratios=TokenRatios(),
-            compaction=CompactionService(provider, counter, models, settings.compaction, sleep),
+            compaction=CompactionService(client, counter, models),
             settings=settings,
             make_approvals=self._approvals(settings, is_interactive),
             model_info=models.info,
@@ -173,7 +175,7 @@ class Stage:
             output_dir=self.folder / "outputs",
             environ=environ,
             person_environ=environ,
-            strategies=build_strategies(StrategyServices(provider, counter, models, chosen, sleep)),
+            strategies=build_strategies(client, counter, models),
             secrets=secrets,
             sleep=sleep,
         )

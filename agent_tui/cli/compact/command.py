@@ -23,7 +23,7 @@ from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.compaction.policy import output_reserve_tokens, usable_window
 from agent_tui.compaction.service import CompactionService
-from agent_tui.compaction.strategies.base import Strategy, StrategyServices
+from agent_tui.compaction.strategies.base import Strategy
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import (
     STRATEGY_NAMES,
@@ -143,13 +143,9 @@ def _fraction(text: str) -> float:
     return fraction
 
 
-def _strategies(
-    who: SummaryModels, counter: TokenCounter, settings: CompactionSettings
-) -> Mapping[CompactionStrategy, Strategy]:
+def _strategies(who: SummaryModels, counter: TokenCounter) -> Mapping[CompactionStrategy, Strategy]:
     log = context_debug_log(os.environ, paths.log_file())
-    return build_strategies(
-        StrategyServices(who.provider, counter, who.catalog, settings, on_decisions=log)
-    )
+    return build_strategies(who.client, counter, who.catalog, on_decisions=log)
 
 
 async def _compact(
@@ -189,7 +185,7 @@ async def _compact_file(
     name = cast("CompactionStrategy | None", arguments.strategy) or settings.strategy
     write: Callable[[], CompactionReport] | None = None
     problem = ""
-    if strategy := _strategies(who, counter, settings).get(name):
+    if strategy := _strategies(who, counter).get(name):
         job = FileStrategy(
             name, strategy, counter, settings, window=window, target_tokens=target_tokens
         )
@@ -204,7 +200,7 @@ async def _compact_file(
         except CompactionError as error:
             problem = str(error)
     tiers = FileCompaction(
-        CompactionService(who.provider, counter, who.catalog, settings),
+        CompactionService(who.client, counter, who.catalog),
         counter,
         settings,
         window=window,

@@ -9,8 +9,9 @@ from agent_tui.cli.folder_trust import kept_trust
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.model_access import NO_MODEL, first_model, open_models
 from agent_tui.cli.settings import trusted_config_files, user_config_path
+from agent_tui.compaction.model_client import ModelClient
 from agent_tui.config import Settings, load_settings
-from agent_tui.providers.base import ModelRef, Provider
+from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import ModelCatalog
 
 BY_CODE = "none"
@@ -21,13 +22,13 @@ _NO_MODEL_NOTICE = "No model is chosen and no key was found: the summary is writ
 
 @dataclass(frozen=True, slots=True)
 class SummaryModels:
-    """Who can summarise. Without a `provider` it is done by code.
+    """Who can summarise. Without a `client` it is done by code.
 
     `default` is asked when no setting names another and its provider has no cheap model.
     `notices` are for the person, one line each.
     """
 
-    provider: Provider | None
+    client: ModelClient | None
     catalog: ModelCatalog
     default: ModelRef
     notices: tuple[str, ...] = ()
@@ -61,7 +62,9 @@ async def summary_models(
         if default != NO_MODEL:
             await models.catalog.learn(default)
         if default != NO_MODEL or settings.compaction.model:
-            yield SummaryModels(models.provider, models.catalog, default, tuple(notices))
+            yield SummaryModels(
+                ModelClient(models.provider), models.catalog, default, tuple(notices)
+            )
         else:
             notices.append(_NO_MODEL_NOTICE)
             yield SummaryModels(None, models.catalog, default, tuple(notices))

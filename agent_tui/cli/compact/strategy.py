@@ -101,6 +101,7 @@ class FileStrategy:
             model=model,
             window=self._window,
             cwd=cwd,
+            settings=self._settings,
             tokens_before=used,
             focus=focus,
             target_tokens=target,

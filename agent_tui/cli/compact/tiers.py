@@ -133,6 +133,7 @@ class FileCompaction:
             model=model,
             window=self._window,
             cwd=cwd,
+            settings=self._settings,
             tokens_before=edited.tokens_before,
             target_tokens=self._target_tokens,
             focus=focus,

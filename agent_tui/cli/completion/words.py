@@ -64,12 +64,12 @@ def _local_models() -> Iterator[tuple[str, str]]:
 def _sessions() -> Iterator[tuple[str, str]]:
     from agent_tui.cli.folders import present_folder
     from agent_tui.cli.settings import read_settings, session_root
-    from agent_tui.sessions.listing.summary import one_line
+    from agent_tui.safe_text import printable_line
     from agent_tui.sessions.store import SessionStore
 
     store = SessionStore(session_root(read_settings(None)))
     for found in store.list(present_folder())[:_MOST_SESSIONS]:
-        yield one_line(found.id)[:8], one_line(found.name or found.first_prompt, 60)
+        yield printable_line(found.id)[:8], printable_line(found.name or found.first_prompt, 60)
 
 
 def _settings() -> Iterator[tuple[str, str]]:

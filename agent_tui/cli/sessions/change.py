@@ -5,9 +5,8 @@ from pathlib import Path
 
 from agent_tui.cli.output import write_json
 from agent_tui.errors import SessionError, UsageError
-from agent_tui.safe_text import strip_control_characters
+from agent_tui.safe_text import printable_line, strip_control_characters
 from agent_tui.sessions.importers.import_session import import_session
-from agent_tui.sessions.listing.summary import one_line
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
@@ -66,7 +65,7 @@ def rename_session(store: SessionStore, ref: str, name: str, cwd: Path) -> None:
         UsageError: The name is empty.
         SessionError: There is no such session, it is open elsewhere, or not ours.
     """
-    wanted = one_line(name)
+    wanted = printable_line(name)
     if not wanted:
         raise UsageError("The name is empty.", "Give one in quotes.")
     store.rename(_own_file(store, ref, cwd), wanted)
@@ -85,7 +84,7 @@ def delete_session(
     """
     path = _own_file(store, ref, cwd)
     with SessionLog.open(path, read_only=True) as log:
-        session_id, name = log.header.id, one_line(log.name, 60)
+        session_id, name = log.header.id, printable_line(log.name, 60)
     if not is_sure and sys.stdin.isatty() and not _agrees(name or session_id):
         print("Nothing was deleted.", file=sys.stderr)
         return 1

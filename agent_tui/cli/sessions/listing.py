@@ -8,10 +8,10 @@ from pathlib import Path
 from agent_tui.cli.output import write_json
 from agent_tui.errors import UsageError
 from agent_tui.messages import JsonObject
-from agent_tui.safe_text import strip_control_characters
+from agent_tui.safe_text import printable_line, strip_control_characters
 from agent_tui.sessions.importers.discovery import ForeignFile, foreign_sessions
 from agent_tui.sessions.lineage.rows import lineage_rows
-from agent_tui.sessions.listing.summary import SessionSummary, one_line
+from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.store import SessionStore
 
 _MOST_HITS = 1_000
@@ -60,10 +60,10 @@ def print_search(store: SessionStore, query: str, cwd: Path | None, *, is_json: 
         )
         return
     if not hits:
-        print(f"No session holds {one_line(query)!r}{_of(cwd)}.")
+        print(f"No session holds {printable_line(query)!r}{_of(cwd)}.")
     for hit in hits:
         _print_summary(sessions[hit.path], guides="", with_folder=cwd is None)
-        print(f"          {one_line(hit.snippet, 90)}")
+        print(f"          {printable_line(hit.snippet, 90)}")
 
 
 def _show_progress(done: int, total: int) -> None:
@@ -74,8 +74,8 @@ def _show_progress(done: int, total: int) -> None:
 def _print_summary(found: SessionSummary, *, guides: str, with_folder: bool) -> None:
     title = found.name or found.first_prompt or "(no message yet)"
     when = found.modified.astimezone().strftime("%Y-%m-%d %H:%M")
-    facts = f"{one_line(found.id)[:8]}  {when}  {found.message_count:>5} messages"
-    print(f"{facts}  {guides}{one_line(title, 60)}")
+    facts = f"{printable_line(found.id)[:8]}  {when}  {found.message_count:>5} messages"
+    print(f"{facts}  {guides}{printable_line(title, 60)}")
     if with_folder:
         print(f"          {strip_control_characters(str(found.cwd))}")
 
@@ -102,7 +102,7 @@ def _print_foreign(files: Sequence[ForeignFile], agent: str, cwd: Path | None) -
         print(f"There are no sessions of {agent}{_of(cwd)}.")
     for file in files:
         when = file.modified.astimezone().strftime("%Y-%m-%d %H:%M")
-        print(f"{when}  {one_line(file.title or '(no message yet)', 60)}")
+        print(f"{when}  {printable_line(file.title or '(no message yet)', 60)}")
         print(f"          {strip_control_characters(str(file.path))}")
     if files:
         print("\n`agent-tui sessions import FILE` takes one over.")

@@ -14,7 +14,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.safe_text import strip_control_characters
+from agent_tui.safe_text import printable_line, strip_control_characters
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -28,7 +28,6 @@ from agent_tui.sessions.entries import (
     ThinkingLevelChangeEntry,
 )
 from agent_tui.sessions.format.codec import encode_entry, encode_header
-from agent_tui.sessions.listing.summary import one_line
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import UNDONE, describe_edits, is_undo_mark, report_of
 
@@ -54,7 +53,7 @@ def print_session(log: SessionLog, *, is_json: bool) -> None:
         )
         return
     header = log.header
-    print(f"{one_line(log.name) or 'Session'} {one_line(header.id)}")
+    print(f"{printable_line(log.name) or 'Session'} {printable_line(header.id)}")
     print(f"  file    {strip_control_characters(str(log.path))}")
     print(f"  folder  {strip_control_characters(header.cwd)}")
     print(f"  begun   {strip_control_characters(header.timestamp)}")
@@ -62,8 +61,8 @@ def print_session(log: SessionLog, *, is_json: bool) -> None:
         print(f"  parent  {strip_control_characters(header.parent_session)}")
     print()
     for entry in log.entries:
-        kind = f"{one_line(entry.id)}  {one_line(entry.type):<12}"
-        print(f"{kind}  {one_line(_describe(entry), _LINE_CHARS)}")
+        kind = f"{printable_line(entry.id)}  {printable_line(entry.type):<12}"
+        print(f"{kind}  {printable_line(_describe(entry), _LINE_CHARS)}")
     for warning in log.warnings:
         print(f"warning: {strip_control_characters(warning)}", file=sys.stderr)
 

@@ -6,16 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_tui.compaction.ledger.build import build_ledger
-from agent_tui.compaction.model_client import OnProgress, OnUsage, Spending, SummaryClient
+from agent_tui.compaction.model_client import (
+    ModelClient,
+    ModelReply,
+    OnProgress,
+    OnUsage,
+    RequestTracker,
+    text_request,
+)
 from agent_tui.compaction.scopes.text import scope_text
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
+from agent_tui.compaction.summary.prompts import SYSTEM_PROMPT
 from agent_tui.compaction.summary.reply import plain_text
-from agent_tui.compaction.summary.validate import SummaryReply
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import UserMessage
-from agent_tui.providers.base import ModelInfo, ModelRef, Provider, ProviderError
-from agent_tui.providers.retry import Sleep
+from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
 
@@ -78,10 +84,9 @@ class ScopeRequest:
 class ScopeSummariser:
     """Asks for summaries of scopes; without any side effect."""
 
-    def __init__(self, provider: Provider, counter: TokenCounter, sleep: Sleep) -> None:
-        self._provider = provider
+    def __init__(self, client: ModelClient, counter: TokenCounter) -> None:
+        self._client = client
         self._counter = counter
-        self._sleep = sleep
 
     async def summarise(
         self, request: ScopeRequest, on_progress: OnProgress, on_usage: OnUsage
@@ -97,16 +102,14 @@ class ScopeSummariser:
         room = request.replaced_tokens - self._size(facts)
         if room < _LEAST_TOKENS:
             raise NothingToCompactError("It is already as small as a summary of it would be.")
-        line = SummaryClient(
-            self._provider, request.model, self._sleep, on_progress, Spending(on_usage)
-        )
-        prose = await self._prose(request, line, min(room, _MOST_TOKENS))
+        tracker = RequestTracker(on_progress, on_usage)
+        prose = await self._prose(request, tracker, min(room, _MOST_TOKENS))
         summary = "\n\n".join(part for part in (escape_tags(prose), facts) if part)
         if self._size(summary) >= request.replaced_tokens:
             raise NothingToCompactError("A summary of it would not be smaller.")
         return summary
 
-    async def _prose(self, request: ScopeRequest, line: SummaryClient, max_tokens: int) -> str:
+    async def _prose(self, request: ScopeRequest, tracker: RequestTracker, max_tokens: int) -> str:
         """A reply that can be used; what was wrong with the first is said once."""
         window = request.info.window
         room = max(int(window * _INPUT_SHARE), _LEAST_TOKENS)
@@ -115,13 +118,14 @@ class ScopeSummariser:
         while True:
             text = await asyncio.to_thread(scope_text, request.entries, self._counter, room)
             prompt = _prompt(request, text, max_tokens, problem)
+            question = text_request(
+                request.model,
+                prompt,
+                system=SYSTEM_PROMPT,
+                max_output_tokens=_output_tokens(request.info, max_tokens),
+            )
             try:
-                reply = await line.ask(
-                    prompt,
-                    "asking the model",
-                    max_output_tokens=_output_tokens(request.info, max_tokens),
-                    schema=None,
-                )
+                reply = await self._client.ask(question, "asking the model", tracker)
             except ProviderError as error:
                 if error.kind != "context_overflow" or halvings == _MOST_HALVINGS:
                     raise
@@ -134,7 +138,7 @@ class ScopeSummariser:
                 raise CompactionError(f"The summary could not be used, {found}.")
             problem = found
 
-    def _problem_of(self, reply: SummaryReply, max_tokens: int) -> str:
+    def _problem_of(self, reply: ModelReply, max_tokens: int) -> str:
         """What is wrong with `reply`, as a clause; empty if it will do."""
         text = plain_text(reply.text)
         if reply.called_tools or reply.finish == "toolUse":

@@ -72,10 +72,8 @@ def _lines(entries: Sequence[Entry], limits: _Limits) -> Iterator[str]:
                 if reply.text.strip():
                     yield _exchange(asked, reply.text, limits)
                     asked = []
-                for call in reply.tool_calls:
-                    if call.name == _MARKING_TOOL:
-                        continue
-                    yield _call_line(call, results.get(call.id), limits)
+                calls = (call for call in reply.tool_calls if call.name != _MARKING_TOOL)
+                yield from (_call_line(call, results.get(call.id), limits) for call in calls)
             case (None, MessageEntry(message=BashExecutionMessage() as run)):
                 yield _run_line(run, limits)
             case _:

@@ -1,16 +1,13 @@
 """What every strategy is and gives: edits of earlier messages, and what they come to."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.model_client import OnProgress, OnUsage
+from agent_tui.compaction.model_client import ModelClient, OnProgress, OnUsage
 from agent_tui.compaction.summary.candidates import ModelLookup
 from agent_tui.config import CompactionSettings, CompactionStrategy
-from agent_tui.providers.base import Provider
-from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.entries import ContextEditEntry
 from agent_tui.tokens import TokenCounter
 
@@ -61,29 +58,21 @@ class Strategy(Protocol):
         """
         ...
 
-    def use_settings(self, settings: CompactionSettings) -> None:
-        """Go by `settings` from the next plan on."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class StrategyServices:
     """What a strategy is built with.
 
     Args:
-        provider: Where models are; None for none.
+        client: Asks models; None for none.
         counter: Estimates tokens.
         models: Answers what is known of models.
-        settings: Of compaction.
-        sleep: Waits before a request is tried again.
         on_decisions: Told what became of which message, and why; None for no log.
     """
 
-    provider: Provider | None
+    client: ModelClient | None
     counter: TokenCounter
     models: ModelLookup
-    settings: CompactionSettings
-    sleep: Sleep = asyncio.sleep
     on_decisions: OnDecisions | None = None
 
 

@@ -10,12 +10,16 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import cast
 
+from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.strategies.base import (
+    OnDecisions,
     Strategy,
     StrategyModule,
     StrategyServices,
 )
+from agent_tui.compaction.summary.candidates import ModelLookup
 from agent_tui.config import STRATEGY_NAMES, CompactionStrategy
+from agent_tui.tokens import TokenCounter
 
 _TIERS = "tiered"
 """No module: the tiers and the summary are what the strategies fall back on."""
@@ -23,8 +27,15 @@ _TIERS = "tiered"
 _TIERS_DESCRIPTION = "a summary, in this session"
 
 
-def build_strategies(services: StrategyServices) -> Mapping[CompactionStrategy, Strategy]:
-    """Every strategy but the tiers, ready to plan."""
+def build_strategies(
+    client: ModelClient | None,
+    counter: TokenCounter,
+    models: ModelLookup,
+    *,
+    on_decisions: OnDecisions | None = None,
+) -> Mapping[CompactionStrategy, Strategy]:
+    """Every strategy but the tiers, ready to plan. The arguments are `StrategyServices`."""
+    services = StrategyServices(client, counter, models, on_decisions)
     return MappingProxyType(
         {name: _module(name).build(services) for name in STRATEGY_NAMES if name != _TIERS}
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent_tui.compaction.model_client import OnProgress, Spending
+from agent_tui.compaction.model_client import ModelClient, RequestTracker
 from agent_tui.compaction.summary.validate import AcceptedSummary
 from agent_tui.compaction.summary.writer import (
     SummaryJob,
@@ -13,8 +13,7 @@ from agent_tui.compaction.summary.writer import (
 )
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Usage
-from agent_tui.providers.base import ModelRef, Provider, ProviderError
-from agent_tui.providers.retry import Sleep
+from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.tokens import TokenCounter
 
 
@@ -50,17 +49,12 @@ class NoSummaryError(CompactionError):
 class Summariser:
     """Writes summaries with the first of several models that manages it."""
 
-    def __init__(self, provider: Provider, counter: TokenCounter, sleep: Sleep) -> None:
-        self._provider = provider
+    def __init__(self, client: ModelClient, counter: TokenCounter) -> None:
+        self._client = client
         self._counter = counter
-        self._sleep = sleep
 
     async def summarise(
-        self,
-        job: SummaryJob,
-        models: Sequence[SummaryModel],
-        on_progress: OnProgress,
-        spending: Spending,
+        self, job: SummaryJob, models: Sequence[SummaryModel], tracker: RequestTracker
     ) -> WrittenSummary:
         """Try `models` in order; the first thin document is the answer where no other comes.
 
@@ -70,9 +64,7 @@ class Summariser:
         failures: list[str] = []
         draft: WrittenSummary | None = None
         for model in models:
-            writer = SummaryWriter(
-                self._provider, self._counter, self._sleep, job, model, on_progress, spending
-            )
+            writer = SummaryWriter(self._client, self._counter, job, model, tracker)
             try:
                 outcome = await writer.run()
             except (ProviderError, UnusableReplyError) as error:
@@ -82,18 +74,18 @@ class Summariser:
                 return WrittenSummary(
                     outcome.text,
                     model.ref,
-                    spending.total,
+                    tracker.total,
                     tuple(failures),
                     left_out=writer.left_out,
                 )
             draft = draft or WrittenSummary(
                 outcome.text,
                 model.ref,
-                spending.total,
+                tracker.total,
                 problem=outcome.problem,
                 left_out=writer.left_out,
             )
             failures.append(f"{model.ref.name}: {outcome.problem}")
         if draft is not None:
-            return replace(draft, usage=spending.total, failures=tuple(failures))
+            return replace(draft, usage=tracker.total, failures=tuple(failures))
         raise NoSummaryError(failures)

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
+from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.summary.degeneration import (
     PromptEcho,
     copied_sections,
@@ -18,17 +19,6 @@ from agent_tui.compaction.summary.source import SummarySource
 from agent_tui.compaction.summary.templates import Template
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.tokens import TokenCounter
-
-FinishReason: TypeAlias = Literal["stop", "length", "toolUse", "contentFilter"]
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryReply:
-    """What came back for one request."""
-
-    text: str
-    finish: FinishReason
-    called_tools: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +77,7 @@ class SummaryJudge:
         self._max_tokens = max_tokens
         self._echo = PromptEcho(prompt_words(template))
 
-    def judge(self, reply: SummaryReply) -> Judgement:
+    def judge(self, reply: ModelReply) -> Judgement:
         """The document in `reply` in exactly the form of the template, or what is wrong.
 
         Wrapping (reasoning tags, a code fence, a remark before the first heading) is taken off
@@ -114,7 +104,7 @@ class SummaryJudge:
         return self._rate(reply, bodies, useful)
 
     def _rate(
-        self, reply: SummaryReply, bodies: Mapping[str, str], useful: Mapping[str, str]
+        self, reply: ModelReply, bodies: Mapping[str, str], useful: Mapping[str, str]
     ) -> Judgement:
         document = escape_tags(self._template.render(useful))
         if reply.finish == "length":
@@ -134,7 +124,7 @@ class SummaryJudge:
             return LongSummary(document, limit)
         return AcceptedSummary(document)
 
-    def _why_no_sections(self, reply: SummaryReply) -> str:
+    def _why_no_sections(self, reply: ModelReply) -> str:
         text = plain_text(reply.text)
         if reply.finish == "length":
             return "it was cut off by the length limit"

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from agent_tui.compaction.model_client import OnProgress, Spending, SummaryClient
+from agent_tui.compaction.model_client import ModelClient, RequestTracker, text_request
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.summary.prompts import SYSTEM_PROMPT, SummaryPrompt, reminder
 from agent_tui.compaction.summary.source import SummarySource
@@ -20,8 +20,7 @@ from agent_tui.compaction.summary.validate import (
 from agent_tui.compaction.transcript.chunks import MOST_PARTS, Transcript, split_transcript
 from agent_tui.errors import CompactionError
 from agent_tui.messages import JsonObject, Message
-from agent_tui.providers.base import ModelInfo, ModelRef, Provider, ProviderError
-from agent_tui.providers.retry import Sleep
+from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.tokens import TokenCounter
 
 _INPUT_SHARE = 0.75
@@ -82,18 +81,19 @@ class SummaryWriter:
 
     def __init__(
         self,
-        provider: Provider,
+        client: ModelClient,
         counter: TokenCounter,
-        sleep: Sleep,
         job: SummaryJob,
         model: SummaryModel,
-        on_progress: OnProgress,
-        spending: Spending,
+        tracker: RequestTracker,
     ) -> None:
         self._counter = counter
         self._job = job
         self._info = model.info
-        self._client = SummaryClient(provider, model.ref, sleep, on_progress, spending)
+        self._client = client
+        self._model = model.ref
+        self._tracker = tracker
+        tracker.begin()
         self._judge = SummaryJudge(job.template, job.source, counter, job.max_tokens)
         self._schema = self._reply_schema() if model.info.takes_schema else None
         self._focus = shorten_middle(job.focus, max(model.info.window // 2, 200))
@@ -222,9 +222,14 @@ class SummaryWriter:
             remark = reminder(problem, job.template, job.wanted_tokens, as_json=has_schema)
             prompt = f"{prompt}\n\n{remark}"
         try:
-            reply = await self._client.ask(
-                prompt, phase, max_output_tokens=self._output_tokens, schema=self._schema
+            request = text_request(
+                self._model,
+                prompt,
+                system=SYSTEM_PROMPT,
+                max_output_tokens=self._output_tokens,
+                schema=self._schema,
             )
+            reply = await self._client.ask(request, phase, self._tracker)
         except ProviderError as error:
             if error.kind != "bad_request" or not has_schema:
                 raise

@@ -16,9 +16,11 @@ from agent_tui.compaction.tiers.replies import (
 from agent_tui.messages import (
     AssistantMessage,
     ImageContent,
+    Message,
     TextContent,
     ToolResultMessage,
     UserMessage,
+    images_in,
 )
 from agent_tui.tokens import IMAGE_TOKENS, TokenCounter
 
@@ -51,7 +53,7 @@ def propose_shorter(
         elif isinstance(unit.message, AssistantMessage):
             yield from propose_shorter_reply(unit, unit.message, 1, _REPLY, counter)
         elif isinstance(unit.message, UserMessage):
-            images = images_of(unit)
+            images = unit.message.images
             text_tokens = unit.written_tokens - IMAGE_TOKENS * len(images)
             if text_tokens > _PASTE_FACTOR * max_output_tokens:
                 expected = unit.written_tokens - text_tokens + 2 * _PASTE_END_TOKENS + REMARK_TOKENS
@@ -65,7 +67,7 @@ def propose_shorter_output(
     """The edit that shortens one output, if it is long. Its images stay."""
     if unit.output is None or unit.written_tokens <= max_output_tokens:
         return
-    images = images_of(unit)
+    images = _images_of(unit.message)
     image_tokens = IMAGE_TOKENS * len(images)
     if unit.written_tokens - image_tokens > max_output_tokens:
         expected = image_tokens + 2 * _OUTPUT_END_TOKENS + REMARK_TOKENS
@@ -82,17 +84,6 @@ def propose_shorter_reply(
         expected = expected_tokens(message, tokens, limits)
         make = partial(shorter_reply, message, limits, unit.entry_id, counter)
         yield Proposal(unit, tier, expected, make)
-
-
-def images_of(unit: Unit) -> tuple[ImageContent, ...]:
-    """The images of a message."""
-    match unit.message:
-        case UserMessage() as message:
-            return message.images
-        case ToolResultMessage(content=parts):
-            return tuple(part for part in parts if isinstance(part, ImageContent))
-        case _:
-            return ()
 
 
 def _shorter_output(
@@ -119,3 +110,8 @@ def _cut(unit: Unit, text: str, end_tokens: int, counter: TokenCounter) -> str:
         entry_id=unit.entry_id,
         counter=counter,
     )
+
+
+def _images_of(message: Message) -> tuple[ImageContent, ...]:
+    has_images = isinstance(message, UserMessage | ToolResultMessage)
+    return images_in(message.content) if has_images else ()

@@ -1,7 +1,7 @@
 """A conversation as the pieces of a document: what was said, done and summed up, in order."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never
 
@@ -14,9 +14,10 @@ from agent_tui.messages import (
     ThinkingContent,
     ToolCall,
     ToolResultMessage,
-    UserContent,
     UserMessage,
+    images_in,
 )
+from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import mask_secrets
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -28,7 +29,6 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.listing.summary import one_line
 from agent_tui.sessions.replay.changes import (
     UNDONE,
     EditReport,
@@ -62,21 +62,49 @@ class Block:
     images: tuple[ImageContent, ...] = ()
 
 
-def title_of(path: Sequence[Entry]) -> str:
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The present branch of a session, ready to be written down."""
+
+    title: str
+    facts: tuple[str, ...]
+    blocks: tuple[Block, ...]
+
+
+def document_of(
+    header: Header,
+    path: Sequence[Entry],
+    branches: Sequence[int] = (),
+    secrets: Sequence[str] = (),
+) -> Document:
+    """The conversation on `path`.
+
+    Args:
+        header: Of the session.
+        path: Entries from the root to the leaf.
+        branches: For each branch beside `path`, how many messages it has.
+        secrets: Values that must not be in it; nor is what looks like one.
+    """
+    blocks = (
+        replace(
+            block, title=mask_secrets(block.title, secrets), text=mask_secrets(block.text, secrets)
+        )
+        for block in _blocks_of(path)
+    )
+    title = mask_secrets(_title_of(path), secrets)
+    return Document(title, tuple(_facts_of(header, branches)), tuple(blocks))
+
+
+def _title_of(path: Sequence[Entry]) -> str:
     """The session's name, else the first thing the person said, in one line."""
     named = (e.name for e in reversed(path) if isinstance(e, SessionInfoEntry) and e.name)
     messages = (e.message for e in path if isinstance(e, MessageEntry))
     asked = (m.text for m in messages if isinstance(m, UserMessage) and m.text.strip())
-    return one_line(next(named, "") or next(asked, "Session"), _TITLE_CHARS)
+    return printable_line(next(named, "") or next(asked, "Session"), _TITLE_CHARS)
 
 
-def facts_of(header: Header, branches: Sequence[int] = ()) -> list[str]:
-    """What is to know of a session, one line each.
-
-    Args:
-        header: Of the session.
-        branches: For each branch beside the one that is shown, how many messages it has.
-    """
+def _facts_of(header: Header, branches: Sequence[int] = ()) -> list[str]:
+    """What is to know of a session, one line each."""
     facts = [f"Session {header.id}", f"Begun {header.timestamp}", f"Folder {header.cwd}"]
     if header.model_id:
         facts.append(f"Model {header.provider}/{header.model_id}")
@@ -86,7 +114,7 @@ def facts_of(header: Header, branches: Sequence[int] = ()) -> list[str]:
         others = "1 other branch" if len(branches) == 1 else f"{len(branches)} other branches"
         messages = "1 message" if sum(branches) == 1 else f"{sum(branches):,} messages"
         facts.append(f"Not shown: {others} with {messages}")
-    return [one_line(fact, len(fact)) for fact in facts]
+    return [printable_line(fact, len(fact)) for fact in facts]
 
 
 def other_branches(entries: Sequence[Entry], path: Sequence[Entry]) -> tuple[int, ...]:
@@ -108,7 +136,7 @@ def other_branches(entries: Sequence[Entry], path: Sequence[Entry]) -> tuple[int
     return tuple(counts)
 
 
-def blocks_of(path: Sequence[Entry]) -> Iterator[Block]:
+def _blocks_of(path: Sequence[Entry]) -> Iterator[Block]:
     """The pieces of the conversation on `path`."""
     for entry in path:
         match entry:
@@ -121,7 +149,7 @@ def blocks_of(path: Sequence[Entry]) -> Iterator[Block]:
             case CustomMessageEntry() if mark := mark_of(entry):
                 yield from _scope_blocks(mark)
             case CustomMessageEntry() if entry.display:
-                images = _images(entry.content)
+                images = images_in(entry.content)
                 yield Block("user", entry.custom_type or "Note", entry.text, images=images)
             case CustomEntry() if report := report_of(entry):
                 done = describe_edits(report.messages, report.freed)
@@ -140,13 +168,6 @@ def _scope_blocks(mark: ScopeMark) -> Iterator[Block]:
             yield Block("summary", exit_line(label), summary)
         case _:
             pass
-
-
-def masked(blocks: Iterable[Block], secrets: Sequence[str]) -> Iterator[Block]:
-    """`blocks` without any of `secrets` and without what looks like one."""
-    for block in blocks:
-        title, text = mask_secrets(block.title, secrets), mask_secrets(block.text, secrets)
-        yield replace(block, title=title, text=text)
 
 
 def _compacted(change: CompactionEntry | EditReport) -> str:
@@ -175,7 +196,7 @@ def _message_blocks(message: Message) -> Iterator[Block]:
         case ToolResultMessage():
             outcome = "Tool error" if message.is_error else "Tool result"
             title = f"{outcome}: {message.tool_name}"
-            images = _images(message.content)
+            images = images_in(message.content)
             yield Block("result", title, message.text, is_code=True, images=images)
         case BashExecutionMessage():
             yield Block("call", "Command of the user", message.text, is_code=True)
@@ -186,11 +207,5 @@ def _message_blocks(message: Message) -> Iterator[Block]:
 def _call_title(call: ToolCall) -> str:
     """The tool and what it works on, so that a folded call tells what it did."""
     subjects = (value for value in call.arguments.values() if isinstance(value, str) and value)
-    subject = one_line(next(subjects, ""), _SUBJECT_CHARS)
+    subject = printable_line(next(subjects, ""), _SUBJECT_CHARS)
     return f"Tool call: {call.name} {subject}".strip()
-
-
-def _images(content: str | Sequence[UserContent]) -> tuple[ImageContent, ...]:
-    if isinstance(content, str):
-        return ()
-    return tuple(part for part in content if isinstance(part, ImageContent))

@@ -4,15 +4,11 @@ import re
 from collections.abc import Sequence
 
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.secret_text import mask_secrets
-from agent_tui.sessions.entries import Entry, Header
 from agent_tui.sessions.export.document import (
     Block,
-    blocks_of,
-    facts_of,
-    masked,
+    Document,
+    document_of,
     other_branches,
-    title_of,
 )
 from agent_tui.sessions.export.page import to_html
 from agent_tui.sessions.format.codec import encode_entry, encode_header
@@ -29,27 +25,14 @@ def exported(log: SessionLog, kind: str, secrets: Sequence[str] = ()) -> str:
     if kind == "jsonl":
         return to_jsonl(log)
     path = log.path_entries()
-    render = to_html if kind == "html" else to_markdown
-    return render(log.header, path, other_branches(log.entries, path), secrets)
+    document = document_of(log.header, path, other_branches(log.entries, path), secrets)
+    return to_html(document) if kind == "html" else to_markdown(document)
 
 
-def to_markdown(
-    header: Header,
-    path: Sequence[Entry],
-    branches: Sequence[int] = (),
-    secrets: Sequence[str] = (),
-) -> str:
-    """The conversation on `path` as Markdown; control characters are left out.
-
-    Args:
-        header: Of the session.
-        path: Entries from the root to the leaf.
-        branches: See `facts_of`.
-        secrets: See `exported`.
-    """
-    facts = (f"- {fact}" for fact in facts_of(header, branches))
-    lines = [f"# {mask_secrets(title_of(path), secrets)}", "", *facts, ""]
-    for block in masked(blocks_of(path), secrets):
+def to_markdown(document: Document) -> str:
+    """`document` as Markdown; control characters are left out."""
+    lines = [f"# {document.title}", "", *(f"- {fact}" for fact in document.facts), ""]
+    for block in document.blocks:
         title = " ".join(strip_control_characters(block.title).split())
         lines += [f"## {title}", "", _block_markdown(block), ""]
     return "\n".join(lines)

@@ -2,14 +2,11 @@
 
 import html
 import re
-from collections.abc import Sequence
 from importlib.resources import files
 
 from agent_tui.messages import ImageContent
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.secret_text import mask_secrets
-from agent_tui.sessions.entries import Entry, Header
-from agent_tui.sessions.export.document import Block, blocks_of, facts_of, masked, title_of
+from agent_tui.sessions.export.document import Block, Document
 
 _SHOWN_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
 """Images that are nothing but pixels; an SVG may hold anything."""
@@ -17,25 +14,13 @@ _SHOWN_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp",
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
-def to_html(
-    header: Header,
-    path: Sequence[Entry],
-    branches: Sequence[int] = (),
-    secrets: Sequence[str] = (),
-) -> str:
-    """The conversation on `path` as a page; control characters are left out.
-
-    Args:
-        header: Of the session.
-        path: Entries from the root to the leaf.
-        branches: See `facts_of`.
-        secrets: Values that must not be in it; nor is what looks like one.
-    """
-    facts = "".join(f"<li>{_escape(fact)}</li>" for fact in facts_of(header, branches))
-    body = "\n".join(map(_block_html, masked(blocks_of(path), secrets)))
+def to_html(document: Document) -> str:
+    """`document` as a page; control characters are left out."""
+    facts = "".join(f"<li>{_escape(fact)}</li>" for fact in document.facts)
+    body = "\n".join(map(_block_html, document.blocks))
     page = files("agent_tui.sessions.export").joinpath("page.html").read_text(encoding="utf-8")
     # One pass, so that a conversation that mentions a placeholder is not filled in itself.
-    values = {"title": _escape(mask_secrets(title_of(path), secrets)), "facts": facts, "body": body}
+    values = {"title": _escape(document.title), "facts": facts, "body": body}
     return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], page)
 
 

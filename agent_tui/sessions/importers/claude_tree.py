@@ -160,10 +160,7 @@ class ClaudeTree:
             self._warnings.add(f"line {number}: not a JSON object; left out")
             return ""
         kind = text_at(data, "type")
-        if kind == "summary":
-            self._summaries[text_at(data, "leafUuid")] = text_at(data, "summary")
-        elif kind in ("custom-title", "ai-title"):
-            self._title = text_at(data, "customTitle", "aiTitle") or self._title
+        self._take_title(kind, data)
         if kind not in _SPOKEN and kind not in _SILENT:
             self._warnings.add(f"line {number}: unknown kind {kind[:40]!r}; left out")
         if data.get("isSidechain") is True:
@@ -173,8 +170,17 @@ class ClaudeTree:
         if not uuid and kind in _SPOKEN:
             uuid = f"line {number}"
             data.setdefault("parentUuid", self._newest or None)
-        if not uuid:
-            return ""
+        return self._link(ClaudeRecord(number, uuid, data), kind) if uuid else ""
+
+    def _take_title(self, kind: str, data: JsonObject) -> None:
+        if kind == "summary":
+            self._summaries[text_at(data, "leafUuid")] = text_at(data, "summary")
+        elif kind in ("custom-title", "ai-title"):
+            self._title = text_at(data, "customTitle", "aiTitle") or self._title
+
+    def _link(self, line: ClaudeRecord, kind: str) -> str:
+        """Put a line into the tree, unless its uuid is there already; returns its uuid."""
+        number, uuid, data = line.number, line.uuid, line.data
         if uuid in self._parents:
             self._warnings.add(f"line {number}: repeats {uuid}; left out")
             return ""
@@ -182,7 +188,6 @@ class ClaudeTree:
         self._numbers[uuid] = number
         if "toolUseResult" in data:
             data["toolUseResult"] = noted_facts(data["toolUseResult"])
-        line = ClaudeRecord(number, uuid, data)
         if kind in _SPOKEN or line.is_boundary or line.queued is not None:
             self._lines.append(line)
         if kind in _SPOKEN:

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import Final
 
 from agent_tui.messages import JsonObject
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.importers.import_format import SessionFinder, SessionHead
 from agent_tui.sessions.importers.json_files import read_json
-from agent_tui.sessions.listing.summary import one_line
 
 _FINDERS: Final[Mapping[str, SessionFinder]] = MappingProxyType(
     {known.name: known.finder for known in FORMATS if known.finder is not None}
@@ -87,7 +87,7 @@ def _foreign_file(path: Path, agent: str) -> ForeignFile | None:
         agent=agent,
         agent_label=finder.agent,
         cwd=Path(head.cwd),
-        title=one_line(head.name or head.prompt),
+        title=printable_line(head.name or head.prompt),
         modified=datetime.fromtimestamp(status.st_mtime, UTC),
         size_bytes=status.st_size,
     )

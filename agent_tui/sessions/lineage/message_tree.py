@@ -13,6 +13,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -21,7 +22,6 @@ from agent_tui.sessions.entries import (
     MessageEntry,
 )
 from agent_tui.sessions.lineage.forking import labels_of
-from agent_tui.sessions.listing.summary import one_line
 
 TreeEntry: TypeAlias = MessageEntry | CompactionEntry | BranchSummaryEntry | CustomMessageEntry
 """The entries that stand in the tree; all others only happen between them."""
@@ -72,7 +72,7 @@ class TreeRow:
             case BranchSummaryEntry():
                 return "summary of a branch that was left"
             case _:
-                return one_line(row_text(self.entry, _SEARCHED_CHARS)) or "(no text)"
+                return printable_line(row_text(self.entry, _SEARCHED_CHARS)) or "(no text)"
 
 
 class MessageTree:

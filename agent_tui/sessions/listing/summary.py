@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent_tui.messages import AssistantMessage, UserMessage
-from agent_tui.safe_text import strip_control_characters
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import (
     CompactionEntry,
     Entry,
@@ -22,7 +22,6 @@ from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
 
 _USER_ROLE = re.compile(rb'"role"\s*:\s*"user"')
 _MESSAGE_MARKS = (b'"type":"message"', b'"type": "message"')
-_PROMPT_CHARS = 200
 _MOST_TRIES = 8
 """Lines that only look like what is searched for, before the search is given up."""
 
@@ -86,13 +85,6 @@ def extend_summary(known: SessionSummary) -> SessionSummary | None:
         return None
 
 
-def one_line(text: str, most_chars: int = _PROMPT_CHARS) -> str:
-    """`text` on one line, without control characters, cut to `most_chars`."""
-    start = strip_control_characters(text[: most_chars * 4])
-    joined = " ".join(start.split())
-    return joined if len(joined) <= most_chars else joined[: most_chars - 1] + "…"
-
-
 def _blank(path: Path, header: Header) -> SessionSummary:
     return SessionSummary(
         id=header.id,
@@ -140,7 +132,7 @@ def _first_prompt(data: bytes) -> str:
     for _, found in zip(range(_MOST_TRIES), _USER_ROLE.finditer(data), strict=False):
         entry = _read(_line_around(data, found.start()))
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
-            return one_line(entry.message.text)
+            return printable_line(entry.message.text)
     return ""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import is_not
-from typing import TypeVar, assert_never
+from typing import TypeVar
 
 from agent_tui.messages import (
     AssistantContent,
@@ -143,28 +143,19 @@ def _result(slot: _Slot, call_id: str, reply: AssistantMessage) -> ContextMessag
 def repaired(item: ContextMessage) -> ContextMessage:
     """`item` with lone surrogates replaced; the same object when there are none."""
     message = item.message
-    changes: dict[str, object] = {}
     match message:
-        case UserMessage() if isinstance(message.content, str):
-            if (clean := repair_text(message.content)) is not message.content:
-                changes["content"] = clean
-        case UserMessage(content=parts) | ToolResultMessage(content=parts):
-            assert not isinstance(parts, str)
-            if (clean_parts := _repaired_parts(parts)) is not parts:
-                changes["content"] = clean_parts
-        case AssistantMessage(content=reply_parts):
-            if (clean_reply := _repaired_parts(reply_parts)) is not reply_parts:
-                changes["content"] = clean_reply
         case BashExecutionMessage(command=command, output=output):
-            if (clean := repair_text(command)) is not command:
-                changes["command"] = clean
-            if (clean := repair_text(output)) is not output:
-                changes["output"] = clean
+            fields = {"command": repair_text(command), "output": repair_text(output)}
+        case UserMessage(content=str() as text):
+            fields = {"content": repair_text(text)}
+        case UserMessage(content=tuple() as parts) | ToolResultMessage(content=parts):
+            fields = {"content": _repaired_parts(parts)}
+        case AssistantMessage(content=parts):
+            fields = {"content": _repaired_parts(parts)}
         case _:
-            assert_never(message)
-    if not changes:
-        return item
-    return ContextMessage(item.entry_id, message.model_copy(update=changes))
+            return item
+    changes = {name: value for name, value in fields.items() if value is not getattr(message, name)}
+    return ContextMessage(item.entry_id, message.model_copy(update=changes)) if changes else item
 
 
 def _repaired_parts(parts: tuple[PartT, ...]) -> tuple[PartT, ...]:

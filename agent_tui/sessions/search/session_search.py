@@ -4,14 +4,14 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.file.chunks import read_chunks
 from agent_tui.sessions.listing.index import SessionFile
 from agent_tui.sessions.listing.sqlite_cache import discard_if_broken
-from agent_tui.sessions.listing.summary import one_line
 from agent_tui.sessions.search.records import load_record, record_text
 from agent_tui.sessions.search.word_index import FoundFile, WordIndex
 from agent_tui.text_search import (
@@ -73,7 +73,7 @@ class SessionSearch:
         if not files:
             return 0
         try:
-            with WordIndex(self._index) as index:
+            with closing(WordIndex(self._index)) as index:
                 index.forget_missing(files)
                 waiting = index.pending(files)
                 done = len(files) - len(waiting)
@@ -90,7 +90,7 @@ class SessionSearch:
         if not self._index.exists():
             return len(files)
         try:
-            with WordIndex(self._index) as index:
+            with closing(WordIndex(self._index)) as index:
                 return len(index.pending(files))
         except (OSError, sqlite3.Error):
             return len(files)
@@ -121,7 +121,7 @@ class SessionSearch:
         if not self._index.exists():
             return None
         try:
-            with WordIndex(self._index) as index:
+            with closing(WordIndex(self._index)) as index:
                 return index.find(wanted)
         except (OSError, sqlite3.Error) as error:
             discard_if_broken(self._index, error)
@@ -146,7 +146,7 @@ def _hits(
         left -= chunks.size_bytes
         if len(scan.found | sure) == len(wanted):
             count += 1
-            yield SearchHit(file.path, scan.matches, scan.snippet or one_line(file.title))
+            yield SearchHit(file.path, scan.matches, scan.snippet or printable_line(file.title))
 
 
 class _FileChunks:
@@ -273,5 +273,5 @@ def _snippet(text: str, place: int) -> str:
     start = max(at - _CHARS_BEFORE, 0)
     if start:
         start = next((i + 1 for i in range(start, at) if text[i].isspace()), start)
-    shown = one_line(text[start:], _CHARS_SHOWN)
+    shown = printable_line(text[start:], _CHARS_SHOWN)
     return f"…{shown}" if start and shown else shown

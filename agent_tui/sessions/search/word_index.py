@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.file.chunks import checksum, read_chunks
 from agent_tui.sessions.gc_pause import garbage_collection_paused
 from agent_tui.sessions.listing.index import SessionFile
 from agent_tui.sessions.listing.sqlite_cache import open_database
-from agent_tui.sessions.listing.summary import one_line
 from agent_tui.sessions.search.records import load_record, record_text, title_part
 from agent_tui.text_search import WordTerm, words_of
 
@@ -144,12 +143,12 @@ def _read_part(data: bytes, before: FileState) -> tuple[PartWords, FileState]:
         if entry is None:
             continue
         new_name, new_prompt = title_part(entry)
-        name, prompt = new_name or name, prompt or one_line(new_prompt)
+        name, prompt = new_name or name, prompt or printable_line(new_prompt)
         texts.append(record_text(entry))
     stop = before.done + len(data)
     words = " ".join(words_of("\n".join(texts)))
     part = PartWords(FilePart(before.done, stop), words)
-    return part, replace(before, done=stop, name=one_line(name), prompt=prompt)
+    return part, replace(before, done=stop, name=printable_line(name), prompt=prompt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +194,8 @@ class WordIndex:
             self._database.close()
             raise
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Let go of the file."""
         self._database.close()
 
     def pending(self, files: Sequence[SessionFile]) -> list[SessionFile]:

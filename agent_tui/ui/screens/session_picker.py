@@ -20,7 +20,7 @@ from textual.widgets import Input, Static
 
 from agent_tui.commands.sessions import PickedSession, session_title
 from agent_tui.errors import SessionError
-from agent_tui.safe_text import safe_text
+from agent_tui.safe_text import printable_line, safe_text
 from agent_tui.sessions.file.tail import newest_entries
 from agent_tui.sessions.importers.discovery import (
     FOREIGN_AGENTS,
@@ -28,7 +28,7 @@ from agent_tui.sessions.importers.discovery import (
     foreign_sessions,
 )
 from agent_tui.sessions.importers.formats import read_foreign
-from agent_tui.sessions.listing.summary import SessionSummary, one_line
+from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.search.session_search import SearchHit
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.screens.confirm import ConfirmScreen
@@ -289,7 +289,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         )
         if name is None or name == summary.name:
             return
-        name = one_line(name)
+        name = printable_line(name)
         if await self._done(lambda: self._store.rename(summary.path, name)):
             self._sessions[summary.path] = replace(summary, name=name)
             await self._show_sessions()

@@ -1,10 +1,10 @@
 """Summing up a scope: what the model is told, and which of its replies will do."""
 
-import asyncio
 from collections.abc import Sequence
 
 import pytest
 
+from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.scopes.summariser import ScopeRequest, ScopeSummariser
 from agent_tui.compaction.scopes.text import scope_text
 from agent_tui.errors import CompactionError, NothingToCompactError
@@ -44,7 +44,7 @@ def request(entries: Sequence[Entry], *, replaced: int = 5_000) -> ScopeRequest:
 
 
 async def summed_up(provider: ScriptedProvider, asked: ScopeRequest) -> str:
-    summariser = ScopeSummariser(provider, COUNTER, asyncio.sleep)
+    summariser = ScopeSummariser(ModelClient(provider), COUNTER)
     return await summariser.summarise(asked, lambda _phase, _chars: None, lambda _usage: None)
 
 
@@ -169,7 +169,7 @@ async def test_a_passing_fault_is_waited_out_and_all_that_was_paid_is_told():
 
     paid: list[Usage] = []
     phases: list[str] = []
-    summariser = ScopeSummariser(provider, COUNTER, sleep)
+    summariser = ScopeSummariser(ModelClient(provider, sleep), COUNTER)
     await summariser.summarise(
         request(work().path), lambda phase, _chars: phases.append(phase), paid.append
     )

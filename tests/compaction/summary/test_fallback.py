@@ -1,5 +1,6 @@
 import pytest
 
+from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.summary.fallback import (
     CompletedSummary,
     LogFacts,
@@ -8,7 +9,7 @@ from agent_tui.compaction.summary.fallback import (
 )
 from agent_tui.compaction.summary.source import summary_source
 from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED, Template
-from agent_tui.compaction.summary.validate import AcceptedSummary, SummaryJudge, SummaryReply
+from agent_tui.compaction.summary.validate import AcceptedSummary, SummaryJudge
 from agent_tui.sessions.entries import Ledger
 from agent_tui.tokens import TokenCounter
 
@@ -60,7 +61,7 @@ def test_it_passes_the_same_checks_as_a_models_summary(counter: TokenCounter, te
     document = fallback(counter, template=template)
     source = summary_source((), previous_prose="", ledger=LEDGER, tokens=3_000)
     judging = SummaryJudge(template, source, counter, 4_000)
-    outcome = judging.judge(SummaryReply(document, "stop", called_tools=False))
+    outcome = judging.judge(ModelReply(document, "stop"))
     assert outcome == AcceptedSummary(document)
 
 

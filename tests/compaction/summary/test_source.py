@@ -1,8 +1,9 @@
 import pytest
 
+from agent_tui.compaction.model_client import ModelReply
 from agent_tui.compaction.summary.source import SummarySource, summary_source
 from agent_tui.compaction.summary.templates import STRUCTURED
-from agent_tui.compaction.summary.validate import AcceptedSummary, SummaryJudge, SummaryReply
+from agent_tui.compaction.summary.validate import AcceptedSummary, SummaryJudge
 from agent_tui.messages import AssistantMessage, TextContent, ToolCall, UserMessage
 from agent_tui.sessions.entries import Ledger
 from agent_tui.tokens import TokenCounter
@@ -92,7 +93,7 @@ def test_no_real_summary_is_found_weak(counter: TokenCounter, name: str):
             }
         )
         judging = SummaryJudge(STRUCTURED, real.source, counter, 10_000)
-        outcome = judging.judge(SummaryReply(document, "stop", called_tools=False))
+        outcome = judging.judge(ModelReply(document, "stop"))
         assert isinstance(outcome, AcceptedSummary), outcome
         kept = set(outcome.text.split())
         assert len(kept & set(document.split())) > 0.97 * len(set(document.split()))

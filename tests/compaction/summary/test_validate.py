@@ -1,15 +1,14 @@
 import pytest
 
+from agent_tui.compaction.model_client import FinishReason, ModelReply, RawToolCall
 from agent_tui.compaction.summary.source import SummarySource
 from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED, Template
 from agent_tui.compaction.summary.validate import (
     AcceptedSummary,
-    FinishReason,
     Judgement,
     LongSummary,
     RefusedSummary,
     SummaryJudge,
-    SummaryReply,
     ThinSummary,
     fit_to_tokens,
 )
@@ -30,7 +29,9 @@ def judge(
     source: SummarySource = ANYTHING,
 ) -> Judgement:
     judging = SummaryJudge(template, source, counter, max_tokens)
-    return judging.judge(SummaryReply(text, finish, called_tools))
+    return judging.judge(
+        ModelReply(text, finish, (RawToolCall("c", "read"),) if called_tools else ())
+    )
 
 
 def accepted(outcome: Judgement) -> str:

@@ -9,7 +9,6 @@ from agent_tui.compaction.summary.degeneration import is_noise, is_repetitive, s
 from agent_tui.compaction.summary.source import named_paths
 from agent_tui.compaction.summary.validate import sounds_like_refusal
 from agent_tui.compaction.transcript.text import TextLimits, escape_tags, message_texts
-from agent_tui.config import CompactionSettings
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -64,7 +63,6 @@ def text_problem(text: str, original: Iterable[Message], tokens: int) -> str:
 
 def edits_problem(
     request: CompactionRequest,
-    settings: CompactionSettings,
     edits: Sequence[ContextEditEntry],
     protected_ids: frozenset[str],
 ) -> str:
@@ -76,7 +74,7 @@ def edits_problem(
     edited = {edit.target_id for edit in edits}
     if edited & protected_ids:
         return "a protected message was changed"
-    before, after = seen(request, settings, ()), seen(request, settings, edits)
+    before, after = seen(request, ()), seen(request, edits)
     if not is_sendable(after):
         return "the context could not be sent any more"
     if _untouched(before, edited) != _untouched(after, edited):

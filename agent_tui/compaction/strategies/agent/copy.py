@@ -14,7 +14,6 @@ from agent_tui.compaction.tiers.tier0 import propose_free
 from agent_tui.compaction.tiers.tier1 import propose_shorter
 from agent_tui.compaction.tiers.tier2 import propose_lines
 from agent_tui.compaction.tiers.units import read_units
-from agent_tui.config import CompactionSettings
 from agent_tui.messages import (
     AssistantMessage,
     Message,
@@ -46,12 +45,10 @@ class ContextCopy:
         before_tokens: Its size at the beginning.
     """
 
-    def __init__(
-        self, request: CompactionRequest, counter: TokenCounter, settings: CompactionSettings
-    ) -> None:
+    def __init__(self, request: CompactionRequest, counter: TokenCounter) -> None:
+        settings = request.settings
         self._request = request
         self._counter = counter
-        self._settings = settings
         read = read_units(
             request.path,
             carryover=request.previous,
@@ -95,7 +92,7 @@ class ContextCopy:
     def messages(self) -> tuple[ContextMessage, ...]:
         """What the model would see."""
         if self._context is None:
-            self._context = seen(self._request, self._settings, self.edits)
+            self._context = seen(self._request, self.edits)
         return self._context
 
     def tokens(self, position: int) -> int:
@@ -189,7 +186,7 @@ class ContextCopy:
 
     @cached_property
     def _ends(self) -> dict[int, Proposal]:
-        limit = self._settings.max_output_tokens
+        limit = self._request.settings.max_output_tokens
         found = propose_shorter(self.units, max_output_tokens=limit, counter=self._counter)
         return {p.unit.position: p for p in found}
 
@@ -271,12 +268,12 @@ class ContextCopy:
         return (TextContent(text=text), *(calls or message.tool_calls))
 
 
-def seen(
-    request: CompactionRequest, settings: CompactionSettings, edits: Sequence[Entry]
-) -> tuple[ContextMessage, ...]:
+def seen(request: CompactionRequest, edits: Sequence[Entry]) -> tuple[ContextMessage, ...]:
     """What the model would see of `request` after `edits`."""
     context = build_context(
-        (*request.path, *edits), summary_role=settings.summary_role, carryover=request.previous
+        (*request.path, *edits),
+        summary_role=request.settings.summary_role,
+        carryover=request.previous,
     )
     return context.messages
 

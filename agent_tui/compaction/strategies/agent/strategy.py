@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.model_client import OnProgress, OnUsage, Spending
+from agent_tui.compaction.model_client import ModelClient, OnProgress, OnUsage, RequestTracker
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.strategies.agent.actions import AgentActions
 from agent_tui.compaction.strategies.agent.budget import TokenBudget, budget_for
 from agent_tui.compaction.strategies.agent.checks import edits_problem
-from agent_tui.compaction.strategies.agent.client import AgentClient, AgentReply
 from agent_tui.compaction.strategies.agent.copy import ContextCopy
 from agent_tui.compaction.strategies.agent.listing import listing
 from agent_tui.compaction.strategies.agent.prompt import REMINDER, Status
-from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
-from agent_tui.compaction.summary.candidates import candidates
+from agent_tui.compaction.strategies.agent.reply import AgentReply, agent_reply, agent_request
+from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.summary.candidates import ModelLookup, candidates
 from agent_tui.compaction.summary.writer import SummaryModel
-from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import Message, UserMessage
 from agent_tui.providers.base import ProviderError
@@ -45,18 +44,23 @@ class CompressionAgent:
     code agrees; else the tiers take over.
 
     Args:
-        services: Where the model is, what is protected, and which model is asked.
+        client: Asks the model; None where there is none.
+        counter: Counts tokens.
+        models: Answers what is known of models.
         clock: For the time limit.
     """
 
-    def __init__(self, services: StrategyServices, clock: Clock = time.monotonic) -> None:
-        self._services = services
-        self._settings = services.settings
+    def __init__(
+        self,
+        client: ModelClient | None,
+        counter: TokenCounter,
+        models: ModelLookup,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._counter = counter
+        self._models = models
         self._clock = clock
-
-    def use_settings(self, settings: CompactionSettings) -> None:
-        """See `Strategy.use_settings`."""
-        self._settings = settings
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
@@ -69,20 +73,19 @@ class CompressionAgent:
         Raises:
             CompactionError: the agent did not come to the target, for the reason given.
         """
-        services, counter = self._services, self._services.counter
-        if services.provider is None:
+        if self._client is None:
             raise _gave_up("there is no model to ask")
         on_progress("reading the conversation", 0)
-        copy = await asyncio.to_thread(ContextCopy, request, counter, self._settings)
+        copy = await asyncio.to_thread(ContextCopy, request, self._counter)
         if copy.before_tokens <= copy.target_tokens:
             raise NothingToCompactError("Nothing to compact: the context is small enough.")
         if await asyncio.to_thread(lambda: copy.is_met):
             return await asyncio.to_thread(self._checked, request, copy, {})
         if copy.protected_tokens > copy.target_tokens:
             raise _gave_up("what is protected is larger than the target by itself")
-        client = AgentClient(services.provider, services.sleep, on_progress, Spending(on_usage))
-        work = _Work(request, copy, counter, client, self._clock)
-        found = candidates(services.models, self._settings, request.model)
+        tracker = RequestTracker(on_progress, on_usage)
+        work = _Work(request, copy, self._counter, self._client, tracker, self._clock)
+        found = candidates(self._models, request.settings, request.model)
         failures = list(found.problems)
         for model in found.models:
             try:
@@ -98,7 +101,7 @@ class CompressionAgent:
     ) -> StrategyPlan:
         edits, before, after = copy.edits, copy.before_tokens, copy.used_tokens
         protected = frozenset(unit.entry_id for unit in copy.units if unit.is_protected)
-        problem = edits_problem(request, self._settings, edits, protected)
+        problem = edits_problem(request, edits, protected)
         if problem:
             raise _gave_up(f"its work did not pass the check: {problem}")
         return StrategyPlan(
@@ -131,12 +134,14 @@ class _Work:
         request: CompactionRequest,
         copy: ContextCopy,
         counter: TokenCounter,
-        client: AgentClient,
+        client: ModelClient,
+        tracker: RequestTracker,
         clock: Clock,
     ) -> None:
         self._copy = copy
         self._counter = counter
         self._client = client
+        self._tracker = tracker
         self._clock = clock
         self._deadline_s = clock() + TIME_LIMIT_S
         self._focus = shorten_middle(request.focus, _FOCUS_CHARS)
@@ -190,11 +195,13 @@ class _Work:
             raise too_late
         status = await asyncio.to_thread(self._status, room, last)
         messages = (UserMessage(content=status.text), *last.messages)
+        request = agent_request(model.ref, messages, room.output)
         try:
             async with asyncio.timeout(left_s):
-                return await self._client.ask(model.ref, messages, self._phase(), room.output)
+                reply = await self._client.ask(request, self._phase(), self._tracker)
         except TimeoutError:
             raise too_late from None
+        return agent_reply(reply)
 
     def _status(self, room: TokenBudget, last: _Exchange) -> Status:
         return Status(

@@ -8,13 +8,12 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
-from agent_tui.compaction.model_client import OnProgress, Spending, SummaryClient
+from agent_tui.compaction.model_client import ModelClient, RequestTracker, text_request
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.summary.reply import plain_text
 from agent_tui.compaction.summary.writer import SummaryModel
 from agent_tui.messages import JsonObject
-from agent_tui.providers.base import Provider, ProviderError
-from agent_tui.providers.retry import Sleep
+from agent_tui.providers.base import ProviderError
 
 MESSAGES_A_CALL = 20
 
@@ -152,18 +151,14 @@ class Condenser:
 
     def __init__(
         self,
-        provider: Provider,
+        client: ModelClient,
         models: Sequence[SummaryModel],
-        sleep: Sleep,
-        on_progress: OnProgress,
-        spending: Spending,
+        tracker: RequestTracker,
         focus: str,
     ) -> None:
-        self._provider = provider
+        self._client = client
         self._models = list(models)
-        self._sleep = sleep
-        self._on_progress = on_progress
-        self._spending = spending
+        self._tracker = tracker
         self._focus = focus
         self.calls = 0
         self.failures: list[str] = []
@@ -188,9 +183,7 @@ class Condenser:
     async def _ask(
         self, model: SummaryModel, messages: Sequence[LongMessage], phase: str
     ) -> Mapping[int, str]:
-        line = SummaryClient(
-            self._provider, model.ref, self._sleep, self._on_progress, self._spending
-        )
+        self._tracker.begin()
         window, count = model.info.window, len(messages)
         wanted = 2 * sum(message.max_tokens for message in messages) + _THINKING_TOKENS
         limits = [limit for limit in (model.info.max_output, window // 4) if limit > 0]
@@ -198,13 +191,14 @@ class Condenser:
         room_tokens = max(int(window * _INPUT_SHARE) - output_tokens, 0)
         max_chars = min(max(room_tokens * _CHARS_PER_TOKEN // count, _LEAST_CHARS), _MOST_CHARS)
         self.calls += 1
-        reply = await line.ask(
+        request = text_request(
+            model.ref,
             condensing_prompt(messages, self._focus, max_chars),
-            phase,
+            system=SYSTEM_PROMPT,
             max_output_tokens=output_tokens,
             schema=condensing_schema(count) if model.info.takes_schema else None,
-            system=SYSTEM_PROMPT,
         )
+        reply = await self._client.ask(request, phase, self._tracker)
         if reply.called_tools or reply.finish == "contentFilter":
             return {}
         texts = condensed_texts(reply.text)

@@ -22,7 +22,6 @@ from agent_tui.compaction.tiers.model import Content, Output, Proposal, Unit
 from agent_tui.compaction.tiers.tier0 import propose_free
 from agent_tui.compaction.tiers.tier1 import propose_shorter_output, propose_shorter_reply
 from agent_tui.compaction.tiers.units import read_units
-from agent_tui.config import CompactionSettings
 from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.context import edited_message
 from agent_tui.sessions.entries import ContextEditEntry, CustomMessageEntry
@@ -56,9 +55,8 @@ class HybridDraft:
         problems: Why which message was cut rather than rewritten, by its entry id.
     """
 
-    def __init__(
-        self, request: CompactionRequest, counter: TokenCounter, settings: CompactionSettings
-    ) -> None:
+    def __init__(self, request: CompactionRequest, counter: TokenCounter) -> None:
+        settings = request.settings
         found = read_units(
             request.path,
             carryover=request.previous,

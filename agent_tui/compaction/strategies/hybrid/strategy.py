@@ -1,36 +1,43 @@
-"""Making messages shorter one by one: results become metadata, old messages fewer words."""
+"""Strategy `hybrid`: metadata for tool results, fewer words for what was said, the newest as is."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.model_client import OnProgress, OnUsage, Spending
-from agent_tui.compaction.strategies.base import SHORTEN_ALL, StrategyPlan, StrategyServices
+from agent_tui.compaction.model_client import ModelClient, OnProgress, OnUsage, RequestTracker
+from agent_tui.compaction.strategies.base import SHORTEN_ALL, OnDecisions, StrategyPlan
 from agent_tui.compaction.strategies.hybrid.condenser import Condenser
 from agent_tui.compaction.strategies.hybrid.draft import HybridDraft, LongUnit
 from agent_tui.compaction.strategies.hybrid.messages import is_spoken
-from agent_tui.compaction.summary.candidates import candidates
+from agent_tui.compaction.summary.candidates import ModelLookup, candidates
 from agent_tui.compaction.tiers.model import Unit
-from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.sessions.entries import ContextEditEntry
+from agent_tui.tokens import TokenCounter
 
 
 class HybridStrategy:
     """Makes messages shorter one by one, the oldest first, until the target is reached.
 
     Args:
-        services: Without a provider messages are cut instead of put into fewer words.
+        client: Asks who puts messages into fewer words; None has them cut instead.
+        counter: Estimates.
+        models: Answers what is known of models.
+        on_decisions: Told of every decision, for a log; None for no log.
     """
 
-    def __init__(self, services: StrategyServices) -> None:
-        self._services = services
-        self._settings = services.settings
-
-    def use_settings(self, settings: CompactionSettings) -> None:
-        """See `Strategy.use_settings`."""
-        self._settings = settings
+    def __init__(
+        self,
+        client: ModelClient | None,
+        counter: TokenCounter,
+        models: ModelLookup,
+        on_decisions: OnDecisions | None = None,
+    ) -> None:
+        self._client = client
+        self._counter = counter
+        self._models = models
+        self._on_decisions = on_decisions
 
     async def plan(
         self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
@@ -41,17 +48,16 @@ class HybridStrategy:
             NothingToCompactError: No message can be made shorter.
         """
         on_progress("reading the conversation", 0)
-        draft = await asyncio.to_thread(
-            HybridDraft, request, self._services.counter, self._settings
-        )
+        draft = await asyncio.to_thread(HybridDraft, request, self._counter)
         on_progress("describing tool results", 0)
         await asyncio.to_thread(draft.describe_old_results)
         condenser = self._condenser(request, on_progress, on_usage)
         await self._condense(draft, condenser)
         await asyncio.to_thread(draft.describe_new_results)
         plan = await asyncio.to_thread(_finished, draft, condenser)
-        if (on_decisions := self._services.on_decisions) is not None:
-            await asyncio.to_thread(on_decisions, decisions(draft, plan.edits))
+        if self._on_decisions is not None:
+            lines = decisions(draft, plan.edits)
+            await asyncio.to_thread(self._on_decisions, lines)
         if not plan.edits:
             raise NothingToCompactError("Nothing to compact: no older message can be shorter.")
         return plan
@@ -59,18 +65,11 @@ class HybridStrategy:
     def _condenser(
         self, request: CompactionRequest, on_progress: OnProgress, on_usage: OnUsage
     ) -> Condenser | None:
-        services = self._services
-        if services.provider is None:
+        if self._client is None:
             return None
-        found = candidates(services.models, self._settings, request.model)
-        return Condenser(
-            services.provider,
-            found.models,
-            services.sleep,
-            on_progress,
-            Spending(on_usage),
-            request.focus,
-        )
+        found = candidates(self._models, request.settings, request.model)
+        tracker = RequestTracker(on_progress, on_usage)
+        return Condenser(self._client, found.models, tracker, request.focus)
 
     async def _condense(self, draft: HybridDraft, condenser: Condenser | None) -> None:
         """Call by call until the target is reached or no long message is left."""

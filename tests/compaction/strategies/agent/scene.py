@@ -7,14 +7,14 @@ from pathlib import Path
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
 from agent_tui.compaction.strategies.agent.tools import METADATA, RESULT, SEGMENT, VERIFY
-from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
+from agent_tui.compaction.strategies.base import StrategyPlan
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import ToolCall, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.writer import Models, no_wait
+from tests.compaction.writer import Models, client_of
 from tests.support.talk import Talk
 
 SETTINGS = CompactionSettings(protected_messages=4, keep_recent_tokens=2_000)
@@ -117,6 +117,7 @@ class Scene:
             model=ModelRef("scripted/one"),
             window=self.window,
             cwd=Path("/project"),
+            settings=self.settings,
             tokens_before=10_000,
             overhead_tokens=500,
             focus=self.focus,
@@ -125,13 +126,9 @@ class Scene:
 
     async def plan(self, provider: Provider | None = None) -> StrategyPlan:
         agent = CompressionAgent(
-            StrategyServices(
-                (provider or self.provider) if self.has_provider else None,
-                self.counter,
-                self.models,
-                self.settings,
-                no_wait,
-            ),
+            client_of((provider or self.provider) if self.has_provider else None),
+            self.counter,
+            self.models,
             clock=self.clock,
         )
         return await agent.plan(

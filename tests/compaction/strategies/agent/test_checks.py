@@ -7,7 +7,7 @@ from agent_tui.messages import TextContent
 from agent_tui.sessions.entries import ContextEditEntry, Entry
 from agent_tui.sessions.replay.normalise import ContextMessage
 from agent_tui.tokens import TokenCounter
-from tests.compaction.strategies.agent.scene import RULE, SETTINGS, Scene
+from tests.compaction.strategies.agent.scene import RULE, Scene
 from tests.support.session_values import reply, result, user
 
 ORIGINAL = (
@@ -60,7 +60,7 @@ def edit_of(target_id: str, replacement: str | None) -> ContextEditEntry:
 def problem(counter: TokenCounter, edits: Callable[[tuple[Entry, ...]], list[ContextEditEntry]]):
     scene = Scene(counter, [])
     protected = frozenset(entry.id for entry in scene.path[-6:])
-    return edits_problem(scene.request, SETTINGS, edits(scene.path), protected)
+    return edits_problem(scene.request, edits(scene.path), protected)
 
 
 def test_edits_that_keep_the_rest_pass(counter: TokenCounter) -> None:

@@ -6,12 +6,12 @@ from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelInfo
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.strategies.agent.scene import SETTINGS, Scene, long_session
+from tests.compaction.strategies.agent.scene import Scene, long_session
 from tests.support.talk import Talk
 
 
 def copy_of(path: tuple[Entry, ...], counter: TokenCounter) -> ContextCopy:
-    return ContextCopy(Scene(counter, [], path).request, counter, SETTINGS)
+    return ContextCopy(Scene(counter, [], path).request, counter)
 
 
 def test_the_list_stays_in_its_room_however_long_the_session_is(counter: TokenCounter) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan, StrategyServices
+from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan
 from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, Todo, ToolCall, Usage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.writer import Models, Writer, no_wait
+from tests.compaction.writer import Models, Writer, client_of
 from tests.support.talk import Talk
 
 CWD = "/project"
@@ -36,22 +36,14 @@ def planned(
     used: list[Usage] | None = None,
 ) -> StrategyPlan:
     """What the strategy makes of `path`."""
-    strategy = HybridStrategy(
-        StrategyServices(
-            writer,
-            counter,
-            models or Models(),
-            settings or CompactionSettings(),
-            no_wait,
-            on_decisions,
-        )
-    )
+    strategy = HybridStrategy(client_of(writer), counter, models or Models(), on_decisions)
     request = CompactionRequest(
         path=tuple(path),
         previous=None,
         model=ModelRef("scripted/one"),
         window=window,
         cwd=Path(CWD),
+        settings=settings or CompactionSettings(),
         tokens_before=10_000,
         overhead_tokens=overhead,
         focus=focus,

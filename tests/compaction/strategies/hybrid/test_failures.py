@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.strategies.base import StrategyServices
 from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import UserMessage
@@ -33,7 +32,7 @@ from tests.compaction.writer import (
     Models,
     Step,
     Writer,
-    no_wait,
+    client_of,
 )
 from tests.support.context_checks import assert_sendable
 
@@ -181,9 +180,7 @@ def test_a_server_that_takes_a_schema_is_given_one(counter: TokenCounter) -> Non
 
 async def test_cancelling_ends_the_request_and_leaves_nothing(counter: TokenCounter) -> None:
     writer = Writer([shortened], hangs=True)
-    strategy = HybridStrategy(
-        StrategyServices(writer, counter, Models(), CompactionSettings(), no_wait)
-    )
+    strategy = HybridStrategy(client_of(writer), counter, Models())
     talk = questions(6)
     request = CompactionRequest(
         path=talk.path,
@@ -191,6 +188,7 @@ async def test_cancelling_ends_the_request_and_leaves_nothing(counter: TokenCoun
         model=ModelRef("scripted/one"),
         window=100_000,
         cwd=Path(CWD),
+        settings=CompactionSettings(),
         tokens_before=1,
         target_tokens=1,
     )

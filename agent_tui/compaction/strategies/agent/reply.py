@@ -1,4 +1,4 @@
-"""Asking the model that compresses: one request, and the calls of its reply."""
+"""What the model that compresses is sent, and the calls in what it answers."""
 
 import json
 from collections.abc import Sequence
@@ -7,13 +7,11 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agent_tui.compaction.model_client import ModelClient, ModelReply, OnProgress, Spending
+from agent_tui.compaction.model_client import FinishReason, ModelReply
 from agent_tui.compaction.strategies.agent.prompt import SYSTEM_PROMPT
 from agent_tui.compaction.strategies.agent.tools import TOOLS
-from agent_tui.compaction.summary.validate import FinishReason
 from agent_tui.messages import AssistantMessage, JsonObject, Message, TextContent, ToolCall
-from agent_tui.providers.base import ModelRef, ModelRequest, Provider
-from agent_tui.providers.retry import Sleep
+from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.text import repair_json
 
 
@@ -26,34 +24,22 @@ class AgentReply:
     finish: FinishReason
 
 
-class AgentClient:
-    """Sends what the agent is to see and gives back what it calls."""
-
-    def __init__(
-        self, provider: Provider, sleep: Sleep, on_progress: OnProgress, spending: Spending
-    ) -> None:
-        self._client = ModelClient(provider, sleep, on_progress, spending)
-
-    async def ask(
-        self, model: ModelRef, messages: Sequence[Message], phase: str, max_output_tokens: int
-    ) -> AgentReply:
-        """The reply to one request, which is repeated where waiting helps.
-
-        Raises:
-            ProviderError: the request failed for good.
-        """
-        request = ModelRequest(
-            model=model,
-            system=SYSTEM_PROMPT,
-            messages=tuple(messages),
-            tools=TOOLS,
-            max_output_tokens=max_output_tokens,
-            purpose="summary",
-        )
-        return _agent_reply(await self._client.ask(request, phase))
+def agent_request(
+    model: ModelRef, messages: Sequence[Message], max_output_tokens: int
+) -> ModelRequest:
+    """One round's request: what the agent is to see, with its four tools."""
+    return ModelRequest(
+        model=model,
+        system=SYSTEM_PROMPT,
+        messages=tuple(messages),
+        tools=TOOLS,
+        max_output_tokens=max_output_tokens,
+        purpose="summary",
+    )
 
 
-def _agent_reply(reply: ModelReply) -> AgentReply:
+def agent_reply(reply: ModelReply) -> AgentReply:
+    """`reply` with its calls as they can be carried out."""
     calls: dict[str, ToolCall] = {}
     broken: dict[str, str] = {}
     for call in reply.calls:
