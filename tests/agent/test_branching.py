@@ -16,6 +16,7 @@ from agent_tui.events import (
     ModelChanged,
     Notice,
     SessionChanged,
+    ToolFinished,
     WentBack,
 )
 from agent_tui.messages import ImageContent, TextContent, Usage, UserMessage
@@ -343,6 +344,21 @@ async def test_a_fork_at_a_message_stands_before_it_and_returns_its_text(stage: 
     await again.sessions.open(str(runtime.conversation.log.path))
     assert again.conversation.model.name == "scripted/other"
     assert said(again) == ["one"]
+
+
+async def test_what_was_said_before_a_fork_is_recalled_without_the_old_file(stage: Stage):
+    script = ScriptedProvider([Reply(text="The word is violet-heron."), Reply(text="Fine.")])
+    runtime = stage.runtime(script)
+    await collect(runtime.submit("one"))
+    await runtime.branches.fork(id_of(runtime, "one"))
+    for file in stage.sessions.rglob("*.jsonl"):
+        if file != runtime.conversation.log.path:
+            file.unlink()
+    replies = iter([Reply(tool_calls=(call("r1", "recall", query="violet-heron"),)), LONG])
+    script._answer = lambda _request: next(replies)
+    events = await collect(runtime.submit("which word was it?"))
+    result = only(events, ToolFinished).message
+    assert "The word is violet-heron." in result.text
 
 
 async def test_an_empty_session_cannot_be_forked(stage: Stage):

@@ -10,6 +10,7 @@ from typing import NoReturn
 import pytest
 
 from agent_tui.compaction.service import CompactionService
+from agent_tui.config import CompactionSettings, Settings
 from agent_tui.errors import CompactionError
 from agent_tui.events import (
     AgentEvent,
@@ -226,6 +227,28 @@ async def by_a_compaction_by_hand(scene: Scene) -> None:
 
 async def by_another_model(scene: Scene) -> None:
     scene.runtime.set_model(ModelRef("scripted/other"))
+
+
+async def test_a_compaction_that_left_much_is_not_repeated_before_there_is_something_to_gain(
+    stage: Stage,
+):
+    scene = await at_the_threshold(stage, Script(FINE))
+    assert only(await collect(scene.begin()), CompactionFinished).summary
+    low = CompactionSettings(model=CHEAP.name, background=False, trigger_at=0.01, warn_at=0.005)
+    scene.runtime.use_settings(Settings(compaction=low))
+    assert scene.runtime.conversation.level == "trigger"
+    assert not told(await collect(scene.begin()))
+    talk(scene.log, 2)
+    assert only(await collect(scene.begin()), CompactionFinished).tokens_after > 0
+
+
+async def test_a_compaction_that_failed_is_not_tried_again_before_there_is_something_to_gain(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(CompactionService, "finish", fail)
+    scene = await at_the_threshold(stage, Script(FINE))
+    assert of_kind(await collect(scene.begin()), CompactionFailed)
+    assert not told(await collect(scene.begin()))
 
 
 @pytest.mark.parametrize("reset", [by_a_compaction_by_hand, by_another_model])

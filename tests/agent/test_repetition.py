@@ -9,9 +9,10 @@ from agent_tui.agent.repetition import (
     LoopWatch,
     Repetition,
 )
-from agent_tui.events import ToolFinished, TurnFinished
+from agent_tui.events import CompactionFinished, ToolFinished, TurnFinished
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.tools.base import ToolOutput
+from tests.support.compaction_ways import SUMMARY, Scene, Script
 from tests.support.runtime import collect, of_kind, only
 
 
@@ -120,6 +121,18 @@ def test_a_call_made_again_after_its_result_has_gone_is_no_circle():
             assert repetition.noticed(read, ToolOutput("same")).for_model == "same"
         repetition.forget_single_calls()
     assert not repetition.is_stuck
+
+
+async def test_what_is_read_again_after_the_compact_tool_is_no_circle(stage):
+    reads = [Reply(tool_calls=(call(f"c{n}", "ls"),)) for n in range(4)]
+    asks = Reply(tool_calls=(call("k1", "compact"),))
+    script = Script(Reply(text=SUMMARY))
+    script.turns.extend((*reads[:2], asks, *reads[2:]))
+    scene = Scene(stage, script, 26_000)
+    events = await collect(scene.begin())
+    assert only(events, CompactionFinished).reason == "tool"
+    results = [event.message.text for event in of_kind(events, ToolFinished)]
+    assert not any("with the same result" in text for text in results)
 
 
 def test_a_circle_goes_on_being_one_across_compactions():

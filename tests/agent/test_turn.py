@@ -4,6 +4,7 @@ from contextlib import aclosing
 import pytest
 
 from agent_tui.agent.pending_approvals import ApprovalAnswer
+from agent_tui.agent.said import user_message
 from agent_tui.errors import SessionError
 from agent_tui.events import (
     ApprovalRequested,
@@ -268,6 +269,31 @@ async def test_steered_messages_bring_their_files_and_are_delivered_one_by_one(s
     assert provider.requests[1].messages[3].text.endswith('<file path="a.txt">\nalpha\n</file>')
 
 
+@pytest.mark.parametrize("instead", [(), ("do it slowly",)])
+async def test_a_message_taken_back_while_its_files_are_read_is_not_delivered(
+    stage, monkeypatch, instead
+):
+    provider = ScriptedProvider([Reply(tool_calls=(call("c1", "ls"),)), Reply(text="done")])
+    runtime = stage.runtime(provider)
+
+    def reading(text, *arguments):
+        if text == "and hurry":
+            runtime.conversation.inbox.take_all()
+            for other in instead:
+                runtime.enqueue(other)
+        return user_message(text, *arguments)
+
+    monkeypatch.setattr("agent_tui.agent.turn.user_message", reading)
+    seen = []
+    async with aclosing(runtime.submit("look")) as events:
+        async for event in events:
+            seen.append(event)
+            if isinstance(event, ToolStarted):
+                runtime.enqueue("and hurry")
+    assert [e.text for e in of_kind(seen, UserMessageAdded)] == ["look", *instead]
+    assert only(seen, TurnFinished).outcome == "done"
+
+
 async def test_a_message_queued_during_the_last_reply_goes_on_with_the_turn(stage):
     hold = asyncio.Event()
     runtime = stage.runtime([Reply(text="first", gate=hold), Reply(text="second")])
@@ -345,6 +371,21 @@ async def test_a_session_rule_is_not_asked_for_twice(stage):
     events = await ask_and_answer(stage.runtime(script, mode="ask"), ApprovalAnswer("session"))
     assert len(of_kind(events, ApprovalRequested)) == 1
     assert [e.message.is_error for e in of_kind(events, ToolFinished)] == [False, False]
+
+
+async def test_a_session_rule_and_what_was_decided_outlive_a_decision_about_trust(stage):
+    command = "python3 -c 'print(1)'"
+    calls = [Reply(tool_calls=(call(f"c{n}", "bash", command=command),)) for n in range(2)]
+    script = [calls[0], Reply(text="ok"), calls[1], Reply(text="ok")]
+    runtime = stage.runtime(script, mode="ask")
+    first = await ask_and_answer(runtime, ApprovalAnswer("session"))
+    assert len(of_kind(first, ApprovalRequested)) == 1
+    decided = runtime.conversation.approvals.log.latest
+    await runtime.sessions.apply_trust()
+    assert runtime.conversation.approvals.log.latest == decided
+    again = await ask_and_answer(runtime, ApprovalAnswer("no"))
+    assert of_kind(again, ApprovalRequested) == []
+    assert not only(again, ToolFinished).message.is_error
 
 
 async def test_a_file_changed_while_the_question_was_open_is_not_overwritten(stage):
