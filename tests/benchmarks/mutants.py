@@ -47,8 +47,6 @@ TESTS_OF_ROOMS: Mapping[str, tuple[str, ...]] = {
     "sessions": ("tests/sessions",),
     "tools": ("tests/tools",),
 }
-MOST_TESTS = 150
-"""Of those that reach a line; they are tried in the order in which coverage names them."""
 MUTANT_TIMEOUT_S = 400
 """A test alone has a minute, so that this tells of a slow machine, not of an endless loop."""
 _SENTENCE = re.compile(r"[A-Za-z,:.] | [A-Za-z]")
@@ -198,9 +196,8 @@ def try_out(mutant: Mutant, tests: Sequence[str], room: str, tree: Path, *, type
     original = file.read_text()
     file.write_text(mutant.code)
     try:
-        chosen = tests[:MOST_TESTS] or TESTS_OF_ROOMS[room]
-        workers = "-n0" if tests else "-n2"
-        code = _pytest(tree, workers, "--timeout=60", *chosen, timeout_s=MUTANT_TIMEOUT_S)
+        (tree / "names").write_text("\n".join(tests or TESTS_OF_ROOMS[room]))
+        code = _pytest(tree, "-n0", "--timeout=60", "@names", timeout_s=MUTANT_TIMEOUT_S)
         if code != 0:
             return "killed" if code > 0 else "out of time"
         if is_wording(original, mutant.code):

@@ -1,0 +1,208 @@
+"""Which commands ask in every mode. Only their text is read; none is run."""
+
+from pathlib import Path
+
+import pytest
+
+from agent_tui.permissions.programs.dangers import danger_of, device_danger, hidden_commands
+from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.permissions.shell.parts import split_command
+from tests.permissions.programs.parts import part_of
+
+_WORKSPACE = Path("/ws/project")
+_PATHS = ProtectedPaths(
+    workspace=_WORKSPACE,
+    scratch_folders=(Path("/scratch"),),
+    home=Path("/home/me"),
+    git_risk=lambda _folder: "",
+)
+
+
+def _danger(command: str, *folders: str) -> str:
+    bases = [Path(folder) for folder in folders] or [_WORKSPACE]
+    return danger_of(part_of(command), bases, _PATHS)
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("mkfs.ext4 x", "changes the system itself"),
+        ("/sbin/reboot", "changes the system itself"),
+        ("REBOOT", "changes the system itself"),
+        ("mount /dev/sda", "changes the system itself"),
+        ("mkfs --version x", "changes the system itself"),
+        ("date -s now", "set the clock"),
+        ("date -us now", "set the clock"),
+        ("date --set=now", "set the clock"),
+        ("date 0101000026", "set the clock"),
+        ("kill -9 -1", "end every process"),
+        ("kill -9 1", "end every process"),
+        ("kill 1", "end every process"),
+        ("dd if=x of=/dev/sda", "write to a device"),
+        ("agent-tui config set x", "without a question"),
+        ("agent-tui trust", "without a question"),
+        ("agent-tui $x", "without a question"),
+        ("docker run --privileged x", "given the whole machine"),
+        ("docker run -v /:/host x", "given the whole machine"),
+        ("docker run --pid=host x", "given the whole machine"),
+        ("apt-get remove x", "remove parts of the system"),
+        ("pacman -R x", "remove parts of the system"),
+        ("find / -delete", "find -delete"),
+        ("find .. -delete", "find -delete"),
+        ("find -delete", "all of the workspace"),
+        ("find . -delete", "all of the workspace"),
+        ("find . -name '*' -delete", "all of the workspace"),
+        ("find . -name a -o -delete", "all of the workspace"),
+        ("find $x -name a -delete", "only known when it runs"),
+        ("find -files0-from f -delete", "only known when it runs"),
+        ("find / -name core -delete", "find -delete"),
+        ("rm -r .", "all of the workspace"),
+        ("rm -rf *", "all of the workspace"),
+        ("rm -rf ./.*", "all of the workspace"),
+        ("rm -rf ..", "outside the workspace"),
+        ("rm -rf /elsewhere/x", "outside the workspace"),
+        ("rm -rf /scratch/../x", "outside the workspace"),
+        ("rm -rf /home/me", "outside the workspace"),
+        ("rm -rf $x", "only known when it runs"),
+        ("rm $x f", "rm of whole folders"),
+        ("rm -rf -- -x $y", "only known when it runs"),
+        ("chmod --recursive a+w ..", "outside the workspace"),
+        ("find . -exec rm {} +", "only known when it runs"),
+        ("rsync -a --delete a /elsewhere/b", "outside the workspace"),
+        ("rsync -a --del a $x", "only known when it runs"),
+        ("mv . x", "all of the workspace"),
+        ("mv /home/me x", "all of the workspace"),
+        ("ln -s .. x", "all of the workspace"),
+        ("mv a /etc/x", "part of the system"),
+        ("mv /etc/x a", "part of the system"),
+        ("cp a /usr/bin/x", "part of the system"),
+        ("cp a /dev/sda", "is a device"),
+        ("touch a /etc/x", "part of the system"),
+        ("tee /etc/hosts", "part of the system"),
+        ("rm /elsewhere/x", "outside the workspace"),
+        ("unlink /elsewhere/x", "outside the workspace"),
+        ("sed -i s/a/b/ /etc/x", "part of the system"),
+        ("sed -ni p /etc/x", "part of the system"),
+        ("perl --in-place x /etc/x", "part of the system"),
+        ("dd if=a of=/etc/x", "part of the system"),
+        ("curl -o /etc/x u", "part of the system"),
+        ("curl -sSo /etc/x u", "part of the system"),
+        ("curl -o/etc/x u", "part of the system"),
+        ("curl --output=/etc/x u", "part of the system"),
+        ("curl --output /etc/x u", "part of the system"),
+        ("wget -P /usr/x u", "part of the system"),
+        ("tar -xf a -C /usr", "part of the system"),
+        ("unzip a -d /usr/x", "part of the system"),
+        ("ssh host rm -rf /", "rm of whole folders"),
+        ("foo -c 'rm -rf ..'", "rm of whole folders"),
+        ("foo dd of=/dev/sda", "write to a device"),
+        ("foo agent-tui trust", "without a question"),
+    ],
+)
+def test_what_destroys_more_than_a_project_is_a_danger(command: str, why: str):
+    assert why in _danger(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sudo --version",
+        "sudo --help",
+        "mount",
+        "date +%F",
+        "kill -9 123",
+        "kill 12",
+        "dd if=a of=b",
+        "agent-tui",
+        "agent-tui config show",
+        "agent-tui sessions",
+        "docker run -v ./src:/src x",
+        "apt-get install x",
+        "find . -name '*.pyc' -delete",
+        "find build -delete",
+        "find . -empty -delete",
+        "rm f",
+        "rm -rf build",
+        "rm -rf build/*",
+        "rm -rf *.pyc",
+        "rm -rf /scratch/x",
+        "rm -- -r",
+        "rm *.o",
+        'rm "$x"',
+        "chmod a+x f",
+        "chmod -R a+r build",
+        "rsync -a --delete a b",
+        "rsync -a . b",
+        "mv a b",
+        "mv $x b",
+        "mv /elsewhere/a b",
+        "cp -r . /scratch/x",
+        "cp /etc/hosts .",
+        "touch /home/me/f",
+        "sed s/a/b/ /etc/x",
+        "sed -i s/a/b/ f",
+        "curl -o f u",
+        "curl -O u",
+        "tar xf a -C build",
+        "tee f",
+        "npm run rm -rf ..",
+        "git commit -m 'rm -rf ..'",
+        "echo hi",
+    ],
+)
+def test_what_stays_in_the_workspace_is_none(command: str):
+    assert _danger(command) == ""
+
+
+def test_every_folder_a_command_may_run_in_counts():
+    assert _danger("rm -rf x", "/ws/project", "/elsewhere")
+    assert _danger("touch x", "/ws/project", "/etc")
+    assert not _danger("rm -rf x", "/ws/project", "/ws/project/sub")
+
+
+def test_what_is_known_to_read_only_is_none_whatever_it_names():
+    assert danger_of(part_of("rm -rf /"), [_WORKSPACE], _PATHS, reads_only=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "hidden"),
+    [
+        ("ssh host rm x", ["host rm x", "rm x", "x"]),
+        ("foo -v rm x", ["rm x", "x"]),
+        ("foo -c 'rm x; ls'", ["rm x; ls", "rm x", "ls"]),
+        ("foo $x rm", ["rm"]),
+        ("git commit -m 'rm x'", []),
+        ("/usr/bin/npm run x", []),
+        ("foo", []),
+    ],
+)
+def test_the_commands_an_unknown_program_may_be_given_are_told(command: str, hidden: list[str]):
+    told = [
+        " ".join(word.value or "" for word in inner.words)
+        for inner in hidden_commands(part_of(command))
+    ]
+    assert told == hidden
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        ("/dev/sda", True),
+        ("/dev/fd/x", True),
+        ("/dev/null", False),
+        ("/dev/fd/2", False),
+        ("/device", False),
+        ("dev/sda", False),
+    ],
+)
+def test_devices_are_known_by_their_path(path: str, is_one: bool):
+    assert bool(device_danger(Path(path))) is is_one
+
+
+@pytest.mark.parametrize(
+    ("definition", "is_one"),
+    [("f() { f | f & }", True), (":(){ :|:& };:", True), ("f() { g | g & }", False)],
+)
+def test_a_function_that_starts_itself_is_a_danger(definition: str, is_one: bool):
+    defined = split_command(definition).commands[0]
+    assert bool(danger_of(defined, [_WORKSPACE], _PATHS)) is is_one

@@ -1,0 +1,261 @@
+"""Which scripts of sed, awk, jq, find and test only look."""
+
+import pytest
+
+from agent_tui.permissions.shell.scripts import (
+    awk_only_prints,
+    condition_only_looks,
+    find_only_lists,
+    find_roots_start,
+    jq_only_prints,
+    sed_only_prints,
+)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "p",
+        "1,5p",
+        "/a/,/b/p",
+        "/a/Ip",
+        "$p",
+        "1~2p",
+        "/a/,+3d",
+        "/x/!d",
+        "1 ! d",
+        "s/a/b/",
+        "s/a/b/g;p",
+        "s|a/b|c|2",
+        "s/\\//x/",
+        "y/ab/cd/",
+        "/a/{ p; d }",
+        "/a/{p}",
+        "1q",
+        "5q1",
+        "a text",
+        "i  text\np",
+        " ; p",
+        "p }",
+        "p x",
+    ],
+)
+def test_a_sed_script_that_prints_is_known(script: str):
+    assert sed_only_prints([script, "f"])
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "w f",
+        "1w f",
+        "e",
+        "1e ls",
+        "r f",
+        "s/a/b/e",
+        "s/a/b/w f",
+        "s/a/b/ge",
+        "s/a/b",
+        "s/a",
+        "s",
+        "s\\a\\b\\",
+        "sxaxbx",
+        "s a b ",
+        "s/[a/b/",
+        "s/[/]/x/",
+        "s/a\n/b/",
+        "/a",
+        "/[a/p",
+        "/a/,/b",
+        "1,2,3p",
+        "/a/{pe}",
+        "pp",
+        "pe",
+        "a\\",
+        "z",
+    ],
+)
+def test_a_sed_script_that_may_write_run_or_be_misread_is_not(script: str):
+    assert not sed_only_prints([script, "f"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_so"),
+    [
+        (["-n", "p"], True),
+        (["-nE", "p", "f"], True),
+        (["--quiet", "p"], True),
+        (["-e", "p", "-e", "d", "w f"], True),
+        (["-ne", "p"], True),
+        (["--expression", "p", "f"], True),
+        (["-", "f"], False),
+        (["p", "-", "f"], True),
+        (["-e"], False),
+        (["-e", "w f"], False),
+        (["-e", "p", "-e", "e"], False),
+        (["-i", "p"], False),
+        (["p", "-i"], False),
+        (["-n"], False),
+        ([], False),
+        (["--quiet", "--in-place", "p"], False),
+    ],
+)
+def test_the_options_of_sed_count(arguments: list[str], is_so: bool):
+    assert sed_only_prints(arguments) is is_so
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "{ print $1 }",
+        "NR > 1",
+        "NR > 1 { print }",
+        "/a|b>c/ { print }",
+        '$1 ~ /system(/ { print "a > b" }',
+        '{ print "a | b" }',
+        "a || b",
+        "{ x = a / b; print x }",
+        "{ x[1] / 2 }",
+        "{ print length($0) / 2 }",
+        "{ if (x > 1) print }",
+        '{ x += split($0, a) } END { printf "%d", x }',
+    ],
+)
+def test_an_awk_script_that_prints_is_known(script: str):
+    assert awk_only_prints([script, "f"])
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        '{ print > "f" }',
+        '{ printf "x" >> "f" }',
+        '{ print | "sh" }',
+        '"ls" |& getline',
+        "{ getline }",
+        'BEGIN { system("x") }',
+        "BEGIN { ARGV[1] = 1 }",
+        "{ print ENVIRON[1] }",
+        "function f() { }",
+        "{ f(1) }",
+        "@load x",
+        '{ print "a }',
+        "/a",
+        "/[a/ { print }",
+        "/a\nb/",
+        "{ x } # y",
+        "{ print \\x }",
+        "{ print /a/ 1 }",
+        "{ return /a > b/ }",
+        "{ x) /a/ b }",
+    ],
+)
+def test_an_awk_script_that_may_write_run_or_be_misread_is_not(script: str):
+    assert not awk_only_prints([script, "f"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_so"),
+    [
+        (["-F", ":", "{ print }", "f"], True),
+        (["-F:", "-vx=1", "{ print }", "f"], True),
+        (["-v", "x=1", "{ print }"], True),
+        (["{ print }"], True),
+        (["-F"], False),
+        (["-f", "x"], False),
+        (["-i", "inplace", "{ print }"], False),
+        (["{ print }", "-f"], False),
+        (["{ print }", "/inet/tcp/0/h/1"], False),
+        ([], False),
+        (["-F", ":"], False),
+    ],
+)
+def test_the_arguments_of_awk_count(arguments: list[str], is_so: bool):
+    assert awk_only_prints(arguments) is is_so
+
+
+@pytest.mark.parametrize(
+    ("script", "is_so"),
+    [
+        (".a[] | .b", True),
+        (".environment", True),
+        ("env.HOME", False),
+        ("$ENV.HOME", False),
+        ("$ #x\n ENV", False),
+        ("input_filename", False),
+        ('include "x"; .', False),
+    ],
+)
+def test_jq_may_not_look_beyond_its_input(script: str, is_so: bool):
+    assert jq_only_prints(["-r", script]) is is_so
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "",
+        ". -name x",
+        "-L . -type f -print0",
+        "a b ( -name x -o -name y ) -prune",
+        ". ! -empty",
+        ". -exec rm {} ; -print",
+        ". -exec rm {} +",
+        ". -exec rm",
+        "-P -H a -ls",
+    ],
+)
+def test_find_lists_with_tests_and_what_it_runs_is_judged_apart(arguments: str):
+    assert find_only_lists(arguments.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ". -delete",
+        ". -fprint f",
+        ". -name x -delete",
+        ". -name -print -fls f",
+        ". -exec rm {} ; -delete",
+        ". -unknown",
+        "-O3 .",
+        "-D tree .",
+        "-L -D tree .",
+        "-X .",
+    ],
+)
+def test_find_that_deletes_writes_or_is_not_known_does_more(arguments: str):
+    assert not find_only_lists(arguments.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start"),
+    [("", 0), ("a", 0), ("-L a", 1), ("-L -O3 -D tree a", 4), ("-D", 1), ("-- a", 1), ("-name", 0)],
+)
+def test_the_folders_of_find_begin_behind_its_own_options(arguments: str, start: int):
+    assert find_roots_start(arguments.split()) == start
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_so"),
+    [
+        ([], True),
+        (["a"], True),
+        ([None], True),
+        (["-f", "a", "]"], True),
+        (["!", "-f", "a"], True),
+        (["!", "!", "a", "=", "b"], True),
+        ([None, "=", None], True),
+        (["-f", None], True),
+        (["-f", "a", "-a", "-d", "b"], True),
+        (["a", "-o", "-n", "b"], True),
+        (["-v", "a"], False),
+        (["-R", "a"], False),
+        ([None, "a"], False),
+        (["a", "-x", "b"], False),
+        (["a", None, "b"], False),
+        (["-f", "a", "-a", "-v", "b"], False),
+        (["a", "b", "c", "d"], False),
+    ],
+)
+def test_conditions_know_their_operators(condition: list[str | None], is_so: bool):
+    assert condition_only_looks(condition) is is_so

@@ -1,0 +1,142 @@
+"""What commands within commands would run."""
+
+import pytest
+
+from agent_tui.permissions.shell.parts import split_command
+from agent_tui.permissions.shell.words import CommandPart
+
+
+def _shown(part: CommandPart) -> str:
+    return " ".join("?" if word.value is None else word.value for word in part.words)
+
+
+@pytest.mark.parametrize(
+    ("command", "parts"),
+    [
+        ("timeout 5 make x", ["timeout 5 make x", "make x"]),
+        ("timeout -k 1 -s TERM 5 make", ["timeout -k 1 -s TERM 5 make", "make"]),
+        ("timeout -k1 5 make", ["timeout -k1 5 make", "make"]),
+        ("timeout --signal TERM 5 make", ["timeout --signal TERM 5 make", "make"]),
+        ("timeout --signal=TERM 5 make", ["timeout --signal=TERM 5 make", "make"]),
+        ("timeout 5", ["timeout 5"]),
+        ("nice -n 5 -- make", ["nice -n 5 -- make", "make"]),
+        ("env -i -u X A=1 make", ["env -i -u X A=1 make", "make"]),
+        ("env --unset X make", ["env --unset X make", "make"]),
+        ("sudo -u me A=1 make", ["sudo -u me A=1 make", "make"]),
+        ("nice A=1 make", ["nice A=1 make", "A=1 make"]),
+        ("command -v make", ["command -v make"]),
+        ("command make", ["command make", "make"]),
+        ("exec -a x make", ["exec -a x make", "make"]),
+        ("/usr/bin/NICE make", ["/usr/bin/NICE make", "make"]),
+        ("xargs -n 2 wc", ["xargs -n 2 wc", "wc ?"]),
+        ("xargs -0n 2 wc -l", ["xargs -0n 2 wc -l", "wc -l ?"]),
+        ("xargs -I X cp X y", ["xargs -I X cp X y", "cp ? y"]),
+        ("xargs -IX cp X y", ["xargs -IX cp X y", "cp ? y"]),
+        ("xargs -0I {} cp a{} y", ["xargs -0I {} cp a{} y", "cp ? y"]),
+        ("xargs -i cp {} y", ["xargs -i cp {} y", "cp ? y"]),
+        ("xargs --replace=X cp X y", ["xargs --replace=X cp X y", "cp ? y"]),
+        ("xargs --replace cp {} y", ["xargs --replace cp {} y", "cp ? y"]),
+        ("find . -exec a b {} ';' -print", ["find . -exec a b {} ; -print", "a b ?"]),
+        ("find a -name '*.c' -exec wc {} +", ["find a -name *.c -exec wc {} +", "wc a/*.c"]),
+        ("find -iname x -exec wc {} +", ["find -iname x -exec wc {} +", "wc ./x"]),
+        ("find a b -name x -exec wc {} +", ["find a b -name x -exec wc {} +", "wc ?"]),
+        ("find a -name x -o -exec wc {} +", ["find a -name x -o -exec wc {} +", "wc ?"]),
+        ("find a -type f -exec wc {} +", ["find a -type f -exec wc {} +", "wc ?"]),
+        ("find a -name x -exec wc a{} +", ["find a -name x -exec wc a{} +", "wc ?"]),
+        ("find a -exec", ["find a -exec"]),
+        ("fd -e c -x wc -l", ["fd -e c -x wc -l", "wc -l"]),
+        ("fd --exec-batch wc", ["fd --exec-batch wc", "wc"]),
+        ("find a -name '*.c' | xargs wc", ["find a -name *.c", "xargs wc", "wc a/*.c"]),
+        ("git ls-files '*.c' | xargs wc", ["git ls-files *.c", "xargs wc", "wc ./*.c"]),
+        ("git ls-files a '*.c' | xargs wc", ["git ls-files a *.c", "xargs wc", "wc ?"]),
+        ("git ls-files -o | xargs wc", ["git ls-files -o", "xargs wc", "wc ?"]),
+        ("git log '*.c' | xargs wc", ["git log *.c", "xargs wc", "wc ?"]),
+        ("ls | xargs nice wc", ["ls", "xargs nice wc", "nice wc ?", "wc ?"]),
+        ("bash -c 'a; b'", ["bash -c a; b", "a", "b"]),
+        ("bash -xc a b", ["bash -xc a b", "a"]),
+        ("bash --version", ["bash --version"]),
+        ("bash x.sh", ["bash x.sh"]),
+        ("eval a 'b; c'", ["eval a b; c", "a b", "c"]),
+        ("source x", ["source x"]),
+        ("zsh --version", ["zsh --version"]),
+    ],
+)
+def test_what_a_wrapper_would_run_is_listed_behind_it(command: str, parts: list[str]):
+    found = split_command(command).commands
+    assert [_shown(part) for part in found] == parts
+    assert "opaque" not in [part.kind for part in found]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "$x",
+        "*",
+        "bash",
+        "bash -",
+        "bash $x",
+        "bash -c $x",
+        "bash -c *",
+        "bash -c",
+        "bash <(a)",
+        "bash -x y",
+        "busybox x",
+        "bash --version x",
+        "zsh x",
+        "fish -c x",
+        "eval $x",
+        "source $x",
+        ". <(a)",
+        "alias x=y",
+        "trap x EXIT",
+        "env -S 'a b'",
+        "env --split-string=x",
+        "fd -xrm",
+        "fd --exec=rm",
+    ],
+)
+def test_what_would_run_unseen_is_opaque_and_says_why(command: str):
+    opaque = [part for part in split_command(command).commands if part.kind == "opaque"]
+    assert opaque
+    assert all(part.note for part in opaque)
+
+
+@pytest.mark.parametrize(
+    ("command", "is_plain"),
+    [
+        ("timeout 5 a", True),
+        ("timeout -k 1 5 a", True),
+        ("timeout --foreground 5 a", False),
+        ("nice -n 5 a", True),
+        ("env a", True),
+        ("env -i a", True),
+        ("env -u X a", False),
+        ("A=1 nice a", False),
+        ("sudo a", False),
+        ("xargs a", False),
+        ("bash -c a", True),
+        ("bash -xc a", False),
+        ("bash -c a b", False),
+        ("A=1 bash -c a", False),
+        ("timeout 5", False),
+    ],
+)
+def test_a_wrapper_that_adds_no_power_is_plain(command: str, is_plain: bool):
+    assert split_command(command).commands[0].is_wrapped_plainly is is_plain
+
+
+def test_what_is_wrapped_knows_its_wrapper_and_what_was_set_before_it():
+    outer, inner = split_command("A=1 env B=2 C+=3 make").commands
+    assert (outer.note, outer.wrapper) == ("wrapper", "")
+    assert (inner.wrapper, inner.assignments) == ("env", ("A=1", "B=2", "C+=3"))
+    assert inner.source == "make"
+    assert split_command("nice a b").commands[1].source == "a b"
+    (_, run) = split_command("find . -exec a b ';'").commands
+    assert (run.wrapper, run.source, run.is_wrapped_plainly) == ("find", "a b", False)
+
+
+def test_file_patterns_that_are_found_are_patterns_of_their_folder():
+    run = split_command("find ~/a -name '*.c' -exec wc {} +").commands[-1]
+    assert (run.words[1].value, run.words[1].is_pattern) == ("~/a/*.c", True)
+    assert run.words[1].has_tilde
+    assert run.words[1].source == "{}"
