@@ -249,7 +249,7 @@ async def test_a_session_that_takes_long_to_read_says_so(
         await is_read.wait()
         return await really_open(*arguments, **more)
 
-    monkeypatch.setattr(runtime, "open_session", slow)
+    monkeypatch.setattr(runtime.sessions, "open", slow)
     monkeypatch.setattr(session_opening, "_LONG_S", 0)
     async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
         await ui.submit(f"/resume {path}")
