@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
-from agent_tui.compaction.service import CompactionRequest, CompactionService, Draft
-from agent_tui.compaction.summary.summariser import OnUsage, WrittenSummary
+from agent_tui.compaction.draft import CompactionRequest, Draft
+from agent_tui.compaction.model_client import OnUsage
+from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.summary.summariser import WrittenSummary
 from agent_tui.errors import AgentTuiError
 
 

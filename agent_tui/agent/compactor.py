@@ -15,11 +15,13 @@ from agent_tui.agent.strategy_attempt import (
     progress_to,
     report_on,
 )
+from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import OnUsage
 from agent_tui.compaction.policy import should_compact
 from agent_tui.compaction.preview import CompactionPreview, make_preview
-from agent_tui.compaction.service import CompactionRequest, CompactionResult, child_entries
+from agent_tui.compaction.result import CompactionResult, child_entries
 from agent_tui.compaction.strategies.base import StrategyPlan, target_when_asked
-from agent_tui.compaction.summary.summariser import OnUsage, WrittenSummary
+from agent_tui.compaction.summary.summariser import WrittenSummary
 from agent_tui.compaction.tiers.model import TierPlan
 from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.compaction.usage import largest_sources

@@ -6,7 +6,7 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.background_summary import BackgroundSummary
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.compaction.asking import OnUsage
+from agent_tui.compaction.model_client import OnUsage
 from agent_tui.compaction.scopes.summariser import ScopeRequest, ScopeSummariser
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.events import AgentEvent, Notice, ScopeEntered, ScopeLeft, ScopeProgress

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from agent_tui.agent.activity import Emit
 from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan
-from agent_tui.compaction.summary.summariser import OnProgress, OnUsage
 from agent_tui.config import CompactionStrategy
 from agent_tui.errors import CompactionError
 from agent_tui.events import (

@@ -18,6 +18,7 @@ from agent_tui.cli.tool_services import command_sandbox, tool_servers
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.strategies.base import StrategyServices
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.editor import SettingsEditor
@@ -149,11 +150,13 @@ def compose(
         ratios=TokenRatios(),
         compaction=CompactionService(models.provider, counter, models.catalog, settings.compaction),
         strategies=build_strategies(
-            models.provider,
-            counter,
-            models.catalog,
-            settings.compaction,
-            on_decisions=context_debug_log(os.environ, paths.log_file()),
+            StrategyServices(
+                models.provider,
+                counter,
+                models.catalog,
+                settings.compaction,
+                on_decisions=context_debug_log(os.environ, paths.log_file()),
+            )
         ),
         settings=settings,
         make_approvals=make_approvals,

@@ -9,19 +9,13 @@ from agent_tui.compaction.draft import (
     make_draft,
     summary_tokens,
 )
-from agent_tui.compaction.result import CompactionResult, child_entries
+from agent_tui.compaction.model_client import OnProgress, OnUsage, Spending
+from agent_tui.compaction.result import CompactionResult
 from agent_tui.compaction.summary.candidates import ModelLookup, candidates
 from agent_tui.compaction.summary.prose import Prose, finished_prose
-from agent_tui.compaction.summary.summariser import (
-    NoSummaryError,
-    OnProgress,
-    OnUsage,
-    Spending,
-    Summariser,
-    SummaryJob,
-    WrittenSummary,
-)
+from agent_tui.compaction.summary.summariser import NoSummaryError, Summariser, WrittenSummary
 from agent_tui.compaction.summary.templates import Template, template_named
+from agent_tui.compaction.summary.writer import SummaryJob
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Usage
@@ -29,15 +23,6 @@ from agent_tui.providers.base import ModelRef, Provider
 from agent_tui.providers.retry import Sleep
 from agent_tui.sessions.entries import Carryover
 from agent_tui.tokens import TokenCounter
-
-__all__ = [
-    "CompactionRequest",
-    "CompactionResult",
-    "CompactionService",
-    "Draft",
-    "ModelLookup",
-    "child_entries",
-]
 
 
 def _uncounted(usage: Usage) -> None:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
 
+from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.ledger.build import build_ledger
-from agent_tui.compaction.service import CompactionRequest, CompactionService, child_entries
+from agent_tui.compaction.result import child_entries
+from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
-from agent_tui.compaction.strategies.base import Strategy
+from agent_tui.compaction.strategies.base import Strategy, StrategyServices
 from agent_tui.compaction.strategies.hybrid.draft import HybridDraft
 from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
 from agent_tui.compaction.tiers.pipeline import plan_tiers
@@ -112,7 +114,7 @@ def by_hybrid(
     path: Sequence[Entry], *, cwd: str, counter: TokenCounter, max_tokens: int
 ) -> Compacted | None:
     """Strategy `hybrid` without a model, alone; None where it finds nothing to do."""
-    strategy = HybridStrategy(None, counter, _NoModels(), CompactionSettings())
+    strategy = HybridStrategy(StrategyServices(None, counter, _NoModels(), CompactionSettings()))
     return _planned(strategy, _request(path, cwd=cwd, max_tokens=max_tokens), counter)
 
 
@@ -125,7 +127,9 @@ def by_agent(
     segments, so it shows what the strategy keeps whatever a model writes.
     """
     strategy = CompressionAgent(
-        ScriptedProvider(diligent_reply), counter, Models(), CompactionSettings(), sleep=no_wait
+        StrategyServices(
+            ScriptedProvider(diligent_reply), counter, Models(), CompactionSettings(), no_wait
+        )
     )
     return _planned(strategy, _request(path, cwd=cwd, max_tokens=max_tokens), counter)
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.result import CompactionResult
-from agent_tui.compaction.service import CompactionRequest
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.providers.base import ModelRef, Provider

@@ -6,8 +6,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from agent_tui.compaction.plan import CompactionPlan, plan_compaction
-from agent_tui.compaction.result import CompactionResult
-from agent_tui.compaction.service import child_entries
+from agent_tui.compaction.result import CompactionResult, child_entries
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import ToolCall, UserMessage

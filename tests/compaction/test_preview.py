@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.preview import SUMMARY_TIER, CompactionPreview, make_preview
-from agent_tui.compaction.service import CompactionRequest, CompactionService
+from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.base import ModelInfo, ModelRef

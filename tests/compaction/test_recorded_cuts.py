@@ -7,8 +7,7 @@ import pytest
 
 from agent_tui.compaction.ledger.pinned import pinned_sentences
 from agent_tui.compaction.plan import plan_compaction
-from agent_tui.compaction.result import CompactionResult
-from agent_tui.compaction.service import child_entries
+from agent_tui.compaction.result import CompactionResult, child_entries
 from agent_tui.compaction.tiers.model import Tier
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.config import CompactionSettings

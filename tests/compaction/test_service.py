@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
-from agent_tui.compaction.service import CompactionRequest, child_entries
+from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.result import child_entries
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError

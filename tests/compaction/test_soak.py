@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from agent_tui.compaction.policy import output_reserve_tokens, target_tokens, usable_window
-from agent_tui.compaction.service import child_entries
+from agent_tui.compaction.result import child_entries
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, TextContent, ToolCall, ToolDetails, ToolResultMessage

@@ -5,11 +5,9 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from agent_tui.compaction.service import (
-    CompactionRequest,
-    CompactionResult,
-    CompactionService,
-)
+from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.result import CompactionResult
+from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.messages import Usage

@@ -6,6 +6,7 @@ adds the files and lines that the recipe asks for, and uses what came of it thro
 recipe names can be changed, so a recipe that leaves one out fails its test.
 """
 
+import json
 import os
 import re
 import shutil
@@ -18,15 +19,22 @@ from tests.support.pty_program import PtyProgram
 ROOT = Path(__file__).parents[2]
 _RECIPES = "## Recipes"
 _MODULE = [sys.executable, "-m", "agent_tui"]
+_PYRIGHT = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
+
+
+def recipes() -> dict[str, str]:
+    """The texts of all recipes by their titles, the words in bold that each begins with."""
+    _, _, rest = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition(f"\n{_RECIPES}\n")
+    items = re.split(r"^- ", rest.partition("\n## ")[0], flags=re.MULTILINE)[1:]
+    return {item.split("**")[1]: item for item in items}
 
 
 def recipe(title: str) -> str:
     """The text of the recipe that begins with ``- **title**``."""
-    _, _, rest = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition(f"\n{_RECIPES}\n")
-    for item in re.split(r"\n- ", rest.partition("\n## ")[0]):
-        if item.startswith(f"**{title}**"):
-            return item
-    raise LookupError(f"CONTRIBUTING has no recipe {title!r}")
+    found = recipes().get(title)
+    if found is None:
+        raise LookupError(f"CONTRIBUTING has no recipe {title!r}")
+    return found
 
 
 def named_paths(text: str) -> tuple[str, ...]:
@@ -105,6 +113,18 @@ class ProgramCopy:
             env={**self.environ, **environ},
             check=False,
         )
+
+    def type_errors(self, importing: str) -> set[str]:
+        """The files in which pyright finds an error, of those that import `importing`."""
+        files = self._root.rglob("*.py")
+        readers = [str(file) for file in files if f"from {importing} import" in file.read_text()]
+        done = subprocess.run(
+            [*_PYRIGHT, *readers], capture_output=True, text=True, cwd=self._root, check=False
+        )
+        report = json.loads(done.stdout)
+        assert report["summary"]["filesAnalyzed"] == len(readers), done.stderr
+        errors = (one for one in report["generalDiagnostics"] if one["severity"] == "error")
+        return {Path(one["file"]).relative_to(self._root).as_posix() for one in errors}
 
     def typing(self, *argv: str, columns: int = 100, rows: int = 40) -> PtyProgram:
         """The copy in a terminal, for the screen and ``--plain``; leave its block to end it."""

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.strategies.base import StrategyServices
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
 from agent_tui.events import AgentEvent
@@ -106,6 +107,9 @@ class Stage:
         folder: Everything is in it, so nothing of this machine is used.
         workspace: The name of the workspace.
         is_trusted: Whether the files of the workspace are obeyed.
+
+    Attributes:
+        model: What plays the script of the newest runtime, with the requests that came.
     """
 
     def __init__(
@@ -114,6 +118,7 @@ class Stage:
         self.workspace = folder / workspace
         self.workspace.mkdir(exist_ok=True)
         self.sessions = folder / "sessions"
+        self.model = ScriptedProvider(())
         self.config = folder / "config"
         self.folder = folder
         self.trust = FolderTrust(TrustFile(folder / "trust.json"))
@@ -131,6 +136,7 @@ class Stage:
         windows: Mapping[str, int] = MappingProxyType({}),
         learned_window: int | None = None,
         models: Models | None = None,
+        counter: TokenCounter | None = None,
         compaction: CompactionSettings | None = None,
         permissions: PermissionSettings | None = None,
         background: bool = False,
@@ -144,12 +150,12 @@ class Stage:
         """
         provider = script
         if not isinstance(provider, ScriptedProvider | ProviderHost | TextToolProvider):
-            provider = ScriptedProvider(provider)
+            provider = self.model = ScriptedProvider(provider)
         chosen = (compaction or CompactionSettings()).model_copy(update={"background": background})
         settings = Settings(compaction=chosen, permissions=permissions or PermissionSettings())
         models = models or SmallModels(window, windows, learned_window)
-        counter = TokenCounter()
-        environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder)}
+        counter = counter or TokenCounter()
+        environ = {"PATH": f"{self.folder}/bin:/usr/bin:/bin", "HOME": str(self.folder)}
         services = RuntimeServices(
             provider=provider,
             store=SessionStore(self.sessions, "none"),
@@ -167,7 +173,7 @@ class Stage:
             output_dir=self.folder / "outputs",
             environ=environ,
             person_environ=environ,
-            strategies=build_strategies(provider, counter, models, chosen, sleep=sleep),
+            strategies=build_strategies(StrategyServices(provider, counter, models, chosen, sleep)),
             secrets=secrets,
             sleep=sleep,
         )

@@ -23,7 +23,7 @@ from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.compaction.policy import output_reserve_tokens, usable_window
 from agent_tui.compaction.service import CompactionService
-from agent_tui.compaction.strategies.base import Strategy
+from agent_tui.compaction.strategies.base import Strategy, StrategyServices
 from agent_tui.compaction.strategies.registry import build_strategies
 from agent_tui.config import (
     STRATEGY_NAMES,
@@ -147,7 +147,9 @@ def _strategies(
     who: SummaryModels, counter: TokenCounter, settings: CompactionSettings
 ) -> Mapping[CompactionStrategy, Strategy]:
     log = context_debug_log(os.environ, paths.log_file())
-    return build_strategies(who.provider, counter, who.catalog, settings, on_decisions=log)
+    return build_strategies(
+        StrategyServices(who.provider, counter, who.catalog, settings, on_decisions=log)
+    )
 
 
 async def _compact(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from agent_tui.agent.strategy_attempt import StrategyAttempt, report_on
 from agent_tui.cli.compact.tiers import CompactionReport, context_tokens
-from agent_tui.compaction.asking import OnProgress
 from agent_tui.compaction.draft import CompactionRequest, ledger_of
+from agent_tui.compaction.model_client import OnProgress
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, target_when_asked
 from agent_tui.config import CompactionSettings, CompactionStrategy
 from agent_tui.providers.base import ModelRef

@@ -5,12 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agent_tui.compaction.asking import OnProgress
-from agent_tui.compaction.service import (
-    CompactionRequest,
-    CompactionService,
-    child_entries,
-)
+from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import OnProgress
+from agent_tui.compaction.result import child_entries
+from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.config import CompactionSettings, CompactionStrategy
 from agent_tui.errors import CompactionError

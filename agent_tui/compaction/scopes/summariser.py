@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_tui.compaction.asking import OnProgress, OnUsage, Spending, SummaryLine
 from agent_tui.compaction.ledger.build import build_ledger
+from agent_tui.compaction.model_client import OnProgress, OnUsage, Spending, SummaryClient
 from agent_tui.compaction.scopes.text import scope_text
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
 from agent_tui.compaction.summary.reply import plain_text
@@ -97,7 +97,7 @@ class ScopeSummariser:
         room = request.replaced_tokens - self._size(facts)
         if room < _LEAST_TOKENS:
             raise NothingToCompactError("It is already as small as a summary of it would be.")
-        line = SummaryLine(
+        line = SummaryClient(
             self._provider, request.model, self._sleep, on_progress, Spending(on_usage)
         )
         prose = await self._prose(request, line, min(room, _MOST_TOKENS))
@@ -106,7 +106,7 @@ class ScopeSummariser:
             raise NothingToCompactError("A summary of it would not be smaller.")
         return summary
 
-    async def _prose(self, request: ScopeRequest, line: SummaryLine, max_tokens: int) -> str:
+    async def _prose(self, request: ScopeRequest, line: SummaryClient, max_tokens: int) -> str:
         """A reply that can be used; what was wrong with the first is said once."""
         window = request.info.window
         room = max(int(window * _INPUT_SHARE), _LEAST_TOKENS)

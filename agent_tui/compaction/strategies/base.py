@@ -1,11 +1,12 @@
 """What every strategy is and gives: edits of earlier messages, and what they come to."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from agent_tui.compaction.asking import OnProgress, OnUsage
 from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.summary.candidates import ModelLookup
 from agent_tui.config import CompactionSettings, CompactionStrategy
 from agent_tui.providers.base import Provider
@@ -82,7 +83,7 @@ class StrategyServices:
     counter: TokenCounter
     models: ModelLookup
     settings: CompactionSettings
-    sleep: Sleep
+    sleep: Sleep = asyncio.sleep
     on_decisions: OnDecisions | None = None
 
 

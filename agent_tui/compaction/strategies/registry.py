@@ -5,23 +5,17 @@ A strategy of one's own is such a module (`base.StrategyModule` says what it hol
 ``compact --strategy`` follow.
 """
 
-import asyncio
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import cast
 
 from agent_tui.compaction.strategies.base import (
-    OnDecisions,
     Strategy,
     StrategyModule,
     StrategyServices,
 )
-from agent_tui.compaction.summary.candidates import ModelLookup
-from agent_tui.config import STRATEGY_NAMES, CompactionSettings, CompactionStrategy
-from agent_tui.providers.base import Provider
-from agent_tui.providers.retry import Sleep
-from agent_tui.tokens import TokenCounter
+from agent_tui.config import STRATEGY_NAMES, CompactionStrategy
 
 _TIERS = "tiered"
 """No module: the tiers and the summary are what the strategies fall back on."""
@@ -29,17 +23,8 @@ _TIERS = "tiered"
 _TIERS_DESCRIPTION = "a summary, in this session"
 
 
-def build_strategies(
-    provider: Provider | None,
-    counter: TokenCounter,
-    models: ModelLookup,
-    settings: CompactionSettings,
-    *,
-    sleep: Sleep = asyncio.sleep,
-    on_decisions: OnDecisions | None = None,
-) -> Mapping[CompactionStrategy, Strategy]:
-    """Every strategy but the tiers, ready to plan. The arguments are `StrategyServices`."""
-    services = StrategyServices(provider, counter, models, settings, sleep, on_decisions)
+def build_strategies(services: StrategyServices) -> Mapping[CompactionStrategy, Strategy]:
+    """Every strategy but the tiers, ready to plan."""
     return MappingProxyType(
         {name: _module(name).build(services) for name in STRATEGY_NAMES if name != _TIERS}
     )

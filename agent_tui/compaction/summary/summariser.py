@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent_tui.compaction.asking import OnProgress, OnUsage, Spending
+from agent_tui.compaction.model_client import OnProgress, Spending
 from agent_tui.compaction.summary.validate import AcceptedSummary
 from agent_tui.compaction.summary.writer import (
     SummaryJob,
@@ -16,17 +16,6 @@ from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRef, Provider, ProviderError
 from agent_tui.providers.retry import Sleep
 from agent_tui.tokens import TokenCounter
-
-__all__ = [
-    "NoSummaryError",
-    "OnProgress",
-    "OnUsage",
-    "Spending",
-    "Summariser",
-    "SummaryJob",
-    "SummaryModel",
-    "WrittenSummary",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from agent_tui.compaction.asking import OnProgress, Spending, SummaryLine
+from agent_tui.compaction.model_client import OnProgress, Spending, SummaryClient
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.summary.prompts import SYSTEM_PROMPT, SummaryPrompt, reminder
 from agent_tui.compaction.summary.source import SummarySource
@@ -93,7 +93,7 @@ class SummaryWriter:
         self._counter = counter
         self._job = job
         self._info = model.info
-        self._line = SummaryLine(provider, model.ref, sleep, on_progress, spending)
+        self._client = SummaryClient(provider, model.ref, sleep, on_progress, spending)
         self._judge = SummaryJudge(job.template, job.source, counter, job.max_tokens)
         self._schema = self._reply_schema() if model.info.takes_schema else None
         self._focus = shorten_middle(job.focus, max(model.info.window // 2, 200))
@@ -108,7 +108,7 @@ class SummaryWriter:
             ProviderError: a request failed.
             UnusableReplyError: a reply was refused twice.
         """
-        room = await asyncio.to_thread(self._settle)
+        room = await asyncio.to_thread(self._choose_wording)
         for _ in range(_MOST_HALVINGS):
             try:
                 return await self._fold(room)
@@ -118,7 +118,7 @@ class SummaryWriter:
                 room = max(min(room, self._largest_part_tokens) // 2, _LEAST_PART_TOKENS)
         return await self._fold(room)
 
-    def _settle(self) -> int:
+    def _choose_wording(self) -> int:
         """Choose the wording; tokens of conversation that fit into one request beside it."""
         self._is_short = self._frame_tokens() > self._info.window // _FRAME_PARTS
         taken = self._output_tokens + self._frame_tokens() + self._job.max_tokens
@@ -222,7 +222,7 @@ class SummaryWriter:
             remark = reminder(problem, job.template, job.wanted_tokens, as_json=has_schema)
             prompt = f"{prompt}\n\n{remark}"
         try:
-            reply = await self._line.ask(
+            reply = await self._client.ask(
                 prompt, phase, max_output_tokens=self._output_tokens, schema=self._schema
             )
         except ProviderError as error:

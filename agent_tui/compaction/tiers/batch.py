@@ -1,11 +1,12 @@
 """One batch of edits being put together, until the context is small enough."""
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from agent_tui.compaction.tiers.model import Proposal, Unit
 from agent_tui.sessions.context import edited_message
-from agent_tui.sessions.entries import ContextEditEntry, timestamp_now
+from agent_tui.sessions.entries import ContextEditEntry, Entry, timestamp_now
 from agent_tui.tokens import TokenCounter
 
 _LEAST_SAVING_TOKENS = (1, 16, 16, 1)
@@ -147,3 +148,9 @@ class Batch:
                 self._edits[position] = edit
                 return size
         return unit.tokens
+
+
+def batch_id(path: Sequence[Entry], prefix: str = "") -> str:
+    """The same for the same session and strategy, so that planning twice has the same outcome."""
+    newest = path[-1].id if path else ""
+    return hashlib.blake2b(f"{prefix}{newest}".encode(), digest_size=4).hexdigest()

@@ -1,12 +1,20 @@
 """Which messages of a conversation are the outcome of an action, and of which."""
 
+import os
+import re
 from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from agent_tui.compaction.tiers.actions import action_of, file_key, run_action
-from agent_tui.compaction.tiers.model import Action, Output
-from agent_tui.compaction.tiers.observations import observed_action, observed_exit_code
+from agent_tui.compaction.ledger.tool_names import (
+    EDITORS,
+    PATCHERS,
+    PATH_ARGUMENTS,
+    READERS,
+    SHELLS,
+    WRITERS,
+)
+from agent_tui.compaction.tiers.model import Action, ActionKind, Output
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -16,6 +24,86 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
+
+_EDITOR_COMMANDS: dict[str, ActionKind] = {
+    "view": "read",
+    "create": "write",
+    "str_replace": "edit",
+    "insert": "edit",
+    "undo_edit": "edit",
+}
+"""One tool for all of it (``str_replace_editor`` and its successors): ``command`` tells."""
+
+_COMMAND_ARGUMENTS = ("command", "cmd", "code", "script")
+
+
+def action_of(call: ToolCall) -> Action:
+    """The action `call` asks for; ``other`` where its name says nothing."""
+    kind = _kind(call.name.lower(), call.arguments)
+    path = _first_text(call.arguments, PATH_ARGUMENTS)
+    command = _first_text(call.arguments, _COMMAND_ARGUMENTS) if kind == "run" else ""
+    return Action(call.name, kind, path, command, call.arguments)
+
+
+def run_action(tool: str, command: str) -> Action:
+    """A command that was run without a tool call."""
+    return Action(tool, "run", command=command, arguments={"command": command})
+
+
+def file_key(path: str) -> str:
+    """`path` in one form, without a look at the disk; relative paths stay relative."""
+    text = path.strip().removeprefix("@")
+    return os.path.normpath(text) if text else ""
+
+
+def _kind(name: str, arguments: JsonObject) -> ActionKind:
+    command = arguments.get("command")
+    if "path" in arguments and isinstance(command, str) and command in _EDITOR_COMMANDS:
+        return _EDITOR_COMMANDS[command]
+    if name in READERS:
+        return "read"
+    if name in WRITERS:
+        return "write"
+    if name in EDITORS | PATCHERS:
+        return "edit"
+    return "run" if name in SHELLS else "other"
+
+
+def _first_text(arguments: JsonObject, names: tuple[str, ...]) -> str:
+    for name in names:
+        value = arguments.get(name)
+        if isinstance(value, str) and value:
+            return value
+        if name == "command" and isinstance(value, list):
+            return " ".join(part for part in value if isinstance(part, str))
+    return ""
+
+
+_OPENING = re.compile(
+    r"\s*(?:<returncode>|<output>|<warning>|<function_results>|<tool_(?:result|response|output)>"
+    r"|OBSERVATION:|Observation:|EXECUTION RESULT of \[)"
+)
+_RETURN_CODE = re.compile(r"<returncode>\s*(-?\d+)\s*</returncode>|\bexit (?:code|status) (\d+)")
+_FENCED = re.compile(r"^```[^\n`]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LOOKED_AT_CHARS = 400
+
+
+def observed_action(message: UserMessage, before: AssistantMessage | None) -> Action | None:
+    """What `message` is the result of; None where a person wrote it.
+
+    It is a result when it opens as one and the reply before it asked for a command in a fenced
+    block rather than by a call.
+    """
+    if before is None or before.tool_calls or not _OPENING.match(message.text[:_LOOKED_AT_CHARS]):
+        return None
+    blocks = _FENCED.findall(before.text)
+    return run_action("bash", blocks[-1].strip()) if blocks else None
+
+
+def observed_exit_code(text: str) -> int | None:
+    """The exit code that a recorded result names, if it names one."""
+    found = _RETURN_CODE.search(text[:_LOOKED_AT_CHARS])
+    return int(found[1] or found[2]) if found else None
 
 
 def read_outputs(messages: Sequence[Message]) -> list[Output | None]:

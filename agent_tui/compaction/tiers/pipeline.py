@@ -1,9 +1,8 @@
 """The tiers in their order: how much of a context to free, and by which edits."""
 
-import hashlib
 from collections.abc import Sequence
 
-from agent_tui.compaction.tiers.batch import Batch
+from agent_tui.compaction.tiers.batch import Batch, batch_id
 from agent_tui.compaction.tiers.model import Tier, TierPlan
 from agent_tui.compaction.tiers.tier0 import propose_free
 from agent_tui.compaction.tiers.tier1 import propose_shorter, propose_shorter_output
@@ -48,7 +47,7 @@ def plan_tiers(
     is_tail_too_large = sum(unit.tokens for unit in protected) + overhead_tokens > target_tokens
     before = units.tokens + overhead_tokens
     limit = settings.max_output_tokens
-    batch = Batch(counter, _batch_id(path), len(items), before, target_tokens)
+    batch = Batch(counter, batch_id(path), len(items), before, target_tokens)
     batch.take_whole(propose_free(items))
     if up_to >= 1:
         batch.take(propose_shorter(items, max_output_tokens=limit, counter=counter))
@@ -58,9 +57,3 @@ def plan_tiers(
         batch.take(p for unit in protected for p in propose_shorter_output(unit, limit, counter))
     edits, freed = batch.finished()
     return TierPlan(edits, before, before - sum(freed.values()), freed, is_tail_too_large)
-
-
-def _batch_id(path: Sequence[Entry]) -> str:
-    """The same for the same session: planning is to have no other outcome the second time."""
-    newest = path[-1].id if path else ""
-    return hashlib.blake2b(newest.encode(), digest_size=4).hexdigest()

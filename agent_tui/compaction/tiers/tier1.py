@@ -69,7 +69,7 @@ def propose_shorter_output(
     image_tokens = IMAGE_TOKENS * len(images)
     if unit.written_tokens - image_tokens > max_output_tokens:
         expected = image_tokens + 2 * _OUTPUT_END_TOKENS + REMARK_TOKENS
-        make = partial(_shorter_text, unit, unit.output.text, images, counter)
+        make = partial(_shorter_output, unit, unit.output.text, images, counter)
         yield Proposal(unit, 1, expected, make)
 
 
@@ -95,29 +95,27 @@ def images_of(unit: Unit) -> tuple[ImageContent, ...]:
             return ()
 
 
-def _shorter_text(
+def _shorter_output(
     unit: Unit, text: str, images: tuple[ImageContent, ...], counter: TokenCounter
 ) -> Content:
-    cut = cut_middle(
-        text,
-        tokens=counter.count_text(text),
-        end_tokens=_OUTPUT_END_TOKENS,
-        entry_id=unit.entry_id,
-        counter=counter,
-    )
+    cut = _cut(unit, text, _OUTPUT_END_TOKENS, counter)
     return (TextContent(text=cut), *images) if images else cut
 
 
 def _shorter_paste(
     unit: Unit, text: str, images: tuple[ImageContent, ...], counter: TokenCounter
 ) -> Content:
-    cut = cut_middle(
-        text,
-        tokens=counter.count_text(text),
-        end_tokens=_PASTE_END_TOKENS,
-        entry_id=unit.entry_id,
-        counter=counter,
-    )
+    cut = _cut(unit, text, _PASTE_END_TOKENS, counter)
     if lost := [sentence for sentence in pinned_sentences(text) if sentence not in cut]:
         cut = "\n\n".join([cut, "Also said in the part left out:", *lost])
     return (TextContent(text=cut), *images) if images else cut
+
+
+def _cut(unit: Unit, text: str, end_tokens: int, counter: TokenCounter) -> str:
+    return cut_middle(
+        text,
+        tokens=counter.count_text(text),
+        end_tokens=end_tokens,
+        entry_id=unit.entry_id,
+        counter=counter,
+    )

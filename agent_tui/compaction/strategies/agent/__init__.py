@@ -8,10 +8,4 @@ DESCRIPTION = "the model edits a copy of the conversation"
 
 def build(services: StrategyServices) -> Strategy:
     """See `StrategyModule.build`."""
-    return CompressionAgent(
-        services.provider,
-        services.counter,
-        services.models,
-        services.settings,
-        services.sleep,
-    )
+    return CompressionAgent(services)

@@ -6,8 +6,8 @@ from typing import assert_never
 
 from agent_tui.compaction.strategies.agent.budget import TokenBudget
 from agent_tui.compaction.strategies.agent.checks import text_problem
+from agent_tui.compaction.strategies.agent.client import AgentReply
 from agent_tui.compaction.strategies.agent.copy import ContextCopy
-from agent_tui.compaction.strategies.agent.line import AgentReply
 from agent_tui.compaction.strategies.agent.listing import contents, listing
 from agent_tui.compaction.strategies.agent.prompt import reading
 from agent_tui.compaction.strategies.agent.tools import (

@@ -1,14 +1,14 @@
 """The copy of a context that the compression agent works on: edits so far, nothing written."""
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.strategies.agent.facts import open_errors, segment_facts
+from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.strategies.agent.prompt import replacement
 from agent_tui.compaction.strategies.agent.tools import Span
-from agent_tui.compaction.tiers.batch import Batch
+from agent_tui.compaction.summary.fact_blocks import fact_blocks
+from agent_tui.compaction.tiers.batch import Batch, batch_id
 from agent_tui.compaction.tiers.model import Content, Proposal, Unit
 from agent_tui.compaction.tiers.tier0 import propose_free
 from agent_tui.compaction.tiers.tier1 import propose_shorter
@@ -24,7 +24,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.sessions.context import build_context, edited_message
-from agent_tui.sessions.entries import ContextEditEntry, Entry, timestamp_now
+from agent_tui.sessions.entries import ContextEditEntry, Entry, Ledger, timestamp_now
 from agent_tui.sessions.replay.normalise import ContextMessage
 from agent_tui.tokens import TokenCounter
 
@@ -63,8 +63,7 @@ class ContextCopy:
         self.target_tokens = request.target_tokens or int(request.window * settings.target)
         self.before_tokens = read.tokens + request.overhead_tokens
         self._timestamp = timestamp_now()
-        newest = request.path[-1].id if request.path else ""
-        self._batch_id = hashlib.blake2b(f"agent {newest}".encode(), digest_size=4).hexdigest()
+        self._batch_id = batch_id(request.path, "agent ")
         self._edits: dict[int, ContextEditEntry] = {}
         self._gone: set[int] = set()
         self._context: tuple[ContextMessage, ...] | None = None
@@ -280,3 +279,53 @@ def seen(
         (*request.path, *edits), summary_role=settings.summary_role, carryover=request.previous
     )
     return context.messages
+
+
+_TOKENS_PER_FILE_CHAR = 2
+"""File names may add this much to a text: an eighth of what it stands for, about."""
+
+
+def open_errors(request: CompactionRequest) -> tuple[str, ...]:
+    """The errors of the conversation that nothing has made good since."""
+    return build_ledger(request.path, folders=_folders(request), previous=None).errors
+
+
+def segment_facts(
+    request: CompactionRequest,
+    units: Sequence[Unit],
+    span: Span,
+    tokens: int,
+    still_open: Collection[str],
+) -> str:
+    """Rules of the person, word for word, errors and touched files of a segment; may be empty.
+
+    Args:
+        request: The conversation.
+        units: Its messages.
+        span: The segment.
+        tokens: Its size in the context.
+        still_open: The `open_errors` of the conversation.
+    """
+    inside = _entries_of(request.path, units, span)
+    ledger = build_ledger(inside, folders=_folders(request), previous=None)
+    facts = Ledger(
+        pinned=ledger.pinned,
+        errors=tuple(error for error in ledger.errors if error in still_open),
+        read_files=ledger.read_files,
+        modified_files=ledger.modified_files,
+    )
+    told_chars = sum(len(line) + 3 for line in (*facts.pinned, *facts.errors))
+    room_chars = 2 * told_chars + tokens // _TOKENS_PER_FILE_CHAR  # rules get half of it
+    return fact_blocks(facts, request="", window=3 * room_chars)
+
+
+def _folders(request: CompactionRequest) -> tuple[str, str]:
+    return str(request.cwd), str(request.cwd.resolve())
+
+
+def _entries_of(path: Sequence[Entry], units: Sequence[Unit], span: Span) -> Sequence[Entry]:
+    """The entries of a segment, those among them included that earlier edits left out."""
+    places = {entry.id: place for place, entry in enumerate(path)}
+    start = min(places[unit.entry_id] for unit in units[span.first - 1 : span.last])
+    end = min((places[unit.entry_id] for unit in units[span.last :]), default=len(path))
+    return path[start:end]

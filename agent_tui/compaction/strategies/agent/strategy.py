@@ -6,24 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_tui.compaction.asking import OnProgress, OnUsage, Spending
 from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import OnProgress, OnUsage, Spending
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.strategies.agent.actions import AgentActions
 from agent_tui.compaction.strategies.agent.budget import TokenBudget, budget_for
 from agent_tui.compaction.strategies.agent.checks import edits_problem
+from agent_tui.compaction.strategies.agent.client import AgentClient, AgentReply
 from agent_tui.compaction.strategies.agent.copy import ContextCopy
-from agent_tui.compaction.strategies.agent.line import AgentLine, AgentReply
 from agent_tui.compaction.strategies.agent.listing import listing
 from agent_tui.compaction.strategies.agent.prompt import REMINDER, Status
-from agent_tui.compaction.strategies.base import StrategyPlan
-from agent_tui.compaction.summary.candidates import ModelLookup, candidates
+from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
+from agent_tui.compaction.summary.candidates import candidates
 from agent_tui.compaction.summary.writer import SummaryModel
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import Message, UserMessage
-from agent_tui.providers.base import Provider, ProviderError
-from agent_tui.providers.retry import Sleep
+from agent_tui.providers.base import ProviderError
 from agent_tui.tokens import TokenCounter
 
 Clock: TypeAlias = Callable[[], float]
@@ -46,28 +45,13 @@ class CompressionAgent:
     code agrees; else the tiers take over.
 
     Args:
-        provider: Where the model is.
-        counter: Counts tokens.
-        models: Answers what is known of models.
-        settings: What is protected, and which model is asked.
-        sleep: Waits before a request is tried again.
+        services: Where the model is, what is protected, and which model is asked.
         clock: For the time limit.
     """
 
-    def __init__(
-        self,
-        provider: Provider | None,
-        counter: TokenCounter,
-        models: ModelLookup,
-        settings: CompactionSettings,
-        sleep: Sleep = asyncio.sleep,
-        clock: Clock = time.monotonic,
-    ) -> None:
-        self._provider = provider
-        self._counter = counter
-        self._models = models
-        self._settings = settings
-        self._sleep = sleep
+    def __init__(self, services: StrategyServices, clock: Clock = time.monotonic) -> None:
+        self._services = services
+        self._settings = services.settings
         self._clock = clock
 
     def use_settings(self, settings: CompactionSettings) -> None:
@@ -85,19 +69,20 @@ class CompressionAgent:
         Raises:
             CompactionError: the agent did not come to the target, for the reason given.
         """
-        if self._provider is None:
+        services, counter = self._services, self._services.counter
+        if services.provider is None:
             raise _gave_up("there is no model to ask")
         on_progress("reading the conversation", 0)
-        copy = await asyncio.to_thread(ContextCopy, request, self._counter, self._settings)
+        copy = await asyncio.to_thread(ContextCopy, request, counter, self._settings)
         if copy.before_tokens <= copy.target_tokens:
             raise NothingToCompactError("Nothing to compact: the context is small enough.")
         if await asyncio.to_thread(lambda: copy.is_met):
             return await asyncio.to_thread(self._checked, request, copy, {})
         if copy.protected_tokens > copy.target_tokens:
             raise _gave_up("what is protected is larger than the target by itself")
-        line = AgentLine(self._provider, self._sleep, on_progress, Spending(on_usage))
-        work = _Work(request, copy, self._counter, line, self._clock)
-        found = candidates(self._models, self._settings, request.model)
+        client = AgentClient(services.provider, services.sleep, on_progress, Spending(on_usage))
+        work = _Work(request, copy, counter, client, self._clock)
+        found = candidates(services.models, self._settings, request.model)
         failures = list(found.problems)
         for model in found.models:
             try:
@@ -146,12 +131,12 @@ class _Work:
         request: CompactionRequest,
         copy: ContextCopy,
         counter: TokenCounter,
-        line: AgentLine,
+        client: AgentClient,
         clock: Clock,
     ) -> None:
         self._copy = copy
         self._counter = counter
-        self._line = line
+        self._client = client
         self._clock = clock
         self._deadline_s = clock() + TIME_LIMIT_S
         self._focus = shorten_middle(request.focus, _FOCUS_CHARS)
@@ -207,7 +192,7 @@ class _Work:
         messages = (UserMessage(content=status.text), *last.messages)
         try:
             async with asyncio.timeout(left_s):
-                return await self._line.ask(model.ref, messages, self._phase(), room.output)
+                return await self._client.ask(model.ref, messages, self._phase(), room.output)
         except TimeoutError:
             raise too_late from None
 

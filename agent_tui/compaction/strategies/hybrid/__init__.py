@@ -8,11 +8,4 @@ DESCRIPTION = "message by message, the model judging each"
 
 def build(services: StrategyServices) -> Strategy:
     """See `StrategyModule.build`."""
-    return HybridStrategy(
-        services.provider,
-        services.counter,
-        services.models,
-        services.settings,
-        services.sleep,
-        services.on_decisions,
-    )
+    return HybridStrategy(services)

@@ -34,7 +34,7 @@ _JAPANESE = frozenset({"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"})
 _LOOKED_AT_CHARS = 8_000
 
 
-def why_not(text: str, original: str) -> str:
+def condensed_problem(text: str, original: str) -> str:
     """Why `text` cannot stand for `original`, as a clause; empty where it can.
 
     It has to say something, about the same, in the same language, and may name no path that

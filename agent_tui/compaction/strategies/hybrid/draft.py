@@ -1,13 +1,13 @@
 """The edits of strategy `hybrid` being chosen, one stage after the other; no model is asked."""
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.strategies.hybrid.checks import why_not
+from agent_tui.compaction.strategies.hybrid.checks import condensed_problem
+from agent_tui.compaction.strategies.hybrid.condenser import MESSAGES_A_CALL, LongMessage
 from agent_tui.compaction.strategies.hybrid.file_cache import read_file_cache
 from agent_tui.compaction.strategies.hybrid.messages import (
     CALLS_ALONE,
@@ -16,9 +16,8 @@ from agent_tui.compaction.strategies.hybrid.messages import (
     with_protection,
 )
 from agent_tui.compaction.strategies.hybrid.modifications import read_modifications
-from agent_tui.compaction.strategies.hybrid.request import MESSAGES_A_CALL, LongMessage
 from agent_tui.compaction.strategies.hybrid.result_lines import ResultLines
-from agent_tui.compaction.tiers.batch import Batch
+from agent_tui.compaction.tiers.batch import Batch, batch_id
 from agent_tui.compaction.tiers.model import Content, Output, Proposal, Unit
 from agent_tui.compaction.tiers.tier0 import propose_free
 from agent_tui.compaction.tiers.tier1 import propose_shorter_output, propose_shorter_reply
@@ -89,7 +88,7 @@ class HybridDraft:
         )
         self._batch = Batch(
             counter,
-            _batch_id(request),
+            batch_id(request.path, "hybrid "),
             len(self.units),
             self.tokens_before,
             self.target_tokens,
@@ -177,7 +176,7 @@ class HybridDraft:
         return self._lines.line(output, unit.entry_id)
 
     def _short_form(self, unit: Unit, text: str) -> Proposal:
-        problem = why_not(text, unit.message.text) if text else "no answer"
+        problem = condensed_problem(text, unit.message.text) if text else "no answer"
         short = "" if problem else self._forms.condensed(unit, text)
         if not short:
             self.problems[unit.entry_id] = problem or "it is too long"
@@ -190,9 +189,3 @@ class HybridDraft:
         message = edited_message(unit.message, edit)
         left = self._counter.count_message(message) if message is not None else 0
         return left + unit.settled_tokens
-
-
-def _batch_id(request: CompactionRequest) -> str:
-    """The same for the same session, so that planning twice has the same outcome."""
-    newest = request.path[-1].id if request.path else ""
-    return hashlib.blake2b(f"hybrid {newest}".encode(), digest_size=4).hexdigest()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from agent_tui.compaction.ledger.pinned import pinned_sentences
-from agent_tui.compaction.strategies.hybrid.request import LongMessage
+from agent_tui.compaction.strategies.hybrid.condenser import LongMessage
 from agent_tui.compaction.tiers.cut import cut_middle, recall_mark
 from agent_tui.compaction.tiers.model import Content, Unit
 from agent_tui.compaction.tiers.replies import ReplyLimits, TextLimits, shorter_reply

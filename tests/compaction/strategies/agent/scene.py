@@ -7,7 +7,7 @@ from pathlib import Path
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
 from agent_tui.compaction.strategies.agent.tools import METADATA, RESULT, SEGMENT, VERIFY
-from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.strategies.base import StrategyPlan, StrategyServices
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import ToolCall, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
@@ -125,11 +125,13 @@ class Scene:
 
     async def plan(self, provider: Provider | None = None) -> StrategyPlan:
         agent = CompressionAgent(
-            (provider or self.provider) if self.has_provider else None,
-            self.counter,
-            self.models,
-            self.settings,
-            sleep=no_wait,
+            StrategyServices(
+                (provider or self.provider) if self.has_provider else None,
+                self.counter,
+                self.models,
+                self.settings,
+                no_wait,
+            ),
             clock=self.clock,
         )
         return await agent.plan(

@@ -1,6 +1,5 @@
 from agent_tui.compaction.strategies.agent.budget import budget_for
-from agent_tui.compaction.strategies.agent.copy import ContextCopy
-from agent_tui.compaction.strategies.agent.facts import open_errors, segment_facts
+from agent_tui.compaction.strategies.agent.copy import ContextCopy, open_errors, segment_facts
 from agent_tui.compaction.strategies.agent.listing import contents, listing, segments_of
 from agent_tui.compaction.strategies.agent.tools import Span
 from agent_tui.messages import ToolCall

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan
+from agent_tui.compaction.strategies.base import OnDecisions, StrategyPlan, StrategyServices
 from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, Todo, ToolCall, Usage
@@ -37,12 +37,14 @@ def planned(
 ) -> StrategyPlan:
     """What the strategy makes of `path`."""
     strategy = HybridStrategy(
-        writer,
-        counter,
-        models or Models(),
-        settings or CompactionSettings(),
-        no_wait,
-        on_decisions,
+        StrategyServices(
+            writer,
+            counter,
+            models or Models(),
+            settings or CompactionSettings(),
+            no_wait,
+            on_decisions,
+        )
     )
     request = CompactionRequest(
         path=tuple(path),

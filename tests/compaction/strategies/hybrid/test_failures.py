@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.strategies.base import StrategyServices
 from agent_tui.compaction.strategies.hybrid.strategy import HybridStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import UserMessage
@@ -180,7 +181,9 @@ def test_a_server_that_takes_a_schema_is_given_one(counter: TokenCounter) -> Non
 
 async def test_cancelling_ends_the_request_and_leaves_nothing(counter: TokenCounter) -> None:
     writer = Writer([shortened], hangs=True)
-    strategy = HybridStrategy(writer, counter, Models(), CompactionSettings(), no_wait)
+    strategy = HybridStrategy(
+        StrategyServices(writer, counter, Models(), CompactionSettings(), no_wait)
+    )
     talk = questions(6)
     request = CompactionRequest(
         path=talk.path,

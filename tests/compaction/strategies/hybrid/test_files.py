@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent_tui.compaction.strategies.hybrid.checks import invented_paths, why_not
+from agent_tui.compaction.strategies.hybrid.checks import condensed_problem, invented_paths
 from agent_tui.compaction.strategies.hybrid.file_cache import read_file_cache
 from agent_tui.compaction.strategies.hybrid.modifications import Modifications, read_modifications
 from agent_tui.compaction.strategies.hybrid.outline import outline_of
@@ -218,7 +218,7 @@ def test_a_file_that_was_deleted_or_changed_since_is_said_to_be(counter: TokenCo
 def test_what_stands_for_a_message_is_about_it_in_its_language(
     text: str, original: str, problem: str
 ) -> None:
-    found = why_not(text, original)
+    found = condensed_problem(text, original)
     assert problem in found if problem else found == ""
 
 

@@ -1,4 +1,4 @@
-"""One request to a model that makes room: sent, waited for, and sent again where that helps."""
+"""Asking a model during a compaction: whole replies, with retries where waiting helps."""
 
 import random
 from collections.abc import Awaitable, Callable, Mapping
@@ -61,7 +61,7 @@ class Spending:
         self._on_usage(usage)
 
 
-async def patiently(
+async def with_retries(
     send: Callable[[], Awaitable[ReplyT]], sleep: Sleep, on_wait: Callable[[str], None]
 ) -> ReplyT:
     """What `send` gives, which is done again where waiting helps.
@@ -89,7 +89,7 @@ async def patiently(
 
 
 @dataclass(slots=True)
-class CallText:
+class RawToolCall:
     """A tool call as it came: `arguments_json` may be anything."""
 
     id: str
@@ -98,16 +98,16 @@ class CallText:
 
 
 @dataclass(frozen=True, slots=True)
-class LineReply:
+class ModelReply:
     """What came back for one request."""
 
     text: str
-    calls: tuple[CallText, ...]
+    calls: tuple[RawToolCall, ...]
     finish: FinishReason
 
 
-class ModelLine:
-    """The line to a provider: requests go out, whole replies come back.
+class ModelClient:
+    """Sends requests to a provider and gives back whole replies.
 
     Args:
         provider: Where the model is.
@@ -125,21 +125,21 @@ class ModelLine:
         self._spending = spending
         self._received_chars = 0
 
-    async def ask(self, request: ModelRequest, phase: str) -> LineReply:
+    async def ask(self, request: ModelRequest, phase: str) -> ModelReply:
         """The reply to one request, which is repeated where waiting helps.
 
         Raises:
             ProviderError: the request failed for good.
         """
-        return await patiently(
+        return await with_retries(
             lambda: self._send(request, phase),
             self._sleep,
             lambda waiting: self._on_progress(waiting, self._received_chars),
         )
 
-    async def _send(self, request: ModelRequest, phase: str) -> LineReply:
+    async def _send(self, request: ModelRequest, phase: str) -> ModelReply:
         texts: list[str] = []
-        calls: dict[int, CallText] = {}
+        calls: dict[int, RawToolCall] = {}
         finish: FinishReason | None = None
         self._on_progress(phase, self._received_chars)
         async with aclosing(self._provider.stream(request)) as chunks:
@@ -149,7 +149,7 @@ class ModelLine:
                         texts.append(text)
                         self._receive(text, phase)
                     case ToolCallChunk():
-                        call = calls.setdefault(chunk.index, CallText(chunk.id, chunk.name))
+                        call = calls.setdefault(chunk.index, RawToolCall(chunk.id, chunk.name))
                         call.name = call.name or chunk.name
                         call.arguments_json += chunk.arguments_json
                         self._receive(chunk.arguments_json, phase)
@@ -163,15 +163,15 @@ class ModelLine:
                         assert_never(chunk)
         if finish is None:
             raise ProviderError("interrupted", "the reply broke off before its end")
-        return LineReply("".join(texts), tuple(calls.values()), finish)
+        return ModelReply("".join(texts), tuple(calls.values()), finish)
 
     def _receive(self, text: str, phase: str) -> None:
         self._received_chars += len(text)
         self._on_progress(phase, self._received_chars)
 
 
-class SummaryLine:
-    """The line to one model that writes summaries: prompts go out, texts come back."""
+class SummaryClient:
+    """Asks one model for summaries: a prompt out, a text back."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class SummaryLine:
         on_progress: OnProgress,
         spending: Spending,
     ) -> None:
-        self._line = ModelLine(provider, sleep, on_progress, spending)
+        self._client = ModelClient(provider, sleep, on_progress, spending)
         self._model = model
 
     async def ask(
@@ -206,7 +206,7 @@ class SummaryLine:
             purpose="summary",
             reply_schema=schema,
         )
-        reply = await self._line.ask(request, phase)
+        reply = await self._client.ask(request, phase)
         return SummaryReply(reply.text, reply.finish, bool(reply.calls))
 
 

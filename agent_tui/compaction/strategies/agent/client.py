@@ -1,4 +1,4 @@
-"""The line to the model that compresses: one request, and its calls."""
+"""Asking the model that compresses: one request, and the calls of its reply."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agent_tui.compaction.asking import LineReply, ModelLine, OnProgress, Spending
+from agent_tui.compaction.model_client import ModelClient, ModelReply, OnProgress, Spending
 from agent_tui.compaction.strategies.agent.prompt import SYSTEM_PROMPT
 from agent_tui.compaction.strategies.agent.tools import TOOLS
 from agent_tui.compaction.summary.validate import FinishReason
@@ -26,13 +26,13 @@ class AgentReply:
     finish: FinishReason
 
 
-class AgentLine:
+class AgentClient:
     """Sends what the agent is to see and gives back what it calls."""
 
     def __init__(
         self, provider: Provider, sleep: Sleep, on_progress: OnProgress, spending: Spending
     ) -> None:
-        self._line = ModelLine(provider, sleep, on_progress, spending)
+        self._client = ModelClient(provider, sleep, on_progress, spending)
 
     async def ask(
         self, model: ModelRef, messages: Sequence[Message], phase: str, max_output_tokens: int
@@ -50,10 +50,10 @@ class AgentLine:
             max_output_tokens=max_output_tokens,
             purpose="summary",
         )
-        return _agent_reply(await self._line.ask(request, phase))
+        return _agent_reply(await self._client.ask(request, phase))
 
 
-def _agent_reply(reply: LineReply) -> AgentReply:
+def _agent_reply(reply: ModelReply) -> AgentReply:
     calls: dict[str, ToolCall] = {}
     broken: dict[str, str] = {}
     for call in reply.calls:

@@ -8,9 +8,13 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
+from agent_tui.compaction.model_client import OnProgress, Spending, SummaryClient
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.summary.reply import plain_text
+from agent_tui.compaction.summary.writer import SummaryModel
 from agent_tui.messages import JsonObject
+from agent_tui.providers.base import Provider, ProviderError
+from agent_tui.providers.retry import Sleep
 
 MESSAGES_A_CALL = 20
 
@@ -124,3 +128,84 @@ def condensed_texts(reply: str) -> Mapping[int, str]:
             continue
         texts.setdefault(item.id, item.text.strip())
     return texts
+
+
+_INPUT_SHARE = 0.6
+"""Of the window for the messages; our estimates are up to 30 % under a provider's count."""
+
+_CHARS_PER_TOKEN = 3
+_MOST_CHARS = 8_000
+"""Of one message: who writes more says what it is about at the beginning and the end."""
+
+_LEAST_CHARS = 200
+_THINKING_TOKENS = 1_000
+"""For models that think aloud before they answer."""
+
+
+class Condenser:
+    """Asks the first of several models that works, and stays with it.
+
+    Attributes:
+        calls: How many requests were sent.
+        failures: Which models failed, one clause each.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        models: Sequence[SummaryModel],
+        sleep: Sleep,
+        on_progress: OnProgress,
+        spending: Spending,
+        focus: str,
+    ) -> None:
+        self._provider = provider
+        self._models = list(models)
+        self._sleep = sleep
+        self._on_progress = on_progress
+        self._spending = spending
+        self._focus = focus
+        self.calls = 0
+        self.failures: list[str] = []
+
+    async def condense(self, messages: Sequence[LongMessage], phase: str) -> Mapping[int, str]:
+        """What a model made of `messages`, by their place from 0 on; nobody has judged it.
+
+        Those that are missing got no answer: with no model left that works all are.
+        """
+        while self._models:
+            model = self._models[0]
+            problem = "its reply held no message"
+            try:
+                if texts := await self._ask(model, messages, phase):
+                    return texts
+            except ProviderError as error:
+                problem = error.message
+            self.failures.append(f"{model.ref.name}: {problem}")
+            del self._models[0]
+        return {}
+
+    async def _ask(
+        self, model: SummaryModel, messages: Sequence[LongMessage], phase: str
+    ) -> Mapping[int, str]:
+        line = SummaryClient(
+            self._provider, model.ref, self._sleep, self._on_progress, self._spending
+        )
+        window, count = model.info.window, len(messages)
+        wanted = 2 * sum(message.max_tokens for message in messages) + _THINKING_TOKENS
+        limits = [limit for limit in (model.info.max_output, window // 4) if limit > 0]
+        output_tokens = min([wanted, *limits])
+        room_tokens = max(int(window * _INPUT_SHARE) - output_tokens, 0)
+        max_chars = min(max(room_tokens * _CHARS_PER_TOKEN // count, _LEAST_CHARS), _MOST_CHARS)
+        self.calls += 1
+        reply = await line.ask(
+            condensing_prompt(messages, self._focus, max_chars),
+            phase,
+            max_output_tokens=output_tokens,
+            schema=condensing_schema(count) if model.info.takes_schema else None,
+            system=SYSTEM_PROMPT,
+        )
+        if reply.called_tools or reply.finish == "contentFilter":
+            return {}
+        texts = condensed_texts(reply.text)
+        return {number - 1: text for number, text in texts.items() if 1 <= number <= count}
