@@ -484,3 +484,12 @@ def test_a_rule_for_a_program_does_not_cover_options_that_run_others():
     approvals = _approvals(allow=("bash(tar *)",))
     assert approvals.judge("bash", _bash("tar tf a.tar")).decision == "allow"
     assert approvals.judge("bash", _bash("tar cf a.tar --to-command=sh b")).decision == "ask"
+
+
+def test_of_two_rules_for_a_file_that_the_shell_writes_the_more_specific_one_holds():
+    for allow, ask, decision in (
+        ("write(out/**)", "write(out/a)", "ask"),
+        ("write(out/a)", "write(out/**)", "allow"),
+    ):
+        rules = _approvals(allow=(allow,), ask=(ask,))
+        assert rules.judge("bash", _bash("ls > out/a")).decision == decision

@@ -144,6 +144,9 @@ def test_words_behind_a_redirection_belong_to_the_command():
     (part,) = split_command("a b > /dev/null -c d 2>&1 e").commands
     assert [word.value for word in part.words] == ["a", "b", "-c", "d", "e"]
     assert split_command("a | b > c -d").problem
+    for command in ("a <<< x b", "a <<E b\nx\nE", "c | a <<< x b"):
+        last = split_command(command).commands[-1]
+        assert [word.value for word in last.words] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
