@@ -354,6 +354,97 @@ def test_it_is_said_whether_a_rule_or_the_mode_allowed_a_command():
     assert approvals.judge("bash", _bash("ls")).by == "mode"
 
 
+@pytest.mark.parametrize(
+    ("access", "path", "by"),
+    [
+        ("read", "a", "mode"),
+        ("read", ".env", "protection"),
+        ("read", "denied", "rule"),
+        ("write", "a", "mode"),
+        ("write", ".env", "protection"),
+        ("write", "/etc/hosts", "protection"),
+        ("write", "denied", "rule"),
+        ("write", "asked", "rule"),
+        ("write", "allowed", "rule"),
+    ],
+)
+def test_what_decided_about_a_file_is_told(access: Access, path: str, by: str):
+    engine = _approvals(
+        allow=("write(allowed)",), ask=("write(asked)",), deny=("write(denied)", "read(denied)")
+    )
+    assert engine.judge(access, _file(access, _WORKSPACE / path)).by == by
+
+
+@pytest.mark.parametrize(
+    ("command", "by"),
+    [
+        ("make", "mode"),
+        ("echo 'open", "protection"),
+        ("sudo ls", "protection"),
+        ("rm x", "rule"),
+        ("$x", "rule"),
+        ("touch x > denied", "rule"),
+        ("npm test", "rule"),
+        ("npm test > out", "mode"),
+        ("git push", "rule"),
+        ("ls && npm test", "rule"),
+    ],
+)
+def test_what_decided_about_a_command_is_told(command: str, by: str):
+    engine = _approvals(
+        allow=("bash(npm test)",),
+        ask=("bash(git push *)",),
+        deny=("bash(rm *)", "write(denied)"),
+    )
+    assert engine.judge("bash", _bash(command)).by == by
+
+
+def test_a_verdict_names_the_parts_and_files_it_is_bound_to():
+    verdict = _approvals().judge("bash", _bash("cat a && cat a | make b"))
+    assert verdict.parts == ("cat a", "make b")
+    assert set(verdict.touched) >= {_WORKSPACE / "a", _WORKSPACE / "b"}
+    write = _approvals().judge("write", _file("write", "/ws/project/a"))
+    assert (write.parts, write.touched) == (("/ws/project/a",), (_WORKSPACE / "a",))
+
+
+def test_the_reason_names_up_to_three_parts_that_need_a_rule():
+    why = _approvals().judge("bash", _bash("make a; make b; make c; make d")).why
+    assert why == "not known to be read-only: make a; make b; make c"
+    assert _approvals().judge("bash", _bash("make a")).why == "not known to be read-only"
+
+
+def test_the_person_is_told_why_a_file_asks():
+    approvals = _approvals("accept-edits")
+    inside = _approvals().judge("write", _file("write", "/ws/project/a"))
+    assert inside.why == "it changes a file"
+    outside = approvals.judge("write", _file("write", "/elsewhere/a"))
+    assert outside.why == "/elsewhere/a is outside the workspace"
+    assert outside.session_rule == "write(/elsewhere/a)"
+
+
+@pytest.mark.parametrize(
+    ("mode", "rules", "decision", "by"),
+    [
+        ("ask", {}, "ask", "mode"),
+        ("full", {}, "ask", "mode"),
+        ("plan", {}, "deny", "mode"),
+        ("plan", {"allow": ("mcp__web",)}, "deny", "mode"),
+        ("ask", {"allow": ("mcp__web",)}, "allow", "rule"),
+        ("ask", {"allow": ("mcp__web",), "ask": ("mcp__web__search",)}, "ask", "rule"),
+        ("full", {"deny": ("mcp__web__*",), "allow": ("mcp__web__search",)}, "deny", "rule"),
+        ("ask", {"allow": ("mcp__we",)}, "ask", "mode"),
+    ],
+)
+def test_only_rules_allow_a_tool_of_another_program(
+    mode: PermissionMode, rules: dict[str, tuple[str, ...]], decision: str, by: str
+):
+    verdict = _approvals(mode, **rules).judge(
+        "mcp__web__search", Intent(title="search", access="outside")
+    )
+    assert (verdict.decision, verdict.by) == (decision, by)
+    assert verdict.session_rule == ("mcp__web__search" if decision == "ask" else "")
+
+
 def test_taking_back_a_rule_of_the_session_leaves_the_projects_alike(tmp_path: Path):
     approvals = _approvals(rules_file=tmp_path / "rules.toml")
     approvals.add_project_rule("bash(make)")
@@ -393,3 +484,12 @@ def test_a_rule_for_a_program_does_not_cover_options_that_run_others():
     approvals = _approvals(allow=("bash(tar *)",))
     assert approvals.judge("bash", _bash("tar tf a.tar")).decision == "allow"
     assert approvals.judge("bash", _bash("tar cf a.tar --to-command=sh b")).decision == "ask"
+
+
+def test_of_two_rules_for_a_file_that_the_shell_writes_the_more_specific_one_holds():
+    for allow, ask, decision in (
+        ("write(out/**)", "write(out/a)", "ask"),
+        ("write(out/a)", "write(out/**)", "allow"),
+    ):
+        rules = _approvals(allow=(allow,), ask=(ask,))
+        assert rules.judge("bash", _bash("ls > out/a")).decision == decision

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.rules import parse_rule, rule_for_command
+from agent_tui.permissions.rules import outside_rule, parse_rule, rule_for_command
 from agent_tui.permissions.shell.parts import split_command
 
 
@@ -112,3 +112,13 @@ def test_an_exact_rule_holds_for_that_command_only():
     assert rule.matches_whole("rm *")
     assert not rule.matches_whole("rm x")
     assert not parse_rule("bash(rm *)", "allow").matches_whole("rm *")
+
+
+def test_of_the_rules_for_another_programs_tool_deny_counts_first_then_the_longest():
+    allow, ask = parse_rule("mcp__web", "allow"), parse_rule("mcp__web__search", "ask")
+    deny, other = parse_rule("mcp__web__*", "deny"), parse_rule("mcp__other", "deny")
+    assert outside_rule("mcp__web__search", [allow, ask, deny, other]) == deny
+    assert outside_rule("mcp__web__search", [ask, allow, other]) == ask
+    assert outside_rule("mcp__web__read", [ask, allow, other]) == allow
+    assert outside_rule("mcp__web__read", [other, parse_rule("mcp__web(x)", "allow")]) is None
+    assert outside_rule("mcp__web__read", [parse_rule("mcp__web(x)", "deny")]) is not None

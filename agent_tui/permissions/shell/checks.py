@@ -10,6 +10,7 @@ MAX_COMMAND_CHARS = 20_000
 _FORBIDDEN_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[;|&<>()`\n]|(?<!\\)(?:\\\\)*\$[({]")
 _SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$\()")
 _HARMLESS_GAP = re.compile(r"(?:[ \t\n]|\\\n)*")
+_OPERATORS = frozenset(b";&|()<>\n")
 _DELIMITER = re.compile(r"(?P<quote>['\"]?)(?P<name>\w+)(?P=quote)")
 _PLAIN_ARITHMETIC = re.compile(r"\$\(\([\d\s+*/%()-]*\)\)")
 _LOOKUP = re.compile(
@@ -49,7 +50,10 @@ _BLANKS = "\u115f\u1160\u3164\uffa0\u2800\u034f"
 
 
 def check_coverage(root: Node, source: bytes) -> None:
-    """Refuse a tree whose leaves leave out text: what is left out would run unseen.
+    """Refuse a tree whose leaves leave out text, or part what bash joins to one word.
+
+    What is left out would run unseen; a backslash at the end of a line, with no blank beside it,
+    joins the words around it, which the grammar tells as two.
 
     Raises:
         UnparsableError: there is such text.
@@ -58,8 +62,12 @@ def check_coverage(root: Node, source: bytes) -> None:
     for leaf in _leaves(root):
         if leaf.start_byte < at:
             continue
-        if leaf.start_byte > at and not _is_gap(source[at : leaf.start_byte]):
+        gap = source[at : leaf.start_byte]
+        if not _is_gap(gap):
             raise UnparsableError("part of the text is not understood")
+        beside = source[at - 1 : at] + source[leaf.start_byte : leaf.start_byte + 1]
+        if at > 0 and gap and not gap.replace(b"\\\n", b"") and not set(beside) & _OPERATORS:
+            raise UnparsableError("a backslash joins what stands on two lines")
         at = leaf.end_byte
     if not _is_gap(source[at:]):
         raise UnparsableError("part of the text is not understood")
@@ -117,10 +125,8 @@ def check_comment(node: Node, source: bytes) -> None:
     Raises:
         UnparsableError: nothing separates it from the word before.
     """
-    before = source[: node.start_byte]
-    while before.endswith(b"\\\n"):  # bash joins the lines before it looks for words
-        before = before[:-2]
-    if before and before[-1:] not in b" \t\n;&|(":
+    before = source[node.start_byte - 1 : node.start_byte] if node.start_byte else b" "
+    if before not in (b" ", b"\t", b"\n", b";", b"&", b"|", b"("):
         raise UnparsableError("a # in the middle of a word")
 
 

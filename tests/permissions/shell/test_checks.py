@@ -21,8 +21,10 @@ from agent_tui.permissions.shell.parts import split_command
         ("cat <<A$B\nx\nA$B", "here-document ends"),
         ("cat <<EOF\nx\n", "understood"),
         ("echo `echo \\`a\\``", "backquotes within backquotes"),
-        ("ls a\\\n#; rm x", "middle of a word"),
-        ("ls a\\\n\\\n#; rm x", "middle of a word"),
+        ("ls a\\\n#; rm x", "on two lines"),
+        ("cat .e\\\nnv", "on two lines"),
+        ("cat .e\\\n\\\nnv", "on two lines"),
+        ('cat "$x"\\\nnv', "on two lines"),
     ],
 )
 def test_what_is_refused_says_why(command: str, problem: str):
@@ -42,6 +44,9 @@ def test_what_is_refused_says_why(command: str, problem: str):
         "echo a # b",
         "ls;# b",
         "ls \\\n# b",
+        "ls \\\n  -l\\\n  -a",
+        "ls &&\\\n ls",
+        "ls\\\n; ls",
         "# a\n# b",
         "echo a \\\n b",
         "echo `a`",

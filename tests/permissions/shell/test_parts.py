@@ -57,6 +57,32 @@ def test_words_are_what_the_program_would_get():
 
 
 @pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ('"a\\\nb"', "ab"),
+        ('"a\\$b"', "a$b"),
+        ('"a\\zb"', "a\\zb"),
+        ("'a\\b'", "a\\b"),
+        ("a\\ b", "a b"),
+        ("a{}", "a{}"),
+        ("@{0}", "@{0}"),
+        ("''", ""),
+        ("a\"b\"'c'", "abc"),
+        ("<(a)", "/dev/fd/63"),
+    ],
+)
+def test_quotes_and_backslashes_are_taken_off_as_the_shell_does(word: str, value: str):
+    assert split_command(f"echo {word}").commands[0].words[1].value == value
+
+
+def test_a_variable_of_a_loop_is_put_into_the_words_that_name_it():
+    for word, value in (("$f", "a"), ("${f}", "a"), ('"x$f.c"', "xa.c"), ('"${f}$f"', "aa")):
+        assert split_command(f"for f in a; do b {word}; done").commands[0].words[1].value == value
+    for word in ("$g", '"$f$g"', '"$f\\x"', '"$f$(c)"', "${f%x}"):
+        assert split_command(f"for f in a; do b {word}; done").commands[0].words[1].value is None
+
+
+@pytest.mark.parametrize(
     "word", ["$x", '"$x"', "$(a)", "`a`", "{a,b}", "a{1..3}", "$'a'", "$((1))", "~someone", ">(a)"]
 )
 def test_words_only_the_run_will_tell_have_no_value(word: str):
@@ -118,6 +144,9 @@ def test_words_behind_a_redirection_belong_to_the_command():
     (part,) = split_command("a b > /dev/null -c d 2>&1 e").commands
     assert [word.value for word in part.words] == ["a", "b", "-c", "d", "e"]
     assert split_command("a | b > c -d").problem
+    for command in ("a <<< x b", "a <<E b\nx\nE", "c | a <<< x b"):
+        last = split_command(command).commands[-1]
+        assert [word.value for word in last.words] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
