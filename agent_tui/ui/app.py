@@ -323,7 +323,9 @@ class AgentApp(App[UiOutcome]):
         """Esc: close a search, else stop what runs, else go back in the chat the second time."""
         from agent_tui.ui.chat.find_bar import close_find
 
-        if not close_find(self):
+        if close_find(self):
+            self.controller.typed()
+        else:
             self.controller.interrupt()
 
     def action_clear_or_leave(self) -> None:
@@ -346,7 +348,7 @@ class AgentApp(App[UiOutcome]):
         if self.prompt.area.text:
             self.prompt.area.action_delete_right()
         else:
-            self.controller.leave()
+            self.controller.front.leave()
 
     def action_next_permission_mode(self) -> None:
         """Shift+Tab: the next mode in turn."""

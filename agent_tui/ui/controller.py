@@ -237,7 +237,3 @@ class Controller:
     def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:
         """The person answered whether a tool call may run."""
         self.runtime.pending_approvals.answer(request_id, answer)
-
-    def leave(self) -> None:
-        """End the program; while a turn runs, ask first."""
-        self.front.leave()

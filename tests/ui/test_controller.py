@@ -1,0 +1,199 @@
+"""The controller over a real conversation; there is no screen."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+
+import pytest
+
+from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.front import CommandServices, Level
+from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.events import AgentEvent, TurnFinished
+from agent_tui.headless.front import HeadlessFront
+from agent_tui.providers.base import ModelRef
+from agent_tui.providers.scripted.provider import Reply
+from agent_tui.ui.controller import GO_BACK_WITHIN_S, Controller, ControllerPorts
+from agent_tui.ui.options import UiOptions
+from agent_tui.ui.prompt.pastes import Draft
+from agent_tui.ui.turns import TurnRunner
+from tests.support.models import ListedModels
+from tests.support.runtime import Stage, roles
+
+
+class Seen:
+    """A view that only remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.events: list[AgentEvent] = []
+        self.said: list[str] = []
+        self.given_back: list[str] = []
+        self.sent: list[str] = []
+        self.last_outcome = ""
+        self.follows = 0
+
+    def begin(self) -> None:
+        self.last_outcome = ""
+
+    def show(self, event: AgentEvent) -> None:
+        self.events.append(event)
+        if isinstance(event, TurnFinished):
+            self.last_outcome = event.outcome
+
+    def idle(self) -> None: ...
+
+    def say(self, text: str, level: Level = "info") -> None:
+        self.said.append(text)
+
+    def see(self, event: AgentEvent) -> None:
+        self.show(event)
+
+    def tell(self, text: str, level: Level) -> None:
+        self.say(text, level)
+
+    def redraw(self) -> None: ...
+
+    def refresh_status(self) -> None: ...
+
+    def follow_end(self) -> None:
+        self.follows += 1
+
+    def message_sent(self, draft: Draft) -> None:
+        self.sent.append(draft.text)
+
+    def give_back(self, drafts: Sequence[Draft]) -> None:
+        self.given_back += [draft.text for draft in drafts]
+
+
+class Room:
+    """A controller and what it acts through."""
+
+    def __init__(self, stage: Stage, *replies: Reply, model: str = "test/model") -> None:
+        self.seen, self.now = Seen(), 0.0
+        self.runtime = stage.runtime(list(replies), model=ModelRef(model), models=ListedModels())
+        self._tasks: set[asyncio.Task[None]] = set()
+        registry = built_in_commands()
+        front = HeadlessFront(
+            self.runtime,
+            CommandServices(ListedModels(), KnownModels()),
+            registry,
+            self.seen,
+        )
+        ports = ControllerPorts(
+            view=self.seen,
+            front=front,
+            turns=TurnRunner(self.runtime, self.seen, self._start, self.seen.give_back),
+            start_work=self._start,
+            read_files=self._nothing,
+            refresh_commands=self._no_news,
+            set_up_model=self._nothing,
+            close=self._nothing,
+        )
+        options = UiOptions(self.runtime, ListedModels(), clock=lambda: self.now)
+        self.controller = Controller(options, registry, ports)
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _nothing(self) -> None: ...
+
+    async def _no_news(self) -> bool:
+        return False
+
+    async def done(self) -> None:
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Callable[..., Room]:
+    return lambda *replies, **more: Room(Stage(tmp_path), *replies, **more)
+
+
+async def test_a_message_becomes_a_turn_whose_end_is_shown(room: Callable[..., Room]):
+    here = room(Reply("Hi."))
+    here.controller.submit(Draft("hello"))
+    await here.done()
+    assert roles(here.runtime) == ["user", "assistant"]
+    assert here.seen.last_outcome == "done"
+    assert (here.seen.sent, here.seen.follows) == (["hello"], 1)
+
+
+async def test_an_unknown_command_comes_back_and_is_no_message(room: Callable[..., Room]):
+    here = room(Reply("Hi."))
+    here.controller.submit(Draft("/compakt"))
+    await here.done()
+    assert here.seen.given_back == ["/compakt"]
+    assert "Did you mean /compact?" in here.seen.said[0]
+    assert roles(here.runtime) == []
+
+
+async def test_a_command_runs_on_the_front(room: Callable[..., Room]):
+    here = room()
+    here.controller.dispatch("/permissions plan")
+    await here.done()
+    assert here.runtime.conversation.approvals.mode == "plan"
+
+
+async def test_without_a_model_the_message_comes_back(room: Callable[..., Room]):
+    here = room(model="")
+    here.controller.submit(Draft("hello"))
+    await here.done()
+    assert here.seen.given_back == ["hello"]
+    assert here.seen.said == ["No model is chosen. Use /model."]
+
+
+async def test_what_is_sent_while_a_turn_runs_is_delivered_to_it(room: Callable[..., Room]):
+    here = room(Reply("Both."))
+    here.controller.submit(Draft("first"))
+    here.controller.submit(Draft("second"))
+    await here.done()
+    assert roles(here.runtime) == ["user", "user", "assistant"]
+    assert here.seen.follows == 1  # the reader is not moved by what waits
+
+
+async def test_esc_stops_the_turn_and_gives_what_waited_back(room: Callable[..., Room]):
+    here = room(Reply("One.", gate=asyncio.Event()))
+    here.controller.submit(Draft("first"))
+    here.controller.submit(Draft("second"))
+    here.controller.interrupt()
+    await here.done()
+    assert here.seen.given_back[-1] == "second"
+    assert not here.controller.turns.is_running
+
+
+async def test_esc_goes_back_only_twice_in_time_and_with_nothing_typed_between(
+    room: Callable[..., Room],
+):
+    here = room(Reply("Hi."))
+    here.controller.submit(Draft("hello"))
+    await here.done()
+
+    async def escapes(*, wait_s: float = 0.0, typed: bool = False) -> bool:
+        here.controller.typed()
+        here.seen.said.clear()
+        here.controller.interrupt()
+        if typed:
+            here.controller.typed()
+        here.now += wait_s
+        here.controller.interrupt()
+        await here.done()
+        return bool(here.seen.said)  # /tree says what it can without a screen
+
+    assert not await escapes(wait_s=GO_BACK_WITHIN_S + 0.1)
+    assert not await escapes(typed=True)
+    assert await escapes(wait_s=GO_BACK_WITHIN_S)
+
+
+async def test_shift_tab_goes_through_all_modes(room: Callable[..., Room]):
+    here = room()
+    first = here.runtime.conversation.approvals.mode
+    seen = {first}
+    for _ in range(3):
+        here.controller.next_permission_mode()
+        seen.add(here.runtime.conversation.approvals.mode)
+    here.controller.next_permission_mode()
+    assert len(seen) == 4
+    assert here.runtime.conversation.approvals.mode == first
