@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from agent_tui.compaction.ledger.call_facts import call_label
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
     Message,
+    ToolCall,
     ToolResultMessage,
     UserMessage,
 )
@@ -73,11 +75,14 @@ def _count(
         "tools": counter.count_tools(conversation.tools),
     }
     counted: list[LargeMessage] = []
+    calls: dict[str, ToolCall] = {}
     for message, entry_id in messages:
+        if isinstance(message, AssistantMessage):
+            calls.update((call.id, call) for call in message.tool_calls)
         kind = "summary" if entry_id == summary_id else _kind(message)
         count = counter.count_message(message)
         tokens[kind] = tokens.get(kind, 0) + count
-        counted.append(LargeMessage(_label(kind, message), count))
+        counted.append(LargeMessage(_label(kind, message, calls), count))
     return scale_to_usage(conversation.usage, tokens, counted)
 
 
@@ -108,18 +113,18 @@ def _kind(message: Message) -> PartKind:
             return "results"
 
 
-def _label(kind: PartKind, message: Message) -> str:
+def _label(kind: PartKind, message: Message, calls: Mapping[str, ToolCall]) -> str:
     match message:
         case ToolResultMessage():
-            return f"{message.tool_name}: {_first_line(message.text)}"
+            return call_label(message.tool_name, calls.get(message.tool_call_id))
         case BashExecutionMessage():
             return f"! {_first_line(message.command)}"
         case UserMessage():
             said = _first_line(message.text)
             return "summary" if kind == "summary" else f"you: {said}"
         case AssistantMessage():
-            calls = ", ".join(call.name for call in message.tool_calls)
-            return f"reply: {_first_line(message.text) or calls}"
+            called = ", ".join(call.name for call in message.tool_calls)
+            return f"reply: {_first_line(message.text) or called}"
 
 
 def _first_line(text: str) -> str:

@@ -75,7 +75,7 @@ class Conversation:
     refill: RefillWatch = field(default_factory=RefillWatch)
     left_by_compaction: int = 0
     """Tokens in use after the last automatic compaction, its undoing, or one that failed."""
-    has_unlearned_reply: bool = False
+    has_unlearned_reply: bool = True
     tool_call_ids: set[str] = field(default_factory=set[str])
     """Ids of all calls so far, which a new call must not use again."""
     fitted: FittedPrompt | None = None

@@ -10,7 +10,7 @@ from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.fitting import FittedPrompt, PromptParts, fit_prompt
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.errors import AgentTuiError
-from agent_tui.local_models.addresses import shown_address
+from agent_tui.local_models.addresses import is_loopback, shown_address
 from agent_tui.messages import (
     AssistantMessage,
     ThinkingLevel,
@@ -20,7 +20,7 @@ from agent_tui.messages import (
 )
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
-from agent_tui.providers.base import ModelRef, is_loopback, model_name
+from agent_tui.providers.base import ModelRef, model_name
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,

@@ -7,9 +7,8 @@ from pathlib import Path
 from agent_tui.cli.models.pull import fetch, fetching_environment
 from agent_tui.errors import UsageError
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.local_models.model import OFFERS, Offer, PullProgress
+from agent_tui.local_models.model import OFFERS, Offer, PullProgress, size_text
 from agent_tui.local_models.runtime import can_run_models, install_command
-from agent_tui.local_models.sizes import size_text
 from agent_tui.providers.base import ModelRef
 
 _NO_RUNTIME = "The program that runs models on this machine is not installed."

@@ -70,7 +70,7 @@ async def mcp(front: Front, argument: str) -> None:
 
 
 async def _show(front: Front, servers: McpHub) -> None:
-    await servers.look(front.runtime.conversation.cwd)
+    await servers.reconcile(front.runtime.conversation.cwd)
     await front.show(mcp_page(servers.servers, Path.home()))
 
 

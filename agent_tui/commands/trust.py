@@ -77,7 +77,7 @@ async def ask_about_servers(front: Front) -> None:
     servers = front.services.servers
     if servers is None:
         return
-    await servers.look(front.runtime.conversation.cwd)
+    await servers.reconcile(front.runtime.conversation.cwd)
     for spec in servers.not_asked:
         answer = await front.ask(server_question(spec))
         if answer is None:

@@ -96,7 +96,7 @@ class UserConfigFile:
         wanted = merge(self._parsed(text), nested(spec.key, value))
         line = f"{dotted(spec.key[-1:])} = {tomlkit.item(value).as_string()}"
         changed = _uncommented(text, spec.key, line)
-        if changed is None or _values(changed) != wanted:
+        if changed is None or tomllib.loads(changed) != wanted:
             document = tomlkit.parse(text)
             self._table(document, spec.section)[spec.key[-1]] = value
             changed = tomlkit.dumps(document)
@@ -121,7 +121,7 @@ class UserConfigFile:
         del self._table(document, spec.section)[spec.key[-1]]
         changed = tomlkit.dumps(document)
         _, invalid_before = keep_valid(self._parsed(text))
-        _, invalid = keep_valid(_values(changed))
+        _, invalid = keep_valid(tomllib.loads(changed))
         for one in invalid:
             if one not in invalid_before:
                 raise ConfigError(f"{dotted(one.key)} needs {spec.name}: {one.why}.")
@@ -168,7 +168,7 @@ class UserConfigFile:
 
     def _parsed(self, text: str) -> JsonObject:
         try:
-            return _values(text)
+            return tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{self.path}: not valid TOML: {error}.", _MEND_FIRST) from error
 
@@ -177,10 +177,6 @@ class UserConfigFile:
             replace_private_file(self.path.resolve(), text)
         except OSError as error:
             raise ConfigError(f"{self.path} cannot be written: {error.strerror}.") from error
-
-
-def _values(text: str) -> JsonObject:
-    return tomllib.loads(text)
 
 
 def _toml_list(spec: SettingSpec, text: str) -> JsonValue:

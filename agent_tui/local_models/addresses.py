@@ -18,6 +18,17 @@ def is_address(what: str) -> bool:
     return "://" in what
 
 
+def is_loopback(address: str) -> bool:
+    """Whether `address` is an address of this machine."""
+    host = urlsplit(address).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def check_address(address: str) -> None:
     """Refuse what is not fetched: only https, and http from this machine itself.
 
@@ -95,10 +106,4 @@ def _split(address: str) -> SplitResult:
 
 
 def _is_plain_loopback(parts: SplitResult) -> bool:
-    host = parts.hostname or ""
-    if parts.scheme != "http":
-        return False
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return parts.scheme == "http" and is_loopback(parts.geturl())

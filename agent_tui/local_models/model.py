@@ -1,4 +1,4 @@
-"""What a model on this machine is, what can be had, and how far a download is."""
+"""What a model on this machine is, what can be had, how far a download is; sizes for people."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,3 +120,16 @@ OFFERS: tuple[Offer, ...] = (
         trained_window=8_192,
     ),
 )
+
+
+"""Sizes of files, for people."""
+
+
+def size_text(size_bytes: int) -> str:
+    """`size_bytes` in decimal units with up to three digits: ``98.4 MB``."""
+    size, unit = float(size_bytes), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 999.5:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.0f} {unit}" if unit == "bytes" or size >= 99.95 else f"{size:.1f} {unit}"

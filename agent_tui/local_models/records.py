@@ -1,6 +1,7 @@
 """The file that describes a model of the library: JSON, written by us, read with suspicion."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -35,20 +36,14 @@ class _Record(BaseModel):
 def encode_model(model: LocalModel, files_dir: Path) -> dict[str, JsonValue]:
     """`model` as the JSON of its file; `files_dir` is the library's own folder of files."""
     is_inside = model.is_ours and model.path.parent == files_dir
-    return {
+    record: dict[str, JsonValue] = {
+        **asdict(model),
         "format": _FORMAT,
         "path": model.path.name if is_inside else str(model.path),
         "is_ours": is_inside,
-        "size_bytes": model.size_bytes,
-        "title": model.title,
-        "licence": model.licence,
-        "source": model.source,
-        "architecture": model.architecture,
-        "trained_window": model.trained_window,
-        "has_chat_template": model.has_chat_template,
-        "knows_tools": model.knows_tools,
-        "sha256": model.sha256,
     }
+    del record["name"]  # the file's own name says it
+    return record
 
 
 def decode_model(path: Path, files_dir: Path) -> LocalModel:
@@ -87,16 +82,7 @@ def _model(record: _Record, path: Path, files_dir: Path) -> LocalModel:
     return LocalModel(
         name=path.stem,
         path=files_dir / file_name if record.is_ours else file_name,
-        size_bytes=record.size_bytes,
-        title=record.title,
-        licence=record.licence,
-        source=record.source,
-        architecture=record.architecture,
-        trained_window=record.trained_window,
-        has_chat_template=record.has_chat_template,
-        knows_tools=record.knows_tools,
-        sha256=record.sha256,
-        is_ours=record.is_ours,
+        **record.model_dump(exclude={"format", "path"}),
     )
 
 

@@ -2,9 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Literal, Protocol, TypeAlias
-from urllib.parse import urlsplit
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import JsonObject, Message, ThinkingLevel, ToolSpec, Usage
@@ -30,17 +28,6 @@ class ModelRef:
     def model_id(self) -> str:
         """The part after the provider."""
         return self.name.partition("/")[2] if "/" in self.name else self.name
-
-
-def is_loopback(base_url: str) -> bool:
-    """Whether `base_url` is an address of this machine."""
-    host = urlsplit(base_url).hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def model_name(provider: str, model_id: str) -> str:

@@ -65,7 +65,7 @@ class BashTool:
         prefix: tuple[str, ...] = ()
         if self.sandbox is not None and not context.is_persons:
             prefix = await asyncio.to_thread(self.sandbox.prefix, context.cwd)
-        before = await self.changes.look(context.cwd, context.environ)
+        before = await self.changes.snapshot(context.cwd, context.environ)
         result = await run_shell(
             self.keeper,
             arguments.command,

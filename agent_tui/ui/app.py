@@ -31,9 +31,9 @@ from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.terminal.clipboard import copy_text
+from agent_tui.ui.terminal.ending import crash_report, leave_on_signals
 from agent_tui.ui.terminal.input import TerminalDriver
 from agent_tui.ui.terminal.outcome import UiOutcome
-from agent_tui.ui.terminal.run import crash_report, leave_on_signals
 from agent_tui.ui.terminal.state import TerminalState
 from agent_tui.ui.theme.breakpoints import HEIGHT_CLASSES, WIDTH_CLASSES
 from agent_tui.ui.theme.contrast import legible_variables

@@ -4,11 +4,12 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
 from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.compaction import PreviewPage
 from agent_tui.commands.context import ContextPage
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
@@ -32,9 +33,6 @@ from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.theme.themes import own_themes
 from agent_tui.ui.turns import TurnRunner
 from agent_tui.ui.window import Window
-
-if TYPE_CHECKING:
-    from agent_tui.agent.runtime import AgentRuntime
 
 ResultT = TypeVar("ResultT")
 
@@ -63,7 +61,7 @@ class ScreenFront:
         self._setup = setup
 
     @property
-    def runtime(self) -> "AgentRuntime":
+    def runtime(self) -> AgentRuntime:
         """The conversation."""
         return self._options.runtime
 

@@ -4,18 +4,16 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import ModelSource
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.config import SettingProblem, Settings
+from agent_tui.config.editor import SettingsEditor
 from agent_tui.local_models.model import Offer, PullProgress
 from agent_tui.providers.base import ModelRef
-
-if TYPE_CHECKING:
-    from agent_tui.agent.runtime import AgentRuntime
-    from agent_tui.config.editor import SettingsEditor
-    from agent_tui.tools.mcp.hub import McpHub
+from agent_tui.tools.mcp.hub import McpHub
 
 APPROVAL_QUIET_S = 1.0
 """How long no key may have been typed before the keys of an approval work (safety.md)."""
@@ -123,10 +121,10 @@ class UiOptions:
         clock: Monotonic seconds.
     """
 
-    runtime: "AgentRuntime"
+    runtime: AgentRuntime
     models: ModelSource
     settings: Settings = field(default_factory=Settings)
-    settings_editor: "SettingsEditor | None" = None
+    settings_editor: SettingsEditor | None = None
     problems: tuple[SettingProblem, ...] = ()
     notices: tuple[str, ...] = ()
     first_prompt: str = ""
@@ -138,7 +136,7 @@ class UiOptions:
     pull_first: bool = False
     warm: Callable[[], Awaitable[None]] = _nothing
     close: Callable[[], Awaitable[None]] = _nothing
-    servers: "McpHub | None" = None
+    servers: McpHub | None = None
     history_file: Path | None = None
     onboarding_file: Path | None = None
     known_models: KnownModels = field(default_factory=KnownModels)

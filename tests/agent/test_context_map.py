@@ -3,6 +3,7 @@ from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage,
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tokens import ContextUsage
 from tests.support.runtime import Stage
+from tests.support.talk import Talk
 
 
 def test_the_parts_add_up_to_what_the_provider_counted():
@@ -30,3 +31,14 @@ async def test_messages_are_counted_by_kind(tmp_path):
     kinds = [part.kind for part in shown.parts]
     assert kinds[:4] == ["system", "tools", "you", "replies"]
     assert shown.largest[0].label.startswith("you: What is in the file?")
+
+
+async def test_a_result_is_named_by_its_call_not_by_what_it_begins_with(tmp_path):
+    runtime = Stage(tmp_path).runtime([])
+    talk = Talk()
+    talk.tool("read", {"path": "src/a.py"}, "import sys\n" * 50)
+    talk.tool("bash", {"command": "pytest -q"}, "....\n" * 20)
+    talk.user("And?")
+    runtime.conversation.log.append_many(talk.entries)
+    shown = await map_context(runtime.conversation)
+    assert {"read src/a.py", "$ pytest -q"} <= {message.label for message in shown.largest}

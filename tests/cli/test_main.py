@@ -40,7 +40,7 @@ def test_no_core_room_loads_textual_or_litellm():
         "compaction.service",
         "tools.registry",
         "sessions.store",
-        "providers.host",
+        "providers.litellm.host",
         "headless.printer",
         "cli.compose",
     )

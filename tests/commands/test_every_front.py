@@ -12,6 +12,7 @@ import agent_tui.commands
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.headless.printer import ExitCode, print_command
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRequest
@@ -58,7 +59,7 @@ class Conversation:
     async def printed(self, line: str) -> tuple[ExitCode, str, str]:
         """The exit code of ``-p``, and what it wrote on both streams."""
         out, err = io.StringIO(), io.StringIO()
-        services = CommandServices(Models())
+        services = CommandServices(Models(), KnownModels())
         code = await print_command(self.runtime, services, line, "text", out=out, err=err)
         return code, out.getvalue(), err.getvalue()
 

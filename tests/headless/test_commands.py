@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.commands.core.front import CommandServices
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_command
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply
@@ -33,7 +34,7 @@ class Printing:
         out, err = io.StringIO(), io.StringIO()
         code = await print_command(
             self.runtime,
-            CommandServices(Models()),
+            CommandServices(Models(), KnownModels()),
             line,
             output_format,
             attached=attached,

@@ -11,10 +11,9 @@ import pytest
 
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.local_models.model import LocalModel, Offer, PullProgress
+from agent_tui.local_models.model import LocalModel, Offer, PullProgress, size_text
 from agent_tui.local_models.pull.client import pull
 from agent_tui.local_models.pull.job import ProgressReporter, PullJob
-from agent_tui.local_models.sizes import size_text
 from tests.local_models.conftest import (
     MODEL,
     Mirror,

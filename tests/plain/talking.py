@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices
+from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.plain.agent_thread import AgentThread
 from agent_tui.plain.front import PlainFront
 from agent_tui.plain.keyboard import Keyboard
@@ -99,7 +100,7 @@ def talk(
     keyboard = Keyboard(TypedLines(typed, out), nullcontext, Unread(*unread))
     options = PlainOptions(
         runtime,
-        CommandServices(Models()),
+        CommandServices(Models(), KnownModels()),
         nothing,
         nothing,
         stage.folder / "project" / "history.jsonl",

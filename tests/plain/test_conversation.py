@@ -149,6 +149,13 @@ def test_no_line_of_a_paste_is_a_command(stage):
     assert list(stage.workspace.iterdir()) == []
 
 
+def test_a_paste_that_begins_like_a_command_is_a_message(stage):
+    runtime = stage.runtime([Reply("Read.")])
+    text = talk(stage, runtime, "/exit now", "again", unread=["and more"])
+    assert "Pasted, with 1 more line: sent as one message.\nagent-tui: Read.\n" in text
+    assert "> again\n" in text, "it did not leave"
+
+
 def test_the_first_prompt_and_the_rounds_of_a_loop_are_told_as_the_persons(stage):
     script = [Reply("A."), Reply("B."), Reply("C.")]
     text = talk(stage, stage.runtime(script), "/loop 2 again", first_prompt="begin")
@@ -189,10 +196,10 @@ def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(stage, monke
     path = next(stage.sessions.rglob("*.jsonl"))
     runtime = stage.runtime([Reply("Two.")])
 
-    async def session_status(ref: str) -> SessionStatus:
+    async def status(ref: str) -> SessionStatus:
         return SessionStatus(path, stage.workspace, True, owner_pid=1)
 
-    monkeypatch.setattr(runtime, "session_status", session_status)
+    monkeypatch.setattr(runtime.sessions, "status", status)
     text = talk(stage, runtime, "", f"/resume {path}", "f", "go", resume=str(path))
     assert text.count("It is open in another agent-tui (pid 1); only one can write to it.") == 2
     assert "It goes on in a copy of the session." in text

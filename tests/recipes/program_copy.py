@@ -6,6 +6,7 @@ adds the files and lines that the recipe asks for, and uses what came of it thro
 recipe names can be changed, so a recipe that leaves one out fails its test.
 """
 
+import json
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ from tests.support.pty_program import PtyProgram
 ROOT = Path(__file__).parents[2]
 _RECIPES = "## Recipes"
 _MODULE = [sys.executable, "-m", "agent_tui"]
+_PYRIGHT = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
 
 
 def recipe(title: str) -> str:
@@ -105,6 +107,18 @@ class ProgramCopy:
             env={**self.environ, **environ},
             check=False,
         )
+
+    def type_errors(self, importing: str) -> set[str]:
+        """The files in which pyright finds an error, of those that import `importing`."""
+        files = self._root.rglob("*.py")
+        readers = [str(file) for file in files if f"from {importing} import" in file.read_text()]
+        done = subprocess.run(
+            [*_PYRIGHT, *readers], capture_output=True, text=True, cwd=self._root, check=False
+        )
+        report = json.loads(done.stdout)
+        assert report["summary"]["filesAnalyzed"] == len(readers), done.stderr
+        errors = (one for one in report["generalDiagnostics"] if one["severity"] == "error")
+        return {Path(one["file"]).relative_to(self._root).as_posix() for one in errors}
 
     def typing(self, *argv: str, columns: int = 100, rows: int = 40) -> PtyProgram:
         """The copy in a terminal, for the screen and ``--plain``; leave its block to end it."""

@@ -196,11 +196,19 @@ async def until(pilot: Pilot[UiOutcome], is_so) -> None:
     raise AssertionError("it did not come to that")
 
 
-async def asked(app: AgentApp, pilot: Pilot[UiOutcome]) -> QuietChoiceScreen:
-    """The question, ready to be answered at once."""
-    await until(pilot, lambda: isinstance(app.screen, QuietChoiceScreen))
+def trust_screen(app: AgentApp) -> QuietChoiceScreen[object] | None:
+    """The question about the folder, if it is in front; that about its servers is another."""
     screen = app.screen
-    assert isinstance(screen, QuietChoiceScreen)
+    if isinstance(screen, QuietChoiceScreen) and screen.question.title == "Trust this folder?":
+        return screen
+    return None
+
+
+async def asked(app: AgentApp, pilot: Pilot[UiOutcome]) -> QuietChoiceScreen[object]:
+    """The question, ready to be answered at once."""
+    await until(pilot, lambda: trust_screen(app) is not None)
+    screen = trust_screen(app)
+    assert screen is not None
     screen._quiet_s = 0.0
     return screen
 

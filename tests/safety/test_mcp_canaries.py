@@ -65,7 +65,7 @@ async def test_trust_alone_starts_nothing_and_one_line_says_so(canary, program):
 async def test_a_yes_starts_just_that_one_and_trust_taken_back_ends_it(canary, program):
     kept_trust().decide(canary.path, "trusted")
     servers, cwd = program.servers, program.runtime.conversation.cwd
-    await servers.look(cwd)
+    await servers.reconcile(cwd)
     await servers.answer(servers.project_server("x"), is_allowed=True)
     told: list[str] = []
     await servers.take_up(cwd, told.append)

@@ -107,6 +107,9 @@ class Stage:
         folder: Everything is in it, so nothing of this machine is used.
         workspace: The name of the workspace.
         is_trusted: Whether the files of the workspace are obeyed.
+
+    Attributes:
+        model: What plays the script of the newest runtime, with the requests that came.
     """
 
     def __init__(
@@ -115,6 +118,7 @@ class Stage:
         self.workspace = folder / workspace
         self.workspace.mkdir(exist_ok=True)
         self.sessions = folder / "sessions"
+        self.model = ScriptedProvider(())
         self.config = folder / "config"
         self.folder = folder
         self.trust = FolderTrust(TrustFile(folder / "trust.json"))
@@ -132,6 +136,7 @@ class Stage:
         windows: Mapping[str, int] = MappingProxyType({}),
         learned_window: int | None = None,
         models: Models | None = None,
+        counter: TokenCounter | None = None,
         compaction: CompactionSettings | None = None,
         permissions: PermissionSettings | None = None,
         background: bool = False,
@@ -145,13 +150,13 @@ class Stage:
         """
         provider = script
         if not isinstance(provider, ScriptedProvider | ProviderHost | TextToolProvider):
-            provider = ScriptedProvider(provider)
+            provider = self.model = ScriptedProvider(provider)
         chosen = (compaction or CompactionSettings()).model_copy(update={"background": background})
         settings = Settings(compaction=chosen, permissions=permissions or PermissionSettings())
         models = models or SmallModels(window, windows, learned_window)
-        counter = TokenCounter()
+        counter = counter or TokenCounter()
         client = ModelClient(provider, sleep)
-        environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder)}
+        environ = {"PATH": f"{self.folder}/bin:/usr/bin:/bin", "HOME": str(self.folder)}
         services = RuntimeServices(
             provider=provider,
             client=client,

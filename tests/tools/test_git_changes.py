@@ -318,7 +318,9 @@ async def test_a_failing_or_missing_git_is_no_error(
     output = await call_tool(context, "bash", {"command": "echo x >> a.py"})
     assert (output.for_model, output.is_error) == ("(no output)\n[exit code 0]", False)
     assert calls.exists()
-    assert await GitChanges(KEEPER).look(repository, {"PATH": str(tmp_path / "nowhere")}) is None
+    assert (
+        await GitChanges(KEEPER).snapshot(repository, {"PATH": str(tmp_path / "nowhere")}) is None
+    )
 
 
 def _recording_git(context: ToolContext, tmp_path: Path, answer: str) -> Path:
@@ -339,10 +341,10 @@ async def test_a_work_tree_that_is_slow_twice_is_not_looked_at_again(
     for _ in range(2):
         with monkeypatch.context() as patch:
             patch.setattr(git_changes, "LOOK_S", 0)
-            assert await changes.look(repository, context.environ) is None
-    assert await changes.look(repository, context.environ) is None
-    assert await changes.look(repository / "sub", context.environ) is not None
-    assert await GitChanges(KEEPER).look(repository, context.environ) is not None
+            assert await changes.snapshot(repository, context.environ) is None
+    assert await changes.snapshot(repository, context.environ) is None
+    assert await changes.snapshot(repository / "sub", context.environ) is not None
+    assert await GitChanges(KEEPER).snapshot(repository, context.environ) is not None
 
 
 async def test_one_slow_look_is_forgiven_once_another_is_quick(
@@ -352,8 +354,8 @@ async def test_one_slow_look_is_forgiven_once_another_is_quick(
     for _ in range(3):
         with monkeypatch.context() as patch:
             patch.setattr(git_changes, "LOOK_S", 0)
-            assert await changes.look(repository, context.environ) is None
-        before = await changes.look(repository, context.environ)
+            assert await changes.snapshot(repository, context.environ) is None
+        before = await changes.snapshot(repository, context.environ)
         assert before is not None
         await changes.since(before)
 
@@ -363,13 +365,13 @@ async def test_slow_comparisons_count_as_slow_looks(
 ):
     changes = GitChanges(KEEPER)
     for _ in range(2):
-        before = await changes.look(repository, context.environ)
+        before = await changes.snapshot(repository, context.environ)
         assert before is not None
         _sh(context, "echo x >> a.py")
         with monkeypatch.context() as patch:
             patch.setattr(git_changes, "COMPARE_S", 0)
             assert await changes.since(before) == FileTouches()
-    assert await changes.look(repository, context.environ) is None
+    assert await changes.snapshot(repository, context.environ) is None
 
 
 async def test_a_git_that_hangs_is_ended(context: ToolContext, repository: Path, tmp_path: Path):
@@ -378,7 +380,7 @@ async def test_a_git_that_hangs_is_ended(context: ToolContext, repository: Path,
         tmp_path,
         f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid;exec sleep 32109",
     )
-    looking = asyncio.create_task(GitChanges(KEEPER).look(repository, context.environ))
+    looking = asyncio.create_task(GitChanges(KEEPER).snapshot(repository, context.environ))
     while not (tmp_path / "pid").exists():
         await asyncio.sleep(0.01)
     looking.cancel()
@@ -445,7 +447,7 @@ async def test_no_program_of_the_repository_runs(
     _sh(context, hostile)
     mark.unlink(missing_ok=True)  # what the setting up itself set off
     changes = GitChanges(KEEPER)
-    before = await changes.look(repository, context.environ)
+    before = await changes.snapshot(repository, context.environ)
     head = repository / ".git/refs/heads/main"
     second = head.read_text()
     first = subprocess.check_output(
@@ -467,7 +469,7 @@ async def test_git_is_not_asked_about_a_folder_that_is_not_trusted(
     calls = _recording_git(context, tmp_path, "exit 1")
     asked: list[Path] = []
     changes = GitChanges(KEEPER, lambda cwd: bool(asked.append(cwd)))
-    before = await changes.look(repository, context.environ)
+    before = await changes.snapshot(repository, context.environ)
     assert await changes.since(before) == FileTouches()
     assert not calls.exists()
     assert asked == [repository]
@@ -511,7 +513,7 @@ async def test_nothing_is_fetched_for_a_partial_clone(
     evil.chmod(0o755)
     _sh(context, f"git config remote.origin.uploadpack {evil}", cwd=partial)
     changes = GitChanges(KEEPER)
-    before = await changes.look(partial, context.environ)
+    before = await changes.snapshot(partial, context.environ)
     assert await changes.since(before) == FileTouches()
     assert not (tmp_path / "evil ran").exists()
 

@@ -4,6 +4,7 @@ All that the tests know of the app's inside is here.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from agent_tui.agent.context_files import ContextFile
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.errors import SessionError
+from agent_tui.events import AgentEvent
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -38,7 +40,7 @@ from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
 from agent_tui.ui.chat.plan_view import PlanView
 from agent_tui.ui.chat.queue_view import QueueView
-from agent_tui.ui.options import UiOptions
+from agent_tui.ui.options import LocalModels, UiOptions
 from agent_tui.ui.status.status_bar import StatusFields
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.transcript import NoticeBlock, Transcript
@@ -46,6 +48,7 @@ from agent_tui.ui.transcript.blocks import Block
 from tests.support.models import MODEL, ListedModels
 from tests.support.runtime import Stage
 
+_QUICK_TURNS = 20
 NAMES = {" ": "space", "/": "slash", "@": "at", "\\": "backslash", "!": "exclamation_mark"}
 
 
@@ -109,16 +112,27 @@ class Ui:
         """Until everything is done or waits for the person or for the test, and is drawn."""
         await self.pilot.pause()
         await self.until(lambda: self._is_at_rest, "it does not come to rest")
+        await self.drawn()
+
+    async def drawn(self) -> None:
+        """Until what was told to the screen stands there."""
         for _ in range(4):
             await self.pilot.pause()
+
+    async def measured(self) -> None:
+        """Until the heights of all blocks are known, which the scroll bar shows."""
+        await self.until(lambda: all(item.is_measured for item in self.chat._stack))
+        await self.drawn()
 
     async def until(
         self, is_so: Callable[[], object], otherwise: str = "it did not come to that"
     ) -> None:
-        for _ in range(400):
+        for turn in range(1_500):
             if is_so():
                 return
             await self.pilot.pause(0.01)
+            if turn > _QUICK_TURNS:  # other processes need time that does not leap
+                await asyncio.to_thread(time.sleep, 0.01)
         shown = self.chat.to_text() if self.app.loaded is not None else "not there"
         raise AssertionError(f"{otherwise}; the chat is:\n{shown}")
 
@@ -172,6 +186,12 @@ class Ui:
         return self.app.view.widgets.transcript
 
     @property
+    def drawn_chat(self) -> str:
+        """The rows of the chat that are in sight."""
+        chat = self.chat
+        return "\n".join(chat.render_line(y).text.rstrip() for y in range(chat.size.height))
+
+    @property
     def blocks(self) -> tuple[Block, ...]:
         return tuple(self.chat.blocks)
 
@@ -210,6 +230,11 @@ class Ui:
         return self.app.controller.registry
 
     @property
+    def local(self) -> LocalModels | None:
+        """The built-in model of this machine."""
+        return self.app.controller.options.local
+
+    @property
     def clock(self) -> Callable[[], float]:
         return self.app.controller.options.clock
 
@@ -221,6 +246,10 @@ class Ui:
     def show(self, screen: Screen[Any]) -> None:
         """Lay `screen` over the chat, as commands do."""
         self.app.run_worker(self.app.window.ask(screen))
+
+    def show_events(self, *events: AgentEvent) -> None:
+        """Show what no real conversation would tell so badly."""
+        self.app.controller.front.show_events(events)
 
     def redraw(self) -> None:
         """Show the session as it is when it is opened."""

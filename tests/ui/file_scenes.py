@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from agent_tui.agent.context_files import ContextFile
-from tests.ui.fed_app import Ui
+from tests.ui.app_support import Ui
 
 RULES = "# Rules\n\n" + "- Keep every line under 100 characters, also in the tests.\n" * 40
 
@@ -15,21 +14,14 @@ def _write(path: Path, text: str) -> None:
 
 async def memory_page(ui: Ui) -> None:
     """Two files in force, one of them changed since, and settings that are not obeyed."""
-    own, project = (
-        ui.runtime.services.user_config_dir / "AGENTS.md",
-        ui.runtime.conversation.cwd / "AGENTS.md",
-    )
-    _write(own, "- Answer briefly.\n")
+    project = ui.workspace / "AGENTS.md"
+    _write(ui.stage.config / "AGENTS.md", "- Answer briefly.\n")
+    _write(project, RULES)
+    _write(ui.workspace / ".agent-tui" / "config.toml", 'theme = "nord"\n')
+    ui.stage.trust.trust_for_this_run(ui.workspace)
+    ui.stage.trust.decide(ui.workspace / ".agent-tui", "not trusted")
+    await ui.runtime.sessions.apply_trust()
     _write(project, RULES + "- And in the examples.\n")
-    _write(ui.runtime.conversation.cwd / ".agent-tui" / "config.toml", 'theme = "nord"\n')
-    ui.runtime.conversation.context_files = (
-        ContextFile(own, "- Answer briefly.\n"),
-        ContextFile(project, RULES),
-    )
-    ui.runtime.services.trust.trust_for_this_run(ui.runtime.conversation.cwd)
-    ui.runtime.services.trust.decide(ui.runtime.conversation.cwd / ".agent-tui", "not trusted")
-    conversation = ui.runtime.conversation
-    conversation.withheld_files = ui.runtime.services.trust.withheld(conversation.cwd)
     await ui.send("/memory")
     await ui.until(lambda: ui.app.screen.query("#page-title"))
     await ui.settle()
@@ -37,15 +29,15 @@ async def memory_page(ui: Ui) -> None:
 
 async def menu_of_prompt_files(ui: Ui) -> None:
     """Commands from files of the person and of the project, beside the program's own."""
-    own = ui.runtime.services.user_config_dir / "commands"
-    theirs = ui.runtime.conversation.cwd / ".agent-tui" / "commands"
-    ui.runtime.services.trust.trust_for_this_run(ui.runtime.conversation.cwd)
+    own = ui.stage.config / "commands"
+    theirs = ui.workspace / ".agent-tui" / "commands"
+    ui.stage.trust.trust_for_this_run(ui.workspace)
     _write(
         own / "review.md",
         "---\ndescription: Look closely at a path\nargument-hint: <path>\n---\nReview $1.",
     )
     _write(own / "refactor.md", "Make it simpler without changing what it does.")
     _write(theirs / "release" / "notes.md", "# Write the release notes\n\nFrom the log.")
-    await ui.app.controller.refresh_commands()
     await ui.write("/re")
+    await ui.until(lambda: "/release:notes" in {item.label for item in ui.app.prompt.menu.items})
     await ui.settle()

@@ -1,40 +1,18 @@
 """States of the screen worth looking at, each made by the events that lead to it."""
 
+import asyncio
 import os
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agent_tui.agent.context_map import ContextMap, LargeMessage, Part
-from agent_tui.config import Settings
-from agent_tui.events import (
-    ApprovalRequest,
-    ApprovalRequested,
-    CompactionFinished,
-    ContextChanged,
-    ReplyFinished,
-    ReplyStarted,
-    RetryScheduled,
-    TextDelta,
-    ThinkingDelta,
-    TodosChanged,
-    ToolFinished,
-    ToolOutputDelta,
-    ToolStarted,
-    TotalsChanged,
-    TurnFinished,
-)
-from agent_tui.messages import (
-    AssistantMessage,
-    JsonObject,
-    TextContent,
-    Todo,
-    ToolResultMessage,
-    Usage,
-    UserMessage,
-)
-from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from textual.pilot import Pilot
+
+from agent_tui.config import PermissionSettings, Settings
+from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ProviderError
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -43,33 +21,54 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     SessionInfoEntry,
 )
-from agent_tui.tokens import ContextUsage
+from agent_tui.sessions.store import SessionStore
+from agent_tui.tokens import TokenCounter
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
-from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.pull import QUIET_S, PullBar
+from agent_tui.ui.terminal.outcome import UiOutcome
 from tests.support.fake_local import PULLED, FakeLocal
-from tests.support.fake_runtime import MODEL, OTHER, FakeModels, FakeRuntime
-from tests.ui.fed_app import Ui
+from tests.support.long_work import PLAN, long_work
+from tests.support.long_work import SUMMARY as SUMMARY_OF_WORK
+from tests.support.models import MODEL, OTHER, ListedModels
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, answer, asking, held, sized
 from tests.ui.file_scenes import memory_page, menu_of_prompt_files
 from tests.ui.settings_scenes import editor_in, setting_refused, settings_page
 
 Scene = Callable[[Ui], Awaitable[None]]
 
-DIFF = """--- src/app.py
-+++ src/app.py
-@@ -10,7 +10,9 @@
- def main() -> int:
--    args = parse(sys.argv)
--    return run(args)
-+    args = parse(sys.argv[1:])
-+    if args.version:
-+        return show_version()
-+    return run(args)
-
-
- if __name__ == "__main__":
+OLD_MAIN = """\
+    args = parse(sys.argv)
+    return run(args)
 """
+NEW_MAIN = """\
+    args = parse(sys.argv[1:])
+    if args.version:
+        return show_version()
+    return run(args)
+"""
+PROGRAM = f'''"""What the program does, from its arguments to its end."""
+
+import sys
+
+from parser import parse
+from work import run, show_version
+
+
+def main() -> int:
+{OLD_MAIN}
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''
+PYTEST = """\
+#!/bin/sh
+printf '....\\n......\\n'
+[ -e hold ] && cat hold
+echo '62 passed'
+"""
+"""Stands still after its first lines while there is a pipe called hold."""
 ANSWER = """## What was wrong
 
 `parse` got the whole of `sys.argv`, so **the program's own name** was taken for the first argument.
@@ -98,16 +97,6 @@ Make the version flag of the program work.
 src/app.py
 </modified-files>
 """
-APPROVAL = ApprovalRequest(
-    id="r1",
-    call_id="c9",
-    tool_name="edit",
-    title="edit src/app.py (+4 -2)",
-    body=DIFF,
-    body_kind="diff",
-    reason="Changing files asks in this mode.",
-    session_rule="edit(src/**)",
-)
 
 
 class StillClock:
@@ -120,31 +109,72 @@ class StillClock:
         return self.now
 
 
-def result(call_id: str, name: str, text: str, details: JsonObject) -> ToolFinished:
-    """A tool's answer."""
-    message = ToolResultMessage(
-        tool_call_id=call_id, tool_name=name, content=(TextContent(text=text),), details=details
+class SameEverywhere(TokenCounter):
+    """Counts the system prompt without the folder, the machine and the day that it names."""
+
+    def count_text(self, text: str) -> int:
+        return super().count_text(re.sub(r"\nFolder: .*\nSystem: .*(\nDate: .*)?", "", text))
+
+
+# What the model says
+
+
+def edit(call_id: str, path: str) -> ToolCall:
+    """Change how the arguments are parsed."""
+    return call(call_id, "edit", path=path, old_text=OLD_MAIN, new_text=NEW_MAIN)
+
+
+def work(*further: Reply) -> tuple[Reply, ...]:
+    """A thought, a file read and edited, and what comes then."""
+    look = Reply(
+        thinking="The flag is parsed but never looked at. I should read the file first.",
+        text="I'll look at how the arguments are parsed.",
+        tool_calls=(call("c1", "read", path="src/app.py"),),
     )
-    return ToolFinished("e", call_id, message)
+    return (look, Reply(tool_calls=(edit("c2", "src/app.py"),)), *(further or (held(),)))
+
+
+def explained() -> tuple[Reply, ...]:
+    """The work to its end; much was read before."""
+    usage = Usage(input=134_000, output=410, total_tokens=134_410, cost=Cost(total=0.41))
+    return work(Reply(text=ANSWER, usage=usage))
+
+
+def tested() -> tuple[Reply, ...]:
+    """The work, and tests that run, with a plan."""
+    plan = call("c3", "todo", todos=[todo.model_dump(mode="json") for todo in PLAN])
+    tests = call("c4", "bash", command="pytest -q")
+    return work(Reply(tool_calls=(plan, tests)))
+
+
+def overloaded() -> tuple[Reply, ...]:
+    """A server that has no time now."""
+    error = ProviderError("overloaded", "The server is overloaded (529).", retry_after_s=8.0)
+    return (Reply(error=error),)
+
+
+def pushing() -> tuple[Reply, ...]:
+    """The work, and then it wants to push."""
+    command = "git push --force-with-lease origin main"
+    return work(held("", call("c3", "bash", command=command)))
+
+
+def editing() -> tuple[Reply, ...]:
+    """The work, and then it wants to change another file."""
+    look = Reply(tool_calls=(call("c3", "read", path="src/parser.py"),))
+    return work(look, held("", edit("c4", "src/parser.py")))
+
+
+def compacted() -> tuple[Reply, ...]:
+    """A test that runs while there is room again, and later a summary."""
+    tests = Reply(tool_calls=(call("c1", "bash", command="pytest -q"),), usage=sized(62_000))
+    done = Reply(text="The flag works now, and all tests pass.", usage=sized(62_400))
+    return (tests, done, Reply(text=SUMMARY_OF_WORK))
 
 
 async def work_begun(ui: Ui) -> None:
     """A question, a thought, a file read and edited."""
     await ui.send("Why does the version flag do nothing? Please fix it and run the tests.")
-    ui.runtime.feed(
-        ReplyStarted("m"),
-        ThinkingDelta("The flag is parsed but never looked at. I should read the file first."),
-        TextDelta("I'll look at how the arguments are parsed.\n"),
-    )
-    await ui.settle()
-    ui.runtime.feed(
-        ReplyFinished("e", AssistantMessage()),
-        ToolStarted("c1", "read", {}, "src/app.py"),
-        result("c1", "read", "1 import sys\n", {"summary": "42 lines"}),
-        ToolStarted("c2", "edit", {}, "src/app.py"),
-        result("c2", "edit", "Edited.", {"summary": "+4 -2", "diff": DIFF}),
-    )
-    await ui.settle()
 
 
 async def welcome(ui: Ui) -> None:
@@ -154,16 +184,8 @@ async def welcome(ui: Ui) -> None:
 
 async def chat(ui: Ui) -> None:
     """A finished turn; the context is filling up."""
-    await work_begun(ui)
-    ui.runtime.feed(ReplyStarted("m"), TextDelta(ANSWER))
-    await ui.settle()
-    ui.runtime.conversation.usage = ContextUsage(134_000, 200_000, is_estimate=False)
-    ui.runtime.conversation.totals = TotalsChanged(12_300, 4_100, 0.18)
     ui.runtime.sessions.rename("version flag")
-    ui.runtime.finish(ReplyFinished("e", AssistantMessage()), TurnFinished("done"))
-    await ui.settle()
-    ui.app.view.refresh_status()
-    await ui.settle()
+    await work_begun(ui)
 
 
 async def find(ui: Ui) -> None:
@@ -177,40 +199,28 @@ async def find(ui: Ui) -> None:
 
 async def running(ui: Ui) -> None:
     """A tool runs; there is a plan, a queued message and a draft."""
-    await work_begun(ui)
-    ui.runtime.feed(
-        ToolStarted("c3", "bash", {}, "pytest -q"),
-        ToolOutputDelta("c3", "....\n......\n"),
-        TodosChanged(
-            (
-                Todo(text="Read the code", status="completed"),
-                Todo(text="Fix the flag", status="completed"),
-                Todo(text="Run the tests", status="in_progress"),
-                Todo(text="Write it up"),
-            )
-        ),
-    )
-    await ui.settle()
-    await ui.send("also update the README")
+    os.mkfifo(ui.workspace / "hold")
+    await ui.submit("Why does the version flag do nothing? Please fix it and run the tests.")
+    await ui.until(lambda: "│ ......" in ui.drawn_chat)
+    await ui.submit("also update the README")
+    await ui.until(lambda: ui.queued)
     await ui.write("and the")
     await tick(ui, 12)
 
 
 async def retry(ui: Ui) -> None:
     """A request failed and is tried again."""
-    await ui.send("hello")
-    ui.runtime.feed(RetryScheduled(1, 3, 8.0, "The server is overloaded (529)."))
-    await ui.settle()
+    await ui.submit("hello")
+    await ui.until(lambda: ui.activity.state is not None and ui.activity.state.detail)
     await tick(ui, 3)
 
 
 async def tick(ui: Ui, seconds: float) -> None:
     """Let the app's clock go on."""
-    clock = ui.app.controller.options.clock
-    assert isinstance(clock, StillClock)
-    clock.now += seconds
-    ui.app.view.widgets.activity.refresh()
-    await ui.settle()
+    assert isinstance(ui.clock, StillClock)
+    ui.clock.now += seconds
+    ui.activity.refresh()
+    await ui.drawn()
 
 
 async def menu(ui: Ui) -> None:
@@ -230,23 +240,14 @@ async def approval(ui: Ui) -> None:
     """A question has just come up; keys still go into the draft."""
     await work_begun(ui)
     await ui.write("a draft")
-    command = replace(
-        APPROVAL,
-        body="git push --force-with-lease origin main",
-        body_kind="command",
-        reason="No rule allows this command.",
-        session_rule="bash(git push *)",
-    )
-    ui.runtime.feed(ApprovalRequested(command))
-    await ui.settle()
+    await ui.asked()
 
 
 async def approval_armed(ui: Ui) -> None:
     """A change is to be approved; keys answer."""
     await work_begun(ui)
-    ui.runtime.feed(ApprovalRequested(APPROVAL))
-    await ui.settle()
-    ui.app.view.widgets.approval.arm()
+    await ui.asked()
+    ui.approval.arm()
     await ui.settle()
 
 
@@ -266,21 +267,18 @@ async def session_picker(ui: Ui) -> None:
         ("", "Add a dark theme", "Done: `themes/dark.toml`, and a switch in the settings.", 9_600),
     )
     before = None
-    for number, (name, question, answer, tokens) in enumerate(told, start=1):
+    for number, (name, question, reply, tokens) in enumerate(told, start=1):
         header = Header(
             id=f"{number:08}-0000",
-            cwd=str(ui.runtime.conversation.cwd),
+            cwd=str(ui.workspace),
             provider="anthropic",
             model_id="claude-sonnet",
             timestamp=f"2026-03-0{number}T10:00:00.000Z",
             parent_session=str(before) if name == "parser speed" else None,
         )
-        log = ui.runtime.services.store.create(header)
+        log = SessionStore(ui.stage.sessions).create(header)
         log.append(MessageEntry(message=UserMessage(content=question)))
-        reply = AssistantMessage(
-            content=(TextContent(text=answer),), usage=Usage(total_tokens=tokens)
-        )
-        log.append(MessageEntry(message=reply))
+        log.append(MessageEntry(message=answer(reply, Usage(total_tokens=tokens))))
         if name:
             log.append(SessionInfoEntry(name=name))
         log.close()
@@ -299,10 +297,9 @@ async def tree(ui: Ui) -> None:
     """A conversation with branches that were left."""
     log = ui.runtime.conversation.log
 
-    def say(question: str, answer: str) -> str:
+    def say(question: str, reply: str) -> str:
         log.append(MessageEntry(message=UserMessage(content=question)))
-        reply = AssistantMessage(content=(TextContent(text=answer),))
-        return log.append(MessageEntry(message=reply)).id
+        return log.append(MessageEntry(message=answer(reply))).id
 
     begun = say("Why does the version flag do nothing?", "It is parsed, but never looked at.")
     first = log.entries[0].id
@@ -317,7 +314,7 @@ async def tree(ui: Ui) -> None:
     say("Add a test for it", "Added `test_version`, which runs the program itself.")
     log.append(CompactionEntry(summary=SUMMARY, first_kept_entry_id=first, tokens_before=150_000))
     say("And one for `--help`, with the whole text", "Added `test_help`.")
-    ui.app.view.redraw()
+    ui.redraw()
     await ui.pilot.press("escape", "escape")
     await ui.until(lambda: ui.app.screen.query("TreeList"))
     await ui.settle()
@@ -373,71 +370,32 @@ async def theme_picker(ui: Ui) -> None:
 
 async def context_map(ui: Ui) -> None:
     """What fills the window."""
-    parts = (
-        Part("system", 1_800),
-        Part("tools", 2_400),
-        Part("summary", 6_100),
-        Part("you", 3_200),
-        Part("replies", 41_000),
-        Part("results", 89_500),
-        Part("free", 56_000),
-    )
-    largest = (
-        LargeMessage("read: src/generated/schema.py", 31_200),
-        LargeMessage("bash: pytest -q --tb=long", 18_400),
-        LargeMessage("reply: Here is the whole plan for the new parser", 9_100),
-    )
-    usage = ContextUsage(144_000, 200_000, is_estimate=False)
-    shown = ContextMap(usage, parts, largest)
-    ui.app.push_screen(ContextScreen(shown, ui.runtime.preview_compaction))
-    await ui.settle()
+    await ui.send("/context")
+    await ui.until(lambda: "▸" in shown(ui))
+
+
+def shown(ui: Ui) -> str:
+    """All that stands on the page on top."""
+    return "\n".join(str(widget.render()) for widget in ui.app.screen.query("#page *"))
 
 
 async def preview(ui: Ui) -> None:
     """What a compaction would do."""
-    ui.runtime.conversation.usage = ContextUsage(144_000, 200_000, is_estimate=False)
-    ui.app.view.refresh_status()
     await ui.send("/compact --preview")
     await ui.until(lambda: ui.app.screen.query("#tier-table"))
     await ui.settle()
 
 
 async def compactions(ui: Ui) -> None:
-    """A turn in which the context was compacted, at first by edits, then with a summary."""
-    await work_begun(ui)
-    edits = CompactionFinished(
-        "e5",
-        "threshold",
-        "",
-        150_000,
-        62_000,
-        "",
-        False,
-        freed={0: 31_200, 1: 24_500, 2: 32_300},
-        messages={0: 12, 1: 31, 2: 140},
-    )
-    summary = CompactionFinished(
-        "e6", "threshold", SUMMARY, 161_000, 48_300, "anthropic/claude-haiku", False
-    )
-    after = ContextUsage(48_300, 200_000, is_estimate=True)
-    ui.runtime.conversation.usage = after
-    ui.runtime.feed(
-        edits,
-        ToolStarted("c4", "bash", {}, "pytest -q"),
-        result("c4", "bash", "62 passed\n", {"summary": "exit 0"}),
-        summary,
-        ContextChanged(after),
-        ReplyStarted("m"),
-        TextDelta("The flag works now, and all tests pass."),
-    )
-    ui.runtime.finish(ReplyFinished("e", AssistantMessage()), TurnFinished("done"))
-    await ui.settle()
+    """The context was compacted on the way, by edits, and then by hand, with a summary."""
+    await ui.send("Run the tests again, please.")
+    await ui.send("/compact")
 
 
 async def compactions_unfolded(ui: Ui) -> None:
     """The same with what each of them did."""
     await compactions(ui)
-    ui.app.view.widgets.transcript.toggle_details()
+    await ui.pilot.press("ctrl+o")
     await ui.settle()
 
 
@@ -476,7 +434,7 @@ async def pull(ui: Ui) -> None:
 async def pull_running(ui: Ui) -> None:
     """The built-in model comes."""
     await pull(ui)
-    local = ui.app.controller.options.local
+    local = ui.local
     assert isinstance(local, FakeLocal)
     await tick(ui, QUIET_S)
     await ui.pilot.press("enter")
@@ -492,7 +450,7 @@ async def pull_running(ui: Ui) -> None:
 async def pull_failed(ui: Ui) -> None:
     """The pull ended badly."""
     await pull_running(ui)
-    local = ui.app.controller.options.local
+    local = ui.local
     assert isinstance(local, FakeLocal)
     local.fail()
     await ui.until(lambda: "r or enter" in str(ui.app.screen.query_one("#page-keys").render()))
@@ -544,6 +502,27 @@ SCENES: dict[str, Scene] = {
     )
 }
 
+SCRIPTS: Mapping[str, Callable[[], tuple[Reply, ...]]] = {
+    "chat": explained,
+    "find": explained,
+    "running": tested,
+    "retry": overloaded,
+    "menu": work,
+    "approval": pushing,
+    "approval_armed": editing,
+    "compactions": compacted,
+    "compactions_unfolded": compacted,
+    "confirm": work,
+}
+"""What the model says in a scene; nothing in all others."""
+TOKENS: Mapping[str, int] = {
+    "context_map": 144_000,
+    "preview": 144_000,
+    "compactions": 165_000,
+    "compactions_unfolded": 165_000,
+}
+"""How large the long work of a scene was with its last reply."""
+
 MISSING_EXTRA = """The part that runs models on this machine is not installed. Install it with
 python -m pip install "agent-tui[local]\"
 and start agent-tui --local again."""
@@ -555,7 +534,7 @@ KEYS = (
 )
 
 
-class ServedModels(FakeModels):
+class ServedModels(ListedModels):
     """A server with many models, one of them loaded, and a model of this machine."""
 
     async def found(self) -> tuple[FoundModel, ...]:
@@ -575,20 +554,43 @@ class ServedModels(FakeModels):
         return (*served, FoundModel(PULLED, info, "this machine", "ready", 98_362_432))
 
 
-def scene_app(name: str, theme: str, home: Path) -> tuple[AgentApp, FakeRuntime]:
-    """The app for a scene, in a small project under `home`."""
-    project = home / "proj"
-    (project / "src").mkdir(parents=True)
-    (project / ".git").mkdir()
-    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
-    for file in ("README.md", "pyproject.toml", "src/app.py", "src/parser.py"):
-        (project / file).write_text("x\n", encoding="utf-8")
-    runtime = FakeRuntime(home, project)
-    is_first = name.startswith("first_run")
+RULES = PermissionSettings(
+    allow=("bash(git status)", "bash(pytest *)", "edit(src/app.py)"),
+    deny=("bash(git push --force *)",),
+)
+
+
+async def _for_ever(_delay_s: float) -> None:
+    await asyncio.Event().wait()
+
+
+def scene_app(
+    name: str, theme: str, home: Path
+) -> tuple[AgentApp, Callable[[Pilot[UiOutcome]], Ui]]:
+    """The app for a scene, in a small project under `home`, and what drives it."""
+    stage = Stage(home, "proj", is_trusted=False)
+    project, is_first = stage.workspace, name.startswith("first_run")
+    _make_project(project)
+    program = home / "bin" / "pytest"
+    program.parent.mkdir()
+    program.write_text(PYTEST, encoding="utf-8")
+    program.chmod(0o700)
+    models = ServedModels() if name == "first_run_found" else ListedModels(nothing=is_first)
+    replies = SCRIPTS[name]() if name in SCRIPTS else ()
+    runtime = asking(
+        stage,
+        *replies,
+        models=models,
+        permissions=RULES,
+        counter=SameEverywhere(),
+        sleep=_for_ever,
+    )
+    if name in TOKENS:
+        long_work(runtime, lines=150, tokens=TOKENS[name])
     problem = MISSING_EXTRA if name == "pull_missing" else ""
     options = UiOptions(
-        runtime.real,
-        ServedModels() if name == "first_run_found" else FakeModels(nothing=is_first),
+        runtime,
+        models,
         settings=Settings(theme=theme),
         settings_editor=editor_in(home) if name.startswith("setting") else None,
         first_run=FirstRun(KEYS, lambda _name, _key: None) if is_first else None,
@@ -600,4 +602,14 @@ def scene_app(name: str, theme: str, home: Path) -> tuple[AgentApp, FakeRuntime]
     )
     app = AgentApp(lambda: options, theme)
     app.prompt.area.cursor_blink = False
-    return app, runtime
+    return app, lambda pilot: Ui(app, runtime, pilot, stage, replies)
+
+
+def _make_project(project: Path) -> None:
+    (project / "src").mkdir()
+    (project / ".git").mkdir()
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    for file in ("README.md", "pyproject.toml"):
+        (project / file).write_text("x\n", encoding="utf-8")
+    for file in ("src/app.py", "src/parser.py"):
+        (project / file).write_text(PROGRAM, encoding="utf-8")

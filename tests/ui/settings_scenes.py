@@ -9,7 +9,7 @@ from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.user_file import UserConfigFile
 from agent_tui.ui.screens.picker import PickerList
 from agent_tui.ui.screens.setting_input import SettingInput
-from tests.ui.fed_app import Ui
+from tests.ui.app_support import Ui
 
 OWN = 'mouse = false\nbase_url = "http://127.0.0.1:8080/v1"\n[compaction]\nauto = false\n'
 

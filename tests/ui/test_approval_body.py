@@ -7,8 +7,8 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.ui.approval.body import approval_lines
+from agent_tui.ui.styled_lines import MAX_LINE_CHARS
 from agent_tui.ui.theme.palette import plain_palette
-from agent_tui.ui.transcript.styled_lines import MAX_LINE_CHARS
 
 
 def request(

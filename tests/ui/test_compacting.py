@@ -1,41 +1,48 @@
 """Compaction as a person sees it: commands, pages, lines in the chat, the bar."""
 
-from dataclasses import replace
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import (
-    AgentEvent,
-    CompactionFailed,
-    CompactionFinished,
-    CompactionProgress,
-    CompactionStarted,
-    ContextChanged,
-    ReplyFinished,
-    ReplyStarted,
-    SessionChanged,
-    TextDelta,
-)
-from agent_tui.messages import AssistantMessage, UserMessage
-from agent_tui.tokens import ContextUsage
+from agent_tui.messages import UserMessage
+from agent_tui.providers.base import ModelInfo
+from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.preview import PreviewScreen
-from agent_tui.ui.transcript import SummaryBlock, UserBlock
-from tests.support.fake_runtime import PREVIEW, FakeRuntime
-from tests.ui.fed_app import Ui, running_app
+from agent_tui.ui.transcript import AssistantBlock, SummaryBlock, UserBlock
+from tests.support.long_work import SUMMARY, long_work
+from tests.support.models import MODEL, ListedModels
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, answer, asking, held, running_app, said, sized
 
-BY_EDITS = CompactionFinished(
-    "e9", "threshold", "", 150_000, 62_000, "", False, freed={0: 60_000}, messages={0: 12}
-)
+HALF_FULL, FULL = 60_000, 36_000
+"""Windows that the work fills to a half, and to where room is made for the next message."""
+
+
+@asynccontextmanager
+async def at_work(
+    root: Path, *replies: Reply, window: int = HALF_FULL, **options: Any
+) -> AsyncGenerator[Ui]:
+    """The app over work of some 30,000 tokens."""
+    info = ModelInfo(MODEL.name, window, 4_000, source="setting")
+    models, stage = ListedModels(infos={MODEL.name: info}), Stage(root)
+    runtime = long_work(asking(stage, *replies, models=models))
+    async with running_app(
+        root, *replies, stage=stage, runtime=runtime, models=models, **options
+    ) as ui:
+        ui.redraw()
+        await ui.settle()
+        yield ui
 
 
 def summaries(ui: Ui) -> list[SummaryBlock]:
-    return [
-        block for block in ui.app.view.widgets.transcript.blocks if isinstance(block, SummaryBlock)
-    ]
+    return [block for block in ui.blocks if isinstance(block, SummaryBlock)]
 
 
 def page_text(ui: Ui) -> str:
@@ -45,190 +52,207 @@ def page_text(ui: Ui) -> str:
 
 async def opened(ui: Ui, line: str, mark: str) -> None:
     """Send `line` and wait until the page on top shows `mark`."""
-    await ui.send(line)
+    await ui.submit(line)
     await ui.until(lambda: len(ui.app.screen_stack) > 1 and mark in page_text(ui))
+    await ui.settle()
 
 
 async def test_compact_summarises_and_keeps_the_chat(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with at_work(tmp_path, held(SUMMARY)) as ui:
+        before, path, shown = ui.usage.used, ui.path, ui.blocks
         await ui.send("/compact the api")
-        assert ui.runtime.compactions == ["the api"]
-        ui.runtime.feed(CompactionStarted("manual", "the api", 150_000))
-        ui.runtime.feed(CompactionProgress("summarising 1/2", 400))
-        await ui.settle()
-        assert ui.app.view.widgets.activity.state is not None
-        assert ui.app.view.widgets.activity.state.label == "Compacting: summarising 1/2"
-        ui.runtime.finish(ui.runtime.compacted("## Goal"))
-        await ui.settle()
-        assert summaries(ui) == [SummaryBlock("## Goal", 150_000, 9_000)]
+        assert ui.activity.state is not None
+        assert ui.activity.state.label == "Compacting: summarising"
+        assert ui.activity.state.output_chars == len(SUMMARY)
+        await ui.finish()
+        (asked,) = ui.stage.model.requests
+        assert "the api" in str(asked)
+        (block,) = summaries(ui)
+        assert "The help shows the options as a table" in block.summary
+        assert block.tokens_before == before
+        assert block.tokens_after == ui.usage.used < before
+        assert ui.blocks[: len(shown)] == shown
+        assert ui.path != path
 
 
 async def test_compact_waits_for_the_end_of_a_turn_but_its_preview_does_not(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with at_work(tmp_path, held("still")) as ui:
         await ui.send("go")
         await ui.send("/compact")
-        assert ui.runtime.compactions == []
-        assert ui.notices[-1] == "Cannot compact while responding. Use /abort first."
-        await opened(ui, "/compact --preview", "88,300")
-        ui.runtime.feed(ReplyStarted("m"), TextDelta("still"))
-        ui.runtime.finish()
-        await ui.settle()
+        assert ui.notices == ["Cannot compact while responding. Use /abort first."]
+        await opened(ui, "/compact --preview", "as it is")
+        ui.let_go()
+        await ui.until(lambda: not ui.is_running)
         assert isinstance(ui.app.screen, PreviewScreen)
         assert len(ui.notices) == 1
+        assert summaries(ui) == []
 
 
 async def test_an_unknown_option_compacts_nothing(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with at_work(tmp_path) as ui:
         await ui.send("/compact --preveiw")
-        assert ui.runtime.compactions == []
         assert ui.notices == ["/compact has no option --preveiw, only --preview and --strategy."]
+        assert summaries(ui) == []
 
 
 @pytest.mark.parametrize(
-    ("typed", "asked"),
+    ("typed", "note"),
     [
-        ("--strategy hybrid", "hybrid: "),
-        ("--strategy hybrid the api", "hybrid: the api"),
-        ("the api --strategy=tiered", "tiered: the api"),
+        ("--strategy hybrid", "hybrid: 11 tool results"),
+        ("--strategy hybrid the api", "hybrid: 11 tool results"),
+        ("the api --strategy=tiered", ""),
     ],
 )
 async def test_a_strategy_that_is_named_works_in_this_session(
-    tmp_path: Path, typed: str, asked: str
+    tmp_path: Path, typed: str, note: str
 ):
-    async with running_app(tmp_path) as ui:
+    async with at_work(tmp_path) as ui:
+        path = ui.path
         await ui.send(f"/compact {typed}")
-        assert ui.runtime.compactions == [asked]
+        (block,) = summaries(ui)
+        assert note in block.note + block.summary
+        assert block.tokens_after < block.tokens_before
+        assert ui.path == path
+
+
+async def test_a_focus_beside_a_strategy_reaches_the_model(tmp_path: Path):
+    async with at_work(tmp_path, held()) as ui:
+        await ui.send("/compact the api --strategy agent")
+        (asked,) = ui.stage.model.requests
+        assert "the api" in str(asked)
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "notice"),
     [
         ("--strategy magic", "'magic' is not a strategy; there are tiered, hybrid, agent."),
         ("--strategy", "--strategy needs a name; there are tiered, hybrid, agent."),
     ],
 )
-async def test_a_strategy_that_there_is_not_compacts_nothing(tmp_path: Path, typed: str, said: str):
-    async with running_app(tmp_path) as ui:
+async def test_a_strategy_that_there_is_not_compacts_nothing(
+    tmp_path: Path, typed: str, notice: str
+):
+    async with at_work(tmp_path) as ui:
         await ui.send(f"/compact {typed}")
-        assert ui.runtime.compactions == []
-        assert ui.notices == [said]
+        assert ui.notices == [notice]
+        assert summaries(ui) == []
 
 
 async def test_escape_cancels_a_compaction_and_gives_back_what_was_typed(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        cancelled = CompactionFailed("Compaction cancelled; nothing was changed.")
-        ui.runtime.on_abort = (cancelled,)
+    async with at_work(tmp_path, held(SUMMARY)) as ui:
+        before = ui.path.read_bytes()
         await ui.send("/compact")
         await ui.send("and then this")
-        assert ui.runtime.submitted == []
         await ui.pilot.press("escape")
         await ui.settle()
-        assert ui.notices == [cancelled.message]
-        assert not ui.app.controller.turns.is_running
+        assert ui.notices == ["Compaction cancelled; nothing was changed."]
+        assert not ui.is_running
         assert ui.text == "and then this"
+        assert ui.path.read_bytes() == before
 
 
 async def test_what_is_typed_during_a_compaction_is_sent_after_it(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with at_work(tmp_path, held(SUMMARY), Reply(text="On it.")) as ui:
         await ui.send("/compact")
         await ui.send("go on with the parser")
-        ui.runtime.finish(ui.runtime.compacted("## Goal"))
-        await ui.until(lambda: ui.runtime.submitted == ["go on with the parser"])
-        assert isinstance(ui.app.view.widgets.transcript.blocks[-1], UserBlock)
+        await ui.finish()
+        assert ui.sent[-1] == "go on with the parser"
+        kinds = [type(block) for block in ui.blocks[-3:]]
+        assert kinds == [SummaryBlock, UserBlock, AssistantBlock]
 
 
 async def test_an_automatic_compaction_is_one_line_in_the_turn_that_goes_on(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    reply = held("Well.", usage=sized(9_000))
+    async with at_work(tmp_path, reply, window=FULL) as ui:
+        assert ui.status.usage.label == "[ctx: ~84%]"
         await ui.send("work")
-        before = ContextUsage(150_000, 200_000, is_estimate=False)
-        ui.runtime.conversation.usage = before
-        ui.runtime.feed(ContextChanged(before), CompactionStarted("threshold", "", 150_000))
-        await ui.settle()
-        assert ui.status.usage.label == "[ctx: 75%]"
-        after = ContextUsage(62_000, 200_000, is_estimate=True)
-        ui.runtime.conversation.usage = after
-        ui.runtime.feed(BY_EDITS, ContextChanged(after))
-        await ui.settle()
-        assert ui.status.usage.label == "[ctx: ~31%]"
-        assert ui.app.controller.turns.is_running
+        assert ui.is_running
+        assert ui.status.usage.label == "[ctx: ~32%]"
         (block,) = summaries(ui)
-        assert "12 messages: thinking, and output that came again later" in block.summary
-        counted = ContextUsage(61_000, 200_000, is_estimate=False)
-        ui.runtime.conversation.usage = counted
-        ui.runtime.finish(
-            ReplyStarted("m"), ReplyFinished("e", AssistantMessage()), ContextChanged(counted)
-        )
-        await ui.settle()
-        assert ui.status.usage.label == "[ctx: 30%]"
+        assert "1 message: thinking, and output that came again later" in block.summary
+        await ui.finish()
+        assert ui.status.usage.label == "[ctx: 25%]"
 
 
 async def test_ctrl_o_unfolds_what_a_compaction_did(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        await ui.send("work")
-        ui.runtime.feed(BY_EDITS)
-        await ui.settle()
-        chat = ui.app.view.widgets.transcript
+    async with at_work(tmp_path) as ui:
+        await ui.send("/compact --strategy tiered")
 
         def shown() -> str:
-            lines = (chat.render_line(row).text for row in range(chat.size.height))
-            return "\n".join(lines)
+            chat = ui.chat
+            return "\n".join(chat.render_line(row).text for row in range(chat.size.height))
 
-        assert "context compacted (150k -> 62k tokens)" in shown()
-        assert "12 messages" not in shown()
+        assert "context compacted (31k -> 22k tokens)" in shown()
+        assert "1 message: thinking" not in shown()
         await ui.pilot.press("ctrl+o")
         await ui.settle()
-        assert "12 messages: thinking, and output" in shown()
+        ui.chat.follow_end()
+        await ui.settle()
+        assert "1 message: thinking" in shown()
 
 
 async def test_the_preview_shows_tiers_and_facts_and_writes_nothing(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        ui.runtime.write(UserMessage(content="a question"))
-        entries = ui.runtime.conversation.log.entries
-        ui.runtime.conversation.usage = ContextUsage(144_000, 200_000, is_estimate=False)
-        await opened(ui, "/compact --preview", "88,300")
+    async with at_work(tmp_path) as ui:
+        expected, file = await ui.runtime.preview_compaction(), ui.path.read_bytes()
+        label = ui.status.usage.label
+        await opened(ui, "/compact --preview", "as it is")
         shown = page_text(ui)
+        for tier in expected.tiers:
+            assert f"{tier.freed:,}" in shown
+            assert f"{tier.tokens_after:,}" in shown
         for part in (
-            "144,000",
-            "[ctx: 72%]",
-            "31,200",
-            "[ctx: ~56%]",
-            "its target is 80,000 (40%)",
+            f"{ui.usage.used:,}",
+            label,
+            f"would leave {expected.tokens_after:,} tokens (▸); its target is 22,400 (37%)",
             "Never touch anything below vendor/.",
             "src/parser.py",
             "Read files (31)",
             "+26 more",
             "1 failed, 61 passed",
             "Write it up",
-            "A table or a list?",
+            "A table?",
         ):
             assert part in shown
         assert "schema_5.py" not in shown
-        assert ui.runtime.compactions == []
-        assert ui.runtime.conversation.log.entries == entries
         await ui.pilot.press("escape")
         await ui.settle()
         assert len(ui.app.screen_stack) == 1
-        assert ui.status.usage.label == "[ctx: 72%]"
+        assert ui.status.usage.label == label
+        assert ui.path.read_bytes() == file
+
+
+async def test_what_the_preview_says_is_what_comes_of_it(tmp_path: Path):
+    async with at_work(tmp_path) as ui:
+        expected = await ui.runtime.preview_compaction()
+        last = [tier.tier for tier in expected.tiers if tier.is_used][-1]
+        assert last == 2
+        await ui.send("/compact --strategy tiered")
+        (block,) = summaries(ui)
+        assert block.tokens_before == expected.tokens_before
+        assert block.tokens_after == expected.tokens_after == ui.usage.used
 
 
 async def test_a_focus_beside_the_preview_is_left_out_with_a_word(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        await opened(ui, "/compact --preview the api", "88,300")
+    async with at_work(tmp_path) as ui:
+        await opened(ui, "/compact --preview the api", "as it is")
         assert ui.notices == ["A focus changes the summary alone, so --preview leaves it out."]
 
 
 async def test_the_preview_says_why_there_would_be_no_summary(tmp_path: Path):
     async with running_app(tmp_path) as ui:
-        ui.runtime.preview = replace(
-            PREVIEW, tiers=PREVIEW.tiers[:3], problem="Nothing to compact: one exchange only."
-        )
-        await opened(ui, "/compact --preview", "Nothing to compact: one exchange only.")
+        said(ui.runtime, UserMessage(content="hello"))
+        await opened(ui, "/compact --preview", "No summary: Nothing to compact: less than one")
 
 
 @pytest.mark.parametrize("line", ["/compact --preview", "/context"])
-async def test_a_page_says_what_kept_the_preview_from_being_made(tmp_path: Path, line: str):
-    async with running_app(tmp_path) as ui:
-        ui.runtime.preview = AgentTuiError("The session cannot be read.", "Look at its file.")
+async def test_a_page_says_what_kept_the_preview_from_being_made(
+    tmp_path: Path, line: str, monkeypatch: pytest.MonkeyPatch
+):
+    async def failing() -> CompactionPreview:
+        raise AgentTuiError("The session cannot be read.", "Look at its file.")
+
+    async with at_work(tmp_path) as ui:
+        monkeypatch.setattr(ui.runtime, "preview_compaction", failing)
         await opened(ui, line, "The session cannot be read. Look at its file.")
 
 
@@ -241,64 +265,56 @@ async def test_the_menu_offers_the_preview(tmp_path: Path):
 
 
 async def test_context_shows_the_map_and_what_could_go(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        ui.runtime.write(UserMessage(content="a question of some words"))
-        await opened(ui, "/context", "26,400")
+    async with at_work(tmp_path) as ui:
+        (old_outputs,) = [t for t in (await ui.runtime.preview_compaction()).tiers if t.tier == 2]
+        await opened(ui, "/context", f"{old_outputs.freed:,}")
         shown = page_text(ui)
         assert "Your messages" in shown
         assert "▸ 2  old outputs" in shown
-        assert "you: a question of some words" in shown
+        assert "read src/generated/schema_0.py" in shown
         await ui.pilot.press("escape")
         await ui.settle()
         assert not isinstance(ui.app.screen, ContextScreen)
 
 
 async def test_uncompact_waits_for_the_end_of_a_turn(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with at_work(tmp_path, held()) as ui:
         await ui.send("go")
         await ui.send("/uncompact")
         assert ui.notices == ["Cannot undo while responding. Use /abort first."]
 
 
 async def test_uncompact_says_when_there_is_nothing_to_undo(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        ui.runtime.undone = AgentTuiError("Nothing to undo.", "This session was never compacted.")
+    async with at_work(tmp_path) as ui:
         await ui.send("/uncompact")
-        assert ui.notices == ["Nothing to undo. This session was never compacted."]
-
-
-def undo(runtime: FakeRuntime, *events: AgentEvent) -> None:
-    """What `/uncompact` does next: the context is large again."""
-    runtime.conversation.usage = usage = ContextUsage(150_000, 200_000, is_estimate=True)
-    runtime.undone = (*events, ContextChanged(usage))
+        assert ui.notices == ["Nothing to undo: this conversation was not compacted."]
 
 
 async def test_uncompact_in_place_says_how_large_the_context_is_again(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
-        undo(ui.runtime)
+    async with at_work(tmp_path) as ui:
+        before, label = ui.usage.used, ui.status.usage.label
+        await ui.send("/compact --strategy tiered")
+        assert ui.status.usage.label != label
         await ui.send("/uncompact")
         assert ui.notices == [
-            "Undone: the context is as it was before, about 150,000 tokens again."
+            f"Undone: the context is as it was before, about {before:,} tokens again."
         ]
-        assert ui.status.usage.label == "[ctx: ~75%]"
+        assert ui.status.usage.label == label
 
 
 async def test_uncompact_after_compact_shows_the_session_from_before(tmp_path: Path):
-    async with running_app(tmp_path) as ui:
+    async with at_work(tmp_path, Reply(text=SUMMARY)) as ui:
+        path, before = ui.path, ui.usage.used
         await ui.send("/compact")
-        ui.runtime.finish(ui.runtime.compacted("## Goal"))
-        await ui.settle()
-        ui.runtime.write(UserMessage(content="from before"), UserMessage(content="said since"))
-        log = ui.runtime.conversation.log
-        undo(ui.runtime, SessionChanged(log.header.id, log.path, log.name, "resumed"))
+        said(ui.runtime, UserMessage(content="said since"), answer("An answer."))
         await ui.send("/uncompact")
-        assert ui.app.view.widgets.transcript.blocks[:2] == (
-            UserBlock("from before"),
-            UserBlock("said since"),
+        assert ui.path == path
+        shown = [block.text for block in ui.blocks if isinstance(block, UserBlock)]
+        assert shown[-2:] == ["yes, go with the table", "said since"]
+        assert ui.notices[-1] == (
+            f"Undone: back in the session from before /compact, about {ui.usage.used:,} tokens."
         )
-        assert ui.notices == [
-            "Undone: back in the session from before /compact, about 150,000 tokens."
-        ]
+        assert ui.usage.used > before, "what was said since came along"
 
 
 def test_help_tells_of_the_preview_and_of_undoing():

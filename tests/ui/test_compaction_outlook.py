@@ -7,7 +7,20 @@ from agent_tui.commands.compaction import kept_facts, last_tier, verdict
 from agent_tui.compaction.preview import CompactionPreview, TierPreview
 from agent_tui.sessions.entries import Ledger
 from agent_tui.ui.screens.preview import tier_rows
-from tests.support.fake_runtime import PREVIEW
+
+PREVIEW = CompactionPreview(
+    tokens_before=144_000,
+    tokens_after=78_600,
+    window=200_000,
+    target_tokens=80_000,
+    tiers=(
+        TierPreview(0, 12, 112_800, 31_200, is_used=True),
+        TierPreview(1, 31, 88_300, 24_500, is_used=True),
+        TierPreview(2, 140, 61_900, 26_400, is_used=True),
+        TierPreview(3, 412, 27_400, 116_600, is_used=False),
+    ),
+    ledger=Ledger(),
+)
 
 
 def test_the_verdict_names_the_outcome_the_target_and_whether_it_is_reached():

@@ -7,10 +7,10 @@ from rich.style import Style
 from textual.theme import BUILTIN_THEMES
 
 from agent_tui.ui.diff.view import diff_lines, diff_stat, parse_diff
+from agent_tui.ui.styled_lines import copied_text
 from agent_tui.ui.theme.palette import Palette, make_palette, plain_palette
 from agent_tui.ui.theme.themes import own_themes
 from agent_tui.ui.transcript.code import CodePainter
-from agent_tui.ui.transcript.styled_lines import copied_text
 
 DIFF = """--- a/x.py
 +++ b/x.py

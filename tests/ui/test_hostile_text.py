@@ -22,6 +22,7 @@ from agent_tui.events import (
 )
 from agent_tui.messages import AssistantMessage, TextContent, Todo, ToolResultMessage, UserMessage
 from agent_tui.sessions.entries import Header, LabelEntry, MessageEntry, SessionInfoEntry
+from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.transcript import (
     AssistantBlock,
@@ -37,7 +38,7 @@ from agent_tui.ui.transcript import (
 )
 from agent_tui.ui.transcript.plain import plain_text
 from tests.support.terminal_attacks import ATTACKS, MARKUP, what_is_left
-from tests.ui.fed_app import Ui, running_app
+from tests.ui.app_support import Ui, held, running_app
 
 ODD = (
     "e\u0301\u0316 Z\u0351\u036b\u0343 combining, \u1100\u1161\u11a8 jamo, \u0e19\u0e49\u0e33 thai",
@@ -94,7 +95,7 @@ def chat_blocks() -> list[Block]:
 
 async def test_every_kind_of_block_on_every_page_of_the_chat(tmp_path: Path):
     async with running_app(tmp_path, size=(150, 100)) as ui:
-        chat = ui.app.view.widgets.transcript
+        chat = ui.chat
         chat.load(chat_blocks())
         chat.toggle_details()
         chat.show_thinking = True
@@ -111,7 +112,7 @@ async def test_every_kind_of_block_on_every_page_of_the_chat(tmp_path: Path):
 
 
 async def test_a_running_turn_with_its_plan_queue_title_and_retry(tmp_path: Path):
-    async with running_app(tmp_path, size=(90, 40)) as ui:
+    async with running_app(tmp_path, held(), size=(90, 40)) as ui:
         await ui.send("hello")
         result = ToolResultMessage(
             tool_call_id="c1",
@@ -119,7 +120,7 @@ async def test_a_running_turn_with_its_plan_queue_title_and_retry(tmp_path: Path
             content=(TextContent(text=LINES),),
             details={"summary": ONE_LINE, "diff": f"--- {ONE_LINE}\n+++ b\n@@ -0,0 +1 @@\n+x"},
         )
-        ui.runtime.feed(
+        ui.show_events(
             ReplyStarted("m"),
             *(TextDelta(piece) for piece in LINES),
             ReplyFinished("e", AssistantMessage()),
@@ -131,7 +132,7 @@ async def test_a_running_turn_with_its_plan_queue_title_and_retry(tmp_path: Path
         await ui.send(ONE_LINE)
         await ui.settle()
         assert_harmless(ui)
-        ui.runtime.feed(ToolFinished("e", "c1", result), RetryScheduled(1, 3, 8.0, LINES))
+        ui.show_events(ToolFinished("e", "c1", result), RetryScheduled(1, 3, 8.0, LINES))
         ui.runtime.sessions.rename(ONE_LINE)
         ui.app.view.refresh_status()
         ui.app.notify(LINES, title=ONE_LINE)
@@ -142,15 +143,15 @@ async def test_a_running_turn_with_its_plan_queue_title_and_retry(tmp_path: Path
 
 @pytest.mark.parametrize("kind", ["command", "diff", "text"])
 async def test_a_question(tmp_path: Path, kind: BodyKind):
-    async with running_app(tmp_path, size=(80, 50), approval_quiet_s=3_600.0) as ui:
+    async with running_app(tmp_path, held(), size=(80, 50), approval_quiet_s=3_600.0) as ui:
         await ui.send("hello")
         body = LINES if kind != "diff" else f"--- a\n+++ a\n@@ -1 +1 @@ {ONE_LINE}\n-{ONE_LINE}\n+x"
         request = ApprovalRequest("r", "c", ONE_LINE, LINES, body, kind, LINES, ONE_LINE)
-        ui.runtime.feed(ApprovalRequested(request))
+        ui.show_events(ApprovalRequested(request))
         await ui.settle()
-        ui.app.view.widgets.approval.arm()
+        ui.approval.arm()
         scroll = ui.app.query_one("#approval-scroll")
-        panel = ui.app.view.widgets.approval
+        panel = ui.approval
         for y in range(0, scroll.virtual_size.height, max(1, scroll.size.height)):
             scroll.scroll_to(y=y, animate=False)
             panel.scroll_to(y=y, animate=False)
@@ -161,8 +162,8 @@ async def test_a_question(tmp_path: Path, kind: BodyKind):
 async def test_the_rows_of_pickers_and_the_tree(tmp_path: Path):
     async with running_app(tmp_path, size=(100, 40)) as ui:
         for number, text in enumerate((LINES, *ODD)):
-            header = Header(id=f"{number:08}-0000", cwd=str(ui.runtime.conversation.cwd))
-            log = ui.runtime.services.store.create(header)
+            header = Header(id=f"{number:08}-0000", cwd=str(ui.workspace))
+            log = SessionStore(ui.stage.sessions).create(header)
             log.append(MessageEntry(message=UserMessage(content=text)))
             log.append(MessageEntry(message=AssistantMessage(content=(TextContent(text=text),))))
             log.append(SessionInfoEntry(name=text))
@@ -180,7 +181,7 @@ async def test_the_rows_of_pickers_and_the_tree(tmp_path: Path):
         said = log.append(MessageEntry(message=UserMessage(content=LINES)))
         log.append(MessageEntry(message=AssistantMessage(content=(TextContent(text=LINES),))))
         log.append(LabelEntry(target_id=said.id, label=ONE_LINE))
-        ui.app.view.redraw()
+        ui.redraw()
         await ui.send("/tree")
         await ui.until(lambda: ui.app.screen.query("TreeList"))
         await ui.settle()
@@ -203,9 +204,7 @@ async def test_the_prompt_its_history_and_a_line_that_is_asked_for(tmp_path: Pat
 
 async def test_a_search_for_hostile_text(tmp_path: Path):
     async with running_app(tmp_path, size=(100, 30)) as ui:
-        ui.app.view.widgets.transcript.load(
-            [UserBlock(LINES), ToolBlock(LINES, LINES, LINES, "ok", LINES)]
-        )
+        ui.chat.load([UserBlock(LINES), ToolBlock(LINES, LINES, LINES, "ok", LINES)])
         await ui.pilot.press("ctrl+f")
         for text in FEW:
             ui.app.query_one("#find-text", Input).value = text
@@ -222,7 +221,7 @@ async def test_output_that_is_no_text_at_all(tmp_path: Path):
     for errors in ("replace", "surrogateescape"):
         text = printed.decode("utf-8", errors)
         async with running_app(tmp_path) as ui:
-            ui.app.view.widgets.transcript.load([ToolBlock("c", "bash", "bash x", "error", text)])
+            ui.chat.load([ToolBlock("c", "bash", "bash x", "error", text)])
             await ui.settle()
             shown = assert_harmless(ui)
         assert "\N{REPLACEMENT CHARACTER}" * 3 + " red  " in shown

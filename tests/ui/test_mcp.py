@@ -90,7 +90,7 @@ async def test_a_projects_server_is_started_only_after_a_yes(stage, tmp_path):
         screen = await asked(ui)
         assert "first" in rows(ui)
         assert "mcp_server.py" in rows(ui)
-        screen._quiet_s = 1.0  # what was meant for the prompt answers nothing
+        screen._quiet_s = 1_000.0  # what was meant for the prompt answers nothing
         await ui.pilot.press("y", "n", "enter")
         assert ui.app.screen is screen
         assert ui.text == "yn"

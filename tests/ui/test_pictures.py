@@ -13,7 +13,6 @@ from textual.widgets import Input
 
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.theme.themes import DARK, LIGHT
-from tests.ui.fed_app import Ui
 from tests.ui.scenes import SCENES, scene_app
 
 SMALL, MEDIUM, LARGE, README_SIZE = (80, 24), (120, 40), (200, 60), (100, 36)
@@ -48,17 +47,17 @@ def test_the_screen_looks_as_it_did(
     snap_compare,
 ):
     monkeypatch.setenv("HOME", str(tmp_path))
-    app, runtime = scene_app(name, theme, tmp_path)
+    app, driven_by = scene_app(name, theme, tmp_path)
 
     async def lead_there(pilot: Pilot[UiOutcome]) -> None:
-        ui = Ui(app, runtime, pilot)
+        ui = driven_by(pilot)
         app.prompt.area.cursor_blink = False
         await ui.until(lambda: app.status.fields is not None and app.status.fields.branch)
         await ui.settle()
         await SCENES[name](ui)
         for field in app.screen.query(Input):
             field.cursor_blink = False
-        await ui.settle()
+        await ui.measured()
 
     assert snap_compare(app, terminal_size=size, run_before=lead_there)
 

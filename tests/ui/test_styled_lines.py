@@ -5,7 +5,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.transcript.styled_lines import (
+from agent_tui.ui.styled_lines import (
     MAX_LINE_CHARS,
     Line,
     copied_text,

@@ -20,15 +20,15 @@ from agent_tui.ui.diff.view import diff_lines, parse_diff
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.picker import column_widths, picker_line
 from agent_tui.ui.screens.session_rows import session_rows
+from agent_tui.ui.styled_lines import Line
 from agent_tui.ui.terminal.clipboard import copy_text
-from agent_tui.ui.terminal.run import crash_report
+from agent_tui.ui.terminal.ending import crash_report
 from agent_tui.ui.terminal.state import title_sequence
 from agent_tui.ui.theme.palette import make_palette
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, ToolBlock, UserBlock
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.plain import plain_text
-from agent_tui.ui.transcript.styled_lines import Line
 from tests.support.models import ListedModels
 from tests.support.runtime import Stage
 from tests.support.terminal_attacks import ATTACKS, hostile_text, what_is_left

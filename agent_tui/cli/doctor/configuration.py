@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from agent_tui import paths
 from agent_tui.cli.doctor.check import Check, Environment, State, find_program, listed, shown_path
 from agent_tui.config import McpServerSettings, SettingProblem, setting_variables
+from agent_tui.local_models.addresses import is_loopback
 from agent_tui.permissions.engine import PermissionEngine
-from agent_tui.providers.base import is_loopback
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.tools.mcp.spec import name_problem
 

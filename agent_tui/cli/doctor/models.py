@@ -22,10 +22,10 @@ from agent_tui.cli.doctor.check import (
 )
 from agent_tui.cli.doctor.machine import is_musl, package_version
 from agent_tui.errors import ConfigError
-from agent_tui.local_models.model import OFFERS, LocalModel
+from agent_tui.local_models.addresses import is_loopback
+from agent_tui.local_models.model import OFFERS, LocalModel, size_text
 from agent_tui.local_models.runtime import install_command
-from agent_tui.local_models.sizes import size_text
-from agent_tui.providers.base import ModelInfo, ModelRef, is_loopback
+from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.local.local_catalog import LOCAL
 from agent_tui.providers.servers.find import FoundServer, find_servers, server_at

@@ -15,9 +15,8 @@ from agent_tui.cli.output import write_json, write_text
 from agent_tui.cli.settings import read_settings
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.local_models.model import OFFERS, LocalModel
+from agent_tui.local_models.model import OFFERS, LocalModel, size_text
 from agent_tui.local_models.runtime import can_run_models, install_command
-from agent_tui.local_models.sizes import size_text
 from agent_tui.safe_text import strip_control_characters
 
 _DESCRIPTION = "Models at hand: list them, and get, add or remove those on this machine."

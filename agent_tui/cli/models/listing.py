@@ -7,8 +7,7 @@ from typing import Final, Self
 from pydantic import JsonValue
 
 from agent_tui.local_models.addresses import shown_address
-from agent_tui.local_models.model import LocalModel, Offer
-from agent_tui.local_models.sizes import size_text
+from agent_tui.local_models.model import LocalModel, Offer, size_text
 from agent_tui.providers.base import FoundModel
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.safe_text import strip_control_characters

@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, TextIO
 
-from agent_tui.local_models.model import DOWNLOADING, PullProgress
-from agent_tui.local_models.sizes import size_text
+from agent_tui.local_models.model import DOWNLOADING, PullProgress, size_text
 
 _BAR_CHARS: Final = 24
 _LOG_CHARS: Final = 100

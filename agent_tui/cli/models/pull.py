@@ -7,9 +7,8 @@ import sys
 from agent_tui.cli.models.progress import ProgressLine
 from agent_tui.local_models.addresses import is_address, shown_address
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.local_models.model import LocalModel, Offer
+from agent_tui.local_models.model import LocalModel, Offer, size_text
 from agent_tui.local_models.pull.client import offer_named, pull
-from agent_tui.local_models.sizes import size_text
 from agent_tui.providers.keys import secret_variables
 
 

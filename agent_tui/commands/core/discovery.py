@@ -31,7 +31,6 @@ def built_in_commands() -> CommandRegistry:
     modules = [
         importlib.import_module(f"{room.__name__}.{found.name}")
         for found in pkgutil.iter_modules(room.__path__)
-        if not found.ispkg
     ]
     commands = {
         entry.name: entry

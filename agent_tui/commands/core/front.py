@@ -5,16 +5,16 @@ here assumes a terminal.
 """
 
 from collections.abc import AsyncGenerator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
 
-from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.pages import PageSection, Row, Showable
 from agent_tui.commands.core.questions import Pickable, Question
 
 if TYPE_CHECKING:  # pydantic and the conversation come after the first paint
     from agent_tui.agent.runtime import AgentRuntime
+    from agent_tui.commands.core.known_models import KnownModels
     from agent_tui.config.editor import SettingsEditor
     from agent_tui.events import AgentEvent
     from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
@@ -52,7 +52,7 @@ class CommandServices:
     """
 
     models: ModelSource
-    known_models: KnownModels = field(default_factory=KnownModels)
+    known_models: "KnownModels"
     servers: "McpHub | None" = None
     settings: "SettingsEditor | None" = None
 

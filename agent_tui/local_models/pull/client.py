@@ -19,9 +19,8 @@ from agent_tui.local_models.addresses import (
     is_address,
     without_secrets,
 )
-from agent_tui.local_models.library import ModelLibrary
+from agent_tui.local_models.library import ModelLibrary, check_name, suggested_name
 from agent_tui.local_models.model import OFFERS, LocalModel, Offer, PullProgress
-from agent_tui.local_models.names import check_name, suggested_name
 from agent_tui.local_models.pull.job import JOB, REPORT, Pulled, PullFailed, PullJob
 
 _COMPLAINT_BYTES: Final = 2_000

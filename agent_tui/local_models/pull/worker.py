@@ -19,9 +19,9 @@ from typing import IO, BinaryIO, Final
 
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.addresses import shown_address
-from agent_tui.local_models.gguf import read_gguf
+from agent_tui.local_models.gguf import read_gguf, refuse_unusable
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.local_models.model import DOWNLOADING, LocalModel, Offer
+from agent_tui.local_models.model import DOWNLOADING, LocalModel, Offer, size_text
 from agent_tui.local_models.pull.job import (
     JOB,
     REPORT,
@@ -39,8 +39,6 @@ from agent_tui.local_models.pull.package_index import (
     read_pip_settings,
 )
 from agent_tui.local_models.pull.transfer import PartFile, Transfer
-from agent_tui.local_models.sizes import size_text
-from agent_tui.local_models.usable import refuse_unusable
 from agent_tui.paths import make_private_dir
 
 _BLOCK_BYTES: Final = 1024 * 1024

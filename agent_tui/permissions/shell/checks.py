@@ -117,8 +117,10 @@ def check_comment(node: Node, source: bytes) -> None:
     Raises:
         UnparsableError: nothing separates it from the word before.
     """
-    before = source[node.start_byte - 1 : node.start_byte] if node.start_byte else b" "
-    if before not in (b" ", b"\t", b"\n", b";", b"&", b"|", b"("):
+    before = source[: node.start_byte]
+    while before.endswith(b"\\\n"):  # bash joins the lines before it looks for words
+        before = before[:-2]
+    if before and before[-1:] not in b" \t\n;&|(":
         raise UnparsableError("a # in the middle of a word")
 
 

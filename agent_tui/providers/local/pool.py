@@ -10,10 +10,9 @@ from pathlib import Path
 
 from agent_tui.config import LocalSettings
 from agent_tui.errors import ModelFileError
-from agent_tui.local_models.gguf import read_gguf
+from agent_tui.local_models.gguf import read_gguf, refuse_unusable
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import LocalModel
-from agent_tui.local_models.usable import refuse_unusable
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.local.errors import load_error, no_such_model
 from agent_tui.providers.local.process import LoadError, LocalServerProcess

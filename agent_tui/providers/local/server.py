@@ -1,7 +1,7 @@
 """A local model's server: ``python -m agent_tui.providers.local.server``; only it names xllamacpp.
 
 An order comes as one line on stdin, the answer goes as one line to what was stdout (see
-`local.protocol`), and the process ends when stdin closes. llama.cpp holds the interpreter while
+`server_messages`), and the process ends when stdin closes. llama.cpp holds the interpreter while
 it loads a model, so that nothing here could notice the end of the program meanwhile: on Linux
 the kernel is asked to end the process with its parent.
 

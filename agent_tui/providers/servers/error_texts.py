@@ -2,8 +2,8 @@
 
 import re
 
-from agent_tui.local_models.addresses import shown_address
-from agent_tui.providers.base import FaultKind, ModelRef, is_loopback
+from agent_tui.local_models.addresses import is_loopback, shown_address
+from agent_tui.providers.base import FaultKind, ModelRef
 from agent_tui.providers.servers.kinds import kind_at, name_at_server, start_command
 
 LOADING_RETRY_S = 15.0

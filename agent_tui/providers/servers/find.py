@@ -11,7 +11,8 @@ from functools import partial
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from agent_tui.providers.base import FoundModel, is_loopback
+from agent_tui.local_models.addresses import is_loopback
+from agent_tui.providers.base import FoundModel
 from agent_tui.providers.servers.client import PATIENCE_S, REMOTE_PATIENCE_S, ServerClient
 from agent_tui.providers.servers.kinds import HOST, PORTS, ServerAddress, usual_addresses
 from agent_tui.providers.servers.models import ServedModel, read_any, read_models

@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
-from agent_tui.providers.base import ModelRef, is_loopback
+from agent_tui.local_models.addresses import is_loopback
+from agent_tui.providers.base import ModelRef
 
 HOST: Final = "127.0.0.1"
 

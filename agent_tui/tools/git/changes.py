@@ -65,13 +65,13 @@ class GitChanges:
 
         Args:
             keeper: Starts processes.
-            is_trusted: Whether git may be asked in a folder; asked before each look.
+            is_trusted: Whether git may be asked in a folder; asked before each snapshot.
         """
         self._keeper = keeper
         self._is_trusted = is_trusted
         self._slow_looks: Counter[Path] = Counter()
 
-    async def look(self, cwd: Path, environ: Mapping[str, str]) -> Snapshot | None:
+    async def snapshot(self, cwd: Path, environ: Mapping[str, str]) -> Snapshot | None:
         """What there is before a command run in `cwd`.
 
         None where there is no repository that git answers for, or the folder is not trusted.

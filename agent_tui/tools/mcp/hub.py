@@ -82,7 +82,7 @@ class McpHub:
         self._told: set[str] = set()
         self._untold: list[str] = []
         self._listener: Callable[[str], None] | None = None
-        self._looking = asyncio.Lock()
+        self._reconciling = asyncio.Lock()
         self._starting: asyncio.Task[None] | None = None
         self._offered: tuple[tuple[McpServer, RemoteTool], ...] = ()
 
@@ -120,11 +120,11 @@ class McpHub:
     def start(self, cwd: Path) -> None:
         """Start the servers for work in `cwd` in the background; needs a running event loop."""
         if self._starting is None or self._starting.done():
-            self._starting = asyncio.create_task(self.look(cwd))
+            self._starting = asyncio.create_task(self.reconcile(cwd))
 
-    async def look(self, cwd: Path) -> None:
+    async def reconcile(self, cwd: Path) -> None:
         """Bring what runs in line with what the files say for `cwd`."""
-        async with self._looking:
+        async with self._reconciling:
             found = await asyncio.to_thread(self._sources.find, cwd)
             for problem in found.problems:
                 self._tell_once(problem)
@@ -141,7 +141,7 @@ class McpHub:
                 for name, one in wanted.items()
             }
             for name, server in self._servers.items():
-                await self._settle(server, wanted[name].is_allowed)
+                await self._start_or_stop(server, wanted[name].is_allowed)
 
     async def take_up(self, cwd: Path, tell: Callable[[str], None]) -> bool:
         """Take what the servers offer now for the turn that begins; whether that is another.
@@ -152,7 +152,7 @@ class McpHub:
             cwd: The workspace.
             tell: Takes a line for the person.
         """
-        await self.look(cwd)
+        await self.reconcile(cwd)
         for spec in self.not_asked:
             self._tell_once(
                 f"The project's MCP server {spec.name} is not started, as you were not asked "
@@ -195,7 +195,7 @@ class McpHub:
         if server is None or server.spec.fingerprint != spec.fingerprint:
             return  # the file was changed while the question stood
         self._switched_on.pop(spec.name, None)
-        await self._settle(server, is_allowed, is_asked=True)
+        await self._start_or_stop(server, is_allowed, is_asked=True)
         await asyncio.to_thread(self._sources.answer, spec, is_allowed=is_allowed)
 
     def project_server(self, name: str) -> ServerSpec:
@@ -240,7 +240,7 @@ class McpHub:
         servers, self._servers = self._servers, {}
         await asyncio.gather(*(server.stop() for server in servers.values()))
 
-    async def _settle(
+    async def _start_or_stop(
         self, server: McpServer, is_allowed: bool | None, *, is_asked: bool = False
     ) -> None:
         """Start or end `server` as it should be; one that failed or was ended stays so."""
@@ -261,7 +261,7 @@ class McpHub:
         ]
         if not starting or not self._wait_s:
             return
-        waits = [asyncio.ensure_future(server.settled()) for server in starting]
+        waits = [asyncio.ensure_future(server.wait_until_started()) for server in starting]
         try:
             quiet_s = min(_QUIET_WAIT_S, self._wait_s)
             _, pending = await asyncio.wait(waits, timeout=quiet_s)

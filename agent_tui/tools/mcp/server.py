@@ -92,7 +92,7 @@ class McpServer:
         self._connection: Connection | None = None
         self._running: asyncio.Task[None] | None = None
         self._starts = 0
-        self._settled = asyncio.Event()
+        self._start_ended = asyncio.Event()
         self._may_restart = True
         self._has_served = False
 
@@ -120,12 +120,12 @@ class McpServer:
             running.cancel()
             await asyncio.wait((running,))
         self.state, self.why, self.tools, self.notes = "off", "", (), ()
-        self._settled.set()
+        self._start_ended.set()
 
-    async def settled(self) -> None:
+    async def wait_until_started(self) -> None:
         """Wait until it is ready, has failed or is off."""
         if self.state == "starting":
-            await self._settled.wait()
+            await self._start_ended.wait()
 
     async def list_again(self) -> None:
         """Ask for the tools anew, after it said that they changed."""
@@ -179,7 +179,7 @@ class McpServer:
             self._tell(f"{why}; it is started again")
             self._may_restart = False
         self.state, self.why = "failed", why
-        self._settled.set()
+        self._start_ended.set()
         self._tell(f"{why}. /mcp restart {self.spec.name} tries again")
 
     async def _run_once(self) -> str:
@@ -208,7 +208,7 @@ class McpServer:
             await self._list_tools(connection)
             self._connection = connection
             self.state, self._has_served = "ready", True
-            self._settled.set()
+            self._start_ended.set()
             if self.notes:
                 more = len(self.notes) - 1
                 self._tell(self.notes[0] + (f"; and {more} more, see /mcp" if more else ""))
@@ -287,7 +287,7 @@ class McpServer:
     def _note_start(self) -> None:
         self.state, self.why = "starting", ""
         self._starts += 1
-        self._settled.clear()
+        self._start_ended.clear()
 
     def _note_change(self) -> None:
         self.is_outdated = True

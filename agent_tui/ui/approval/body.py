@@ -11,9 +11,9 @@ from textual.widget import Widget
 from agent_tui.events import ApprovalRequest
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff.view import diff_lines, parse_diff
+from agent_tui.ui.styled_lines import Line, prefixed, wrap
 from agent_tui.ui.theme.palette import Palette, make_palette
 from agent_tui.ui.transcript.code import CodePainter
-from agent_tui.ui.transcript.styled_lines import Line, prefixed, wrap
 
 
 def _any_app() -> type[App[object]]:

@@ -11,8 +11,8 @@ from rich.style import Style
 
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff.words import Marks, changed_words
+from agent_tui.ui.styled_lines import Line, clip, padded, prefixed, wrap
 from agent_tui.ui.theme.palette import Palette
-from agent_tui.ui.transcript.styled_lines import Line, clip, padded, prefixed, wrap
 
 RowKind: TypeAlias = Literal["added", "removed", "unchanged", "gap", "file"]
 

@@ -4,8 +4,7 @@ from collections import deque
 
 from textual.content import Content
 
-from agent_tui.local_models.model import PullProgress
-from agent_tui.local_models.sizes import size_text
+from agent_tui.local_models.model import PullProgress, size_text
 from agent_tui.ui.chat.activity_line import elapsed
 
 PACE_OVER_S = 5.0

@@ -38,11 +38,11 @@ class ChoiceScreen(ModalScreen[AnswerT], Generic[AnswerT]):
 
     def __init__(self, question: Question[AnswerT]) -> None:
         super().__init__()
-        self._question = question
+        self.question = question
 
     def compose(self) -> ComposeResult:
         """The facts scroll, so that the answers stay in sight however much there is to know."""
-        question = self._question
+        question = self.question
         lines = [
             Content.assemble((f" {choice.key} ", "bold $primary"), f" {choice.label}")
             for choice in question.choices
@@ -57,7 +57,7 @@ class ChoiceScreen(ModalScreen[AnswerT], Generic[AnswerT]):
 
     def on_key(self, event: Key) -> None:
         """A key of an answer gives it."""
-        for choice in self._question.choices:
+        for choice in self.question.choices:
             if event.key == choice.key:
                 event.stop()
                 self.dismiss(choice.value)

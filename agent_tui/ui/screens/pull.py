@@ -20,8 +20,7 @@ from textual.worker import Worker
 
 from agent_tui.commands.core.short_words import short_path
 from agent_tui.errors import AgentTuiError
-from agent_tui.local_models.model import Offer, PullProgress
-from agent_tui.local_models.sizes import size_text
+from agent_tui.local_models.model import Offer, PullProgress, size_text
 from agent_tui.providers.base import ModelRef
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.first_run.progress import Pace, transfer_bar, transfer_text

@@ -43,7 +43,7 @@ class QuietChoiceScreen(ChoiceScreen[AnswerT], Generic[AnswerT]):
         if not event.is_printable or event.character is None:
             return
         is_quiet = self._clock() - self._quiet_since_s >= self._quiet_s
-        if is_quiet and event.key in {choice.key for choice in self._question.choices}:
+        if is_quiet and event.key in {choice.key for choice in self.question.choices}:
             return
         event.prevent_default()
         event.stop()

@@ -3,12 +3,10 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
+from agent_tui.config import PermissionMode
 from agent_tui.paths import make_private_dir
-
-if TYPE_CHECKING:
-    from agent_tui.config import PermissionMode
 
 KNOWN_AFTER = 10
 """So many messages sent, and the keys are known."""
@@ -22,7 +20,7 @@ class Situation:
     """What the hints depend on. `text` is what stands in the prompt."""
 
     doing: Doing
-    mode: "PermissionMode"
+    mode: PermissionMode
     text: str = ""
     is_menu_open: bool = False
     can_make_rule: bool = False

@@ -9,8 +9,8 @@ from pygments.util import ClassNotFound
 from rich.segment import Segment
 from rich.style import Style
 
+from agent_tui.ui.styled_lines import BLANK, Line, clip, padded, prefixed, wrap
 from agent_tui.ui.theme.palette import Palette
-from agent_tui.ui.transcript.styled_lines import BLANK, Line, clip, padded, prefixed, wrap
 
 _TokenType = type(Token)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agent_tui.text_search import SmartCaseText
+from agent_tui.ui.styled_lines import Line
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import Block, BlockId
 from agent_tui.ui.transcript.found_text import (
@@ -15,7 +16,6 @@ from agent_tui.ui.transcript.found_text import (
 )
 from agent_tui.ui.transcript.selection import highlighted
 from agent_tui.ui.transcript.stack import BlockStack
-from agent_tui.ui.transcript.styled_lines import Line
 
 
 @dataclass(frozen=True, slots=True)

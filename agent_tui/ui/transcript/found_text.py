@@ -6,6 +6,7 @@ from typing import TypeAlias, assert_never
 from agent_tui.safe_text import safe_output, safe_text
 from agent_tui.text_search import SmartCaseText
 from agent_tui.ui.diff.view import parse_diff
+from agent_tui.ui.styled_lines import Line, clip
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
@@ -18,7 +19,6 @@ from agent_tui.ui.transcript.blocks import (
     UserBlock,
     WelcomeBlock,
 )
-from agent_tui.ui.transcript.styled_lines import Line, clip
 
 Span: TypeAlias = tuple[int, int, int]
 """A row of a block, and the first and the last character of a piece of it."""

@@ -8,9 +8,9 @@ from rich.segment import Segment
 from rich.style import Style
 
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.styled_lines import BLANK, Line, Runs, prefixed, wrap, wrap_text
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.code import CodePainter
-from agent_tui.ui.transcript.styled_lines import BLANK, Line, Runs, prefixed, wrap, wrap_text
 from agent_tui.ui.transcript.table import table_lines
 
 MIN_WIDTH = 8

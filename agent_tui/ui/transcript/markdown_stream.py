@@ -8,8 +8,8 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.styled_lines import BLANK, MAX_LINE_CHARS, Line
 from agent_tui.ui.transcript.markdown import MarkdownPainter
-from agent_tui.ui.transcript.styled_lines import BLANK, MAX_LINE_CHARS, Line
 
 MAX_TAIL_CHARS = 16_000
 MAX_FENCE_CHARS = 200_000

@@ -9,6 +9,15 @@ from rich.segment import Segment
 from rich.style import Style
 
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.styled_lines import (
+    BLANK,
+    Line,
+    clip,
+    padded,
+    prefixed,
+    wrap,
+    wrap_text,
+)
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
@@ -25,15 +34,6 @@ from agent_tui.ui.transcript.blocks import (
 from agent_tui.ui.transcript.code import CodePainter
 from agent_tui.ui.transcript.markdown import MarkdownPainter
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
-from agent_tui.ui.transcript.styled_lines import (
-    BLANK,
-    Line,
-    clip,
-    padded,
-    prefixed,
-    wrap,
-    wrap_text,
-)
 from agent_tui.ui.transcript.tool_lines import bash_lines, tool_lines
 
 MAX_MEASURE = 110

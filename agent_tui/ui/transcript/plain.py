@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from agent_tui.safe_text import safe_output, safe_text
+from agent_tui.ui.styled_lines import clip
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
@@ -15,7 +16,6 @@ from agent_tui.ui.transcript.blocks import (
     UserBlock,
     WelcomeBlock,
 )
-from agent_tui.ui.transcript.styled_lines import clip
 
 
 def plain_text(block: Block) -> str:

@@ -11,12 +11,12 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
+from agent_tui.ui.styled_lines import BLANK, Line
 from agent_tui.ui.theme.palette import plain_palette
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.selection import address, highlighted, selected_text
 from agent_tui.ui.transcript.stack import BlockStack
-from agent_tui.ui.transcript.styled_lines import BLANK, Line
 
 MAX_CACHED_STRIPS = 500
 

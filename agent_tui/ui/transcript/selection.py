@@ -10,8 +10,8 @@ from rich.style import Style
 from textual.geometry import Offset
 from textual.selection import Selection
 
+from agent_tui.ui.styled_lines import Line, copied_text
 from agent_tui.ui.transcript.stack import BlockStack
-from agent_tui.ui.transcript.styled_lines import Line, copied_text
 
 _ROW_BITS = 24
 _WORD = re.compile(r"[\w./~@:+-]+|\s+|.")

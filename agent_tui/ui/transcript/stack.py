@@ -4,6 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from agent_tui.ui.styled_lines import Line, row_at_offset, text_offset
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     Block,
@@ -12,7 +13,6 @@ from agent_tui.ui.transcript.blocks import (
 )
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
 from agent_tui.ui.transcript.painter import BlockPainter, estimate_rows
-from agent_tui.ui.transcript.styled_lines import Line, row_at_offset, text_offset
 
 TRAILING_ROWS = 1
 """Blank rows below the last block."""

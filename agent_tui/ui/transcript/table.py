@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from agent_tui.ui.transcript.styled_lines import BLANK, Line, Runs, wrap
+from agent_tui.ui.styled_lines import BLANK, Line, Runs, wrap
 
 GAP = 3
 MIN_COLUMN = 4

@@ -9,9 +9,7 @@ from rich.style import Style
 
 from agent_tui.safe_text import safe_output, safe_text
 from agent_tui.ui.diff.view import Inks, diff_lines, diff_stat, parse_diff
-from agent_tui.ui.theme.palette import Palette
-from agent_tui.ui.transcript.blocks import BashBlock, ToolBlock, ToolStatus
-from agent_tui.ui.transcript.styled_lines import (
+from agent_tui.ui.styled_lines import (
     MAX_LINE_CHARS,
     Line,
     clip,
@@ -19,6 +17,8 @@ from agent_tui.ui.transcript.styled_lines import (
     wrap,
     wrap_text,
 )
+from agent_tui.ui.theme.palette import Palette
+from agent_tui.ui.transcript.blocks import BashBlock, ToolBlock, ToolStatus
 
 LIVE_LINES = 5
 """Last lines of output that show while a command runs."""

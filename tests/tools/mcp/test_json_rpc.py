@@ -71,6 +71,8 @@ def test_a_server_may_look_whether_we_are_there_and_ask_nothing_else():
     assert json.loads(reply_line(Request(7, "ping", {})))["result"] == {}
     refused = json.loads(reply_line(Request("a", "roots/list", {})))
     assert (refused["id"], refused["error"]["code"]) == ("a", -32601)
+    assert refused["jsonrpc"] == "2.0"
+    assert refused["error"]["message"]
 
 
 def test_a_line_has_no_newline_in_it_and_no_lone_surrogates():

@@ -1,0 +1,16 @@
+from agent_tui.permissions.rules import Rule
+from tests.commands.test_every_front import Conversation
+
+
+async def test_only_the_rule_that_an_answer_made_is_taken_back(tmp_path, monkeypatch):
+    conversation = Conversation(tmp_path)
+    approvals = conversation.runtime.conversation.approvals
+    approvals.add_session_rule("bash(make *)")
+    (made,) = approvals.rules
+    settled = Rule(made.decision, made.tool, made.pattern, "settings")
+    removed: list[Rule] = []
+    monkeypatch.setattr(type(approvals), "rules", (settled, made))
+    monkeypatch.setattr(approvals, "remove_rule", removed.append)
+    code, out, _ = await conversation.printed("/permissions remove bash(make *)")
+    assert (code, out) == (0, "Removed: bash(make *)\n")
+    assert [rule.source for rule in removed] == ["session"]
