@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_tui.agent.context_files import ContextFile
-from agent_tui.agent.fitting import FittedPrompt
-from agent_tui.agent.inbox import Inbox
-from agent_tui.agent.masking import without_values
+from agent_tui.agent.prompt.context_files import ContextFile
+from agent_tui.agent.prompt.fitted_prompt import FittedPrompt
+from agent_tui.agent.secret_masking import without_secrets
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.turn.message_queue import MessageQueue
 from agent_tui.compaction.policy import (
     Breaker,
     ContextLevel,
@@ -66,7 +66,7 @@ class Conversation:
     withheld_files: tuple[WithheldFile, ...]
     fit: Callable[[int], FittedPrompt]
     usage: ContextUsage = field(default_factory=lambda: ContextUsage(0, 0, True))
-    inbox: Inbox = field(default_factory=Inbox)
+    queue: MessageQueue = field(default_factory=MessageQueue)
     files: FileMemory = field(default_factory=FileMemory)
     todos: list[Todo] = field(default_factory=list[Todo])
     totals: TotalsChanged = field(default_factory=lambda: TotalsChanged(0, 0, 0.0))
@@ -145,7 +145,7 @@ class Conversation:
     def append(self, message: Message) -> MessageEntry:
         """Write a message, without secrets, to the log and bring the totals up to date."""
         entry = self.log.append(
-            MessageEntry(message=without_values(message, self.services.secrets))
+            MessageEntry(message=without_secrets(message, self.services.secrets))
         )
         if isinstance(message, AssistantMessage):
             self.totals = add_totals(self.totals, message.usage)

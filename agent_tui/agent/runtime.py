@@ -5,21 +5,21 @@ from contextlib import aclosing
 from pathlib import Path
 
 from agent_tui.agent.activity import Activity, Emit
-from agent_tui.agent.background_summary import BackgroundSummary
-from agent_tui.agent.branches import Branches
-from agent_tui.agent.compactor import Compactor
+from agent_tui.agent.compaction.background_summary import BackgroundSummary
+from agent_tui.agent.compaction.compactor import Compactor
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.inbox import QueuedMessage
-from agent_tui.agent.loop_plan import LoopPlan
-from agent_tui.agent.loops import LoopRunner
-from agent_tui.agent.model_choice import choose_model, choose_thinking, learn_model
-from agent_tui.agent.pending_approvals import PendingApprovals
-from agent_tui.agent.person_bash import run_person_command
-from agent_tui.agent.scopes import ScopeKeeper
+from agent_tui.agent.loops.plan import LoopPlan
+from agent_tui.agent.loops.runner import LoopRunner
+from agent_tui.agent.loops.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.session_manager import SessionManager
-from agent_tui.agent.tool_calls import ToolRunner, ToolServices
-from agent_tui.agent.turn import Turn
+from agent_tui.agent.session.branches import Branches
+from agent_tui.agent.session.manager import SessionManager
+from agent_tui.agent.session.model_choice import choose_model, choose_thinking, learn_model
+from agent_tui.agent.turn.message_queue import QueuedMessage
+from agent_tui.agent.turn.pending_approvals import PendingApprovals
+from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
+from agent_tui.agent.turn.turn import Turn
+from agent_tui.agent.turn.user_command import run_user_command
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.config import CompactionStrategy, PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
@@ -105,7 +105,7 @@ class AgentRuntime:
     def run_bash(self, command: str, *, in_context: bool) -> AsyncGenerator[AgentEvent, None]:
         """Run a command of the person's; they typed it, so nothing is asked."""
         return self._write(
-            lambda emit: run_person_command(
+            lambda emit: run_user_command(
                 self.conversation, self._tool_services(), command, in_context, emit
             )
         )
@@ -142,9 +142,9 @@ class AgentRuntime:
             images: What goes with it.
             shown: How it is shown while it waits, if not whole.
         """
-        inbox = self.conversation.inbox
-        inbox.add(QueuedMessage(text, images, shown))
-        return (QueueChanged(inbox.shown),)
+        queue = self.conversation.queue
+        queue.add(QueuedMessage(text, images, shown))
+        return (QueueChanged(queue.shown),)
 
     # Settings of the conversation
 

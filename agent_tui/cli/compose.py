@@ -11,7 +11,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compact.debug_log import context_debug_log
-from agent_tui.cli.folder_trust import folder_trust, launch_folder
+from agent_tui.cli.folders import folder_trust, launch_folder
 from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.cli.settings import session_root, settings_editor, trusted_config_files
 from agent_tui.cli.tool_services import command_sandbox, tool_servers
@@ -67,6 +67,20 @@ class Program:
     def has_model(self) -> bool:
         """Whether a model is chosen; without one the person is asked."""
         return self.runtime.conversation.model != NO_MODEL
+
+    @property
+    def start_notices(self) -> tuple[str, ...]:
+        """`notices`, and what of settings, rules and trust could not be used."""
+        lines = (
+            *(f"Setting left out: {problem}" for problem in self.loaded.problems),
+            *(
+                f"Permission rule left out: {rule}"
+                for rule in self.runtime.conversation.approvals.problems
+            ),
+            *self.notices,
+            self.runtime.services.trust.problem,
+        )
+        return tuple(filter(None, lines))
 
     async def aclose(self) -> None:
         """End the processes of the provider and the MCP servers."""
@@ -211,7 +225,7 @@ def editor_of(
         "permission_mode": arguments.permission_mode,
         "session_dir": arguments.session_dir,
     }
-    return settings_editor(os.environ, lambda: trusted_config_files(workspace(), trust), flags)
+    return settings_editor(lambda: trusted_config_files(workspace(), trust), flags)
 
 
 def _session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str | None:

@@ -1,8 +1,13 @@
-"""Folders the person names or is in, checked before anything is built on them."""
+"""The folder a run is in: named or present, checked, and whether it is trusted."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from agent_tui import paths
+from agent_tui.cli.arguments import Arguments
 from agent_tui.errors import UsageError
+from agent_tui.permissions.trust import FolderTrust, WithheldFile
+from agent_tui.permissions.trust_file import TrustFile
 
 _NAME_ANOTHER = "Name a folder that exists."
 
@@ -36,3 +41,57 @@ def existing_folder(folder: Path) -> Path:
     if not resolved.is_dir():
         raise UsageError(f"{folder} is not a folder.", _NAME_ANOTHER)
     return resolved
+
+
+def present_folder_or_none() -> Path | None:
+    """As `present_folder`; None if it was removed."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
+def launch_folder(arguments: Arguments) -> Path:
+    """The folder to begin in.
+
+    Raises:
+        UsageError: It does not exist.
+    """
+    return existing_folder(arguments.cwd or present_folder())
+
+
+def folder_trust(arguments: Arguments) -> FolderTrust:
+    """What is decided about folders, ``--trust`` included.
+
+    Raises:
+        UsageError: The folder to trust does not exist.
+    """
+    kept = kept_trust()
+    if arguments.trusts_folder:
+        kept.trust_for_this_run(kept.folder_to_ask_about(launch_folder(arguments)))
+    return kept
+
+
+def kept_trust() -> FolderTrust:
+    """What this person decided about folders in earlier runs."""
+    try:
+        home = Path.home()
+    except RuntimeError:  # no HOME, and the system does not know this user
+        home = None
+    return FolderTrust(TrustFile(paths.trust_file()), home=home)
+
+
+def withheld_notice(withheld: Sequence[WithheldFile], cwd: Path) -> str:
+    """The line that says what is not obeyed in `cwd`, and what to do; empty where all is."""
+    if not withheld:
+        return ""
+    names = ", ".join(_shown(file.path, cwd) for file in withheld)
+    reasons = "; ".join(dict.fromkeys(file.why for file in withheld))
+    return (
+        f"Not obeyed, as {reasons}: {names}. To trust it: agent-tui trust add, "
+        "or --trust for one run."
+    )
+
+
+def _shown(path: Path, cwd: Path) -> str:
+    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)

@@ -7,8 +7,7 @@ from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
-from agent_tui.cli.folder_trust import kept_trust
-from agent_tui.cli.folders import present_folder
+from agent_tui.cli.folders import kept_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import user_config_path
 from agent_tui.cli.tool_services import server_files

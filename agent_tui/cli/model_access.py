@@ -12,6 +12,7 @@ from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from agent_tui.providers.registry import OWN_PROVIDERS
 from agent_tui.providers.routed import RoutedProvider
@@ -50,9 +51,8 @@ def open_models(settings: Settings, environ: MutableMapping[str, str]) -> ModelA
         idle_timeout_s=settings.request_idle_timeout_s,
         environ=ChainMap({KEY_VARIABLE: local_key}, environ),
     )
-    local = LocalProvider(
-        host, library, settings.local, paths.log_file(), local_key, environ=environ
-    )
+    servers = LocalServers(library, settings.local, paths.log_file(), local_key, environ=environ)
+    local = LocalProvider(host, servers)
     catalog = ModelCatalog(settings, environ, library=library, served=local.served)
     own = {name: provider.build(environ) for name, provider in OWN_PROVIDERS.items()}
     routed = RoutedProvider(host, local, own)

@@ -1,4 +1,4 @@
-"""What the subcommands print: any character, whatever the locale; complaints without keys."""
+"""What the subcommands print and ask: any character, whatever the locale; no keys."""
 
 import json
 import os
@@ -22,6 +22,17 @@ def write_text(text: str) -> None:
 def write_json(value: JsonValue) -> None:
     """Write `value` to standard output as indented JSON."""
     write_text(safe_json(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
+
+
+def ask(question: str, *, is_yes_usual: bool) -> bool:
+    """Ask on the terminal; without one the command line itself is the answer: yes."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    print(question, "[Y/n]" if is_yes_usual else "[y/N]", end=" ", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline()
+    if not answer:
+        return False
+    return answer.strip().lower() in (("", "y", "yes") if is_yes_usual else ("y", "yes"))
 
 
 def complain(text: str) -> None:

@@ -11,8 +11,7 @@ from typing import cast, get_args
 from pydantic import JsonValue
 
 from agent_tui import paths
-from agent_tui.cli.folder_trust import kept_trust
-from agent_tui.cli.folders import existing_folder, present_folder
+from agent_tui.cli.folders import existing_folder, kept_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import read_settings, session_root
 from agent_tui.config import PermissionMode, PermissionSettings

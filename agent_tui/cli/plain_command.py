@@ -5,9 +5,9 @@ import sys
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
-from agent_tui.cli.built_in_model import have_a_local_model
 from agent_tui.cli.compose import Program, command_services, compose
-from agent_tui.cli.folder_trust import folder_trust, launch_folder, withheld_notice
+from agent_tui.cli.folders import folder_trust, launch_folder, withheld_notice
+from agent_tui.cli.models.pull import have_a_local_model
 from agent_tui.commands.trust import trust_question
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.local_models.library import ModelLibrary
@@ -65,10 +65,7 @@ def _ask_for_trust(trust: FolderTrust, arguments: Arguments) -> None:
 def _options(arguments: Arguments, program: Program) -> PlainOptions:
     runtime = program.runtime
     notices = [
-        *(f"Setting left out: {problem}" for problem in program.loaded.problems),
-        *(f"Permission rule left out: {rule}" for rule in runtime.conversation.approvals.problems),
-        *program.notices,
-        runtime.services.trust.problem,
+        *program.start_notices,
         withheld_notice(runtime.conversation.withheld_files, runtime.conversation.cwd),
         _DEMO_NOTICE if arguments.is_demo else "",
     ]

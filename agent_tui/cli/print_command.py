@@ -7,9 +7,9 @@ from collections.abc import Awaitable
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
-from agent_tui.cli.built_in_model import have_a_local_model
 from agent_tui.cli.compose import Program, command_services, compose
-from agent_tui.cli.folder_trust import withheld_notice
+from agent_tui.cli.folders import withheld_notice
+from agent_tui.cli.models.pull import have_a_local_model
 from agent_tui.cli.output import complain
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
@@ -41,14 +41,8 @@ def run_print(arguments: Arguments) -> int:
 
 async def _run(arguments: Arguments, written: str, piped: str) -> int:
     program = compose(arguments, is_interactive=False)
-    for problem in program.loaded.problems:
-        complain(f"setting left out: {problem}")
-    for notice in program.notices:
+    for notice in program.start_notices:
         complain(notice)
-    if problem := program.runtime.services.trust.problem:
-        complain(problem)
-    for rule in program.runtime.conversation.approvals.problems:
-        complain(f"permission rule left out: {rule}")
     try:
         await _open_session(program)
         is_command = written.lstrip().startswith("/")

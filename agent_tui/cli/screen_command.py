@@ -73,7 +73,7 @@ class ScreenStart:
         Raises:
             UsageError: There is no such folder.
         """
-        from agent_tui.cli.folder_trust import folder_trust, launch_folder
+        from agent_tui.cli.folders import folder_trust, launch_folder
         from agent_tui.ui.front import ask_at_start
 
         self._trust = await asyncio.to_thread(folder_trust, self._arguments)

@@ -4,8 +4,8 @@ import os
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
-from agent_tui.cli.built_in_model import BuiltInModel
 from agent_tui.cli.compose import Program, compose, editor_of
+from agent_tui.cli.models.pull import BuiltInModel
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelRef
@@ -38,11 +38,7 @@ def load_options(arguments: Arguments, trust: FolderTrust | None = None) -> UiOp
     Raises:
         AgentTuiError: the folder, the model or the session asked for does not exist.
     """
-    return ui_options(arguments, compose(arguments, is_interactive=True, trust=trust))
-
-
-def ui_options(arguments: Arguments, program: Program) -> UiOptions:
-    """What the screen is built from."""
+    program = compose(arguments, is_interactive=True, trust=trust)
     runtime = program.runtime
     return UiOptions(
         runtime=runtime,
@@ -58,7 +54,7 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
             lambda: None if arguments.is_demo else runtime.conversation.cwd,
         ),
         problems=program.loaded.problems,
-        notices=(*program.notices, *_problems(runtime.services.trust)),
+        notices=tuple(filter(None, (*program.notices, runtime.services.trust.problem))),
         first_prompt=arguments.prompt,
         resume=program.resume or "",
         opens_picker=program.resume == "",
@@ -73,10 +69,6 @@ def ui_options(arguments: Arguments, program: Program) -> UiOptions:
         is_demo=arguments.is_demo,
         sandbox_word=program.sandbox.word,
     )
-
-
-def _problems(trust: FolderTrust) -> tuple[str, ...]:
-    return (trust.problem,) if trust.problem else ()
 
 
 def _first_run(program: Program) -> FirstRun:

@@ -62,14 +62,12 @@ def trusted_config_files(folder: Path | None, trust: FolderTrust) -> tuple[Path,
 
 
 def settings_editor(
-    environ: Mapping[str, str],
     project_files: Callable[[], Sequence[Path]],
     flags: Mapping[str, JsonValue] | None = None,
 ) -> SettingsEditor:
     """Reads the settings in force, and changes the person's own.
 
     Args:
-        environ: The environment.
         project_files: The settings of the project that are obeyed now, the most general first.
         flags: What the command line says, by the name of the setting.
     """
@@ -83,12 +81,12 @@ def settings_editor(
         if spec.key == ("theme",):
             return _why_no_theme(str(value))
         if spec.key == ("model",):
-            return _why_no_model(str(value), environ)
+            return _why_no_model(str(value))
         return ""
 
     return SettingsEditor(
         UserConfigFile(file),
-        load=lambda: load_settings(file, environ, flags, project_files()),
+        load=lambda: load_settings(file, os.environ, flags, project_files()),
         load_own=lambda: load_settings(file, {}),
         refuse=refuse,
     )
@@ -110,14 +108,14 @@ def _why_no_theme(name: str) -> str:
     return "" if name in names else f"there is no theme {name!r}. There are {', '.join(names)}."
 
 
-def _why_no_model(name: str, environ: Mapping[str, str]) -> str:
+def _why_no_model(name: str) -> str:
     """What the program would say of the model at its next start."""
     from agent_tui.providers.catalog import ModelCatalog  # heavy, and seldom needed
 
-    settings = load_settings(user_config_path(), environ).settings
+    settings = load_settings(user_config_path(), os.environ).settings
     wanted = settings.model_copy(update={"model": name})
     try:
-        ModelCatalog(wanted, environ, library=ModelLibrary(paths.models_dir())).default_model()
+        ModelCatalog(wanted, os.environ, library=ModelLibrary(paths.models_dir())).default_model()
     except ConfigError as error:
         return str(error)
     return ""

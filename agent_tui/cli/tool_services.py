@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from agent_tui import paths
-from agent_tui.agent.server_consent import ConsentFile
-from agent_tui.agent.server_files import ServerFiles
+from agent_tui.agent.mcp.server_consent import ConsentFile
+from agent_tui.agent.mcp.server_files import ServerFiles
 from agent_tui.cli.settings import session_root, user_config_path
 from agent_tui.config import Settings
 from agent_tui.permissions.trust import FolderTrust

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from agent_tui.cli.folder_trust import kept_trust
-from agent_tui.cli.folders import existing_folder, present_folder
+from agent_tui.cli.folders import existing_folder, kept_trust, present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.trust import FolderTrust

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from agent_tui.agent.context_map import PART_LABELS, ContextMap, map_context
+from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, map_context
 from agent_tui.commands.compaction import tier_rows
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front

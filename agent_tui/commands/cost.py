@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from agent_tui.agent.spending import Spending, Spent, spending_of
+from agent_tui.agent.session.spending import Spending, Spent, spending_of
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.short_words import counted

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from agent_tui.agent.init_prompt import init_prompt, init_target
-from agent_tui.agent.memory import why_not_obeyed
+from agent_tui.agent.prompt.init_prompt import init_prompt, init_target
+from agent_tui.agent.prompt.memory import why_not_obeyed
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front, has_model

@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agent_tui.agent.context_files import load_context_files
-from agent_tui.agent.memory import (
+from agent_tui.agent.prompt.context_files import load_context_files
+from agent_tui.agent.prompt.memory import (
     Change,
     FileInForce,
     add_line,

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.agent.export_file import export_target, write_export
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.session_manager import TAKEN_OVER
+from agent_tui.agent.session.export import export_target, write_export
+from agent_tui.agent.session.manager import TAKEN_OVER
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.questions import Choice, Listing, Question

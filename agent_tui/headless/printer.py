@@ -9,7 +9,7 @@ from typing import Literal, TextIO, TypeAlias
 
 from pydantic_core import to_jsonable_python
 
-from agent_tui.agent.prompt_shelf import PromptShelf
+from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
@@ -92,10 +92,10 @@ async def print_command(
         `ExitCode.USAGE` for a command that there is not, or that needs a person or a screen.
     """
     registry = built_in_commands()
-    shelf = PromptShelf(
+    library = PromptLibrary(
         runtime.services.user_config_dir, runtime.services.trust, registry.own_names
     )
-    await PromptFileCommands(registry, shelf, lambda: runtime.conversation.cwd).refresh()
+    await PromptFileCommands(registry, library, lambda: runtime.conversation.cwd).refresh()
     called = registry.read(line)
     if called is None:
         text = "\n\n".join(filter(None, (line, attached)))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
-from agent_tui.agent.pending_approvals import ApprovalAnswer
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Listing, Question
 from agent_tui.events import ApprovalRequest
 from agent_tui.plain.diff_words import diff_words

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TextIO, TypeVar
 
-from agent_tui.agent.prompt_shelf import PromptShelf
+from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import has_model
@@ -99,11 +99,11 @@ class Conversation:
         self._runtime = front.runtime
         self._options = options
         runtime, registry = front.runtime, front.registry
-        shelf = PromptShelf(
+        library = PromptLibrary(
             runtime.services.user_config_dir, runtime.services.trust, registry.own_names
         )
         self._prompt_files = PromptFileCommands(
-            registry, shelf, lambda: runtime.conversation.cwd, front.say
+            registry, library, lambda: runtime.conversation.cwd, front.say
         )
         self._is_leaving = False
 

@@ -35,6 +35,15 @@ def model_name(provider: str, model_id: str) -> str:
     return f"{provider}/{model_id}" if provider else model_id
 
 
+def reply_limit(window: int) -> int:
+    """Tokens a reply may have where nobody says, and at most: a quarter of `window`.
+
+    litellm's table allows some models a reply as long as the window; asked for that, the services
+    refuse.
+    """
+    return max(window // 4, 1)
+
+
 ToolStyle: TypeAlias = Literal["native", "text"]
 """How a model is offered tools: in the request, or (its template knows none) in the prompt."""
 

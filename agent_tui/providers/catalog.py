@@ -12,12 +12,13 @@ from rapidfuzz import process
 from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limit
 from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES, secret_variables
 from agent_tui.providers.local.local_catalog import LOCAL, LocalCatalog, Serve
 from agent_tui.providers.registry import OWN_PROVIDERS
-from agent_tui.providers.servers.find import PATIENCE_S, PORTS
+from agent_tui.providers.servers.client import PATIENCE_S
+from agent_tui.providers.servers.kinds import PORTS
 from agent_tui.providers.servers.server_catalog import ServerCatalog
 from agent_tui.providers.table import ModelTable, bundled_table
 
@@ -219,7 +220,7 @@ class ModelCatalog:
         return dataclasses.replace(
             known,
             window=window,
-            max_output=override.max_output or min(known.max_output, max(window // 4, 1)),
+            max_output=override.max_output or min(known.max_output, reply_limit(window)),
             source="setting",
         )
 

@@ -10,12 +10,10 @@ from typing import Final
 from pydantic import JsonValue, TypeAdapter
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.base import ModelInfo
+from agent_tui.providers.base import ModelInfo, reply_limit
 
 _FILE_NAME = "model_prices_and_context_window_backup.json"
 _PER_MILLION = 1_000_000
-_MAX_OUTPUT_SHARE = 4
-"""Some entries allow a reply as long as the window; asked for that, the services refuse."""
 
 _PROVIDER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -68,7 +66,7 @@ class ModelTable:
         return ModelInfo(
             name=name,
             window=window,
-            max_output=min(max_output or window, max(window // _MAX_OUTPUT_SHARE, 1)),
+            max_output=min(max_output or window, reply_limit(window)),
             input_price=_price(entry.get("input_cost_per_token")),
             output_price=_price(entry.get("output_cost_per_token")),
             sees_images=entry.get("supports_vision") is True,

@@ -8,8 +8,8 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import partial
 
-from agent_tui.agent.prompt_shelf import PromptShelf
-from agent_tui.agent.said import image_refusal
+from agent_tui.agent.prompt.prompt_library import PromptLibrary
+from agent_tui.agent.turn.user_message import image_refusal
 from agent_tui.commands.core.command import Completions
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
@@ -90,11 +90,11 @@ def _prompt_files(
     options: UiOptions, registry: CommandRegistry, view: EventView
 ) -> PromptFileCommands:
     runtime = options.runtime
-    shelf = PromptShelf(
+    library = PromptLibrary(
         runtime.services.user_config_dir, runtime.services.trust, registry.own_names
     )
     return PromptFileCommands(
-        registry, shelf, lambda: runtime.conversation.cwd, lambda text: view.say(text, "warning")
+        registry, library, lambda: runtime.conversation.cwd, lambda text: view.say(text, "warning")
     )
 
 

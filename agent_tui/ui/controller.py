@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent_tui.agent.pending_approvals import ApprovalAnswer
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import Front, Level
 from agent_tui.commands.core.parser import parse_command
 from agent_tui.commands.core.registry import CalledCommand, CommandRegistry, UnknownCommand

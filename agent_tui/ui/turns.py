@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Protocol, TypeAlias
 
-from agent_tui.agent.inbox import QueuedMessage
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.said import image_refusal
+from agent_tui.agent.turn.message_queue import QueuedMessage
+from agent_tui.agent.turn.user_message import image_refusal
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, Notice, QueueChanged, UserMessageAdded
 from agent_tui.messages import ImageContent
@@ -168,7 +168,7 @@ class TurnRunner:
         )
 
     def _dequeue_all(self) -> list[Draft]:
-        messages = self._runtime.conversation.inbox.take_all()
+        messages = self._runtime.conversation.queue.take_all()
         if messages:
             self._show((QueueChanged(()),))
         drafts = [self._draft_of(message) for message in messages]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.folder_trust import kept_trust
+from agent_tui.cli.folders import kept_trust
 from agent_tui.cli.main import run
 from agent_tui.config import Settings, load_settings
 

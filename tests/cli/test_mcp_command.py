@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agent_tui.cli.folder_trust import kept_trust
+from agent_tui.cli.folders import kept_trust
 from agent_tui.cli.main import run
 from agent_tui.config import load_settings
 

@@ -9,7 +9,7 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.agent.context_files import load_context_files
+from agent_tui.agent.prompt.context_files import load_context_files
 from agent_tui.errors import ConfigError
 from agent_tui.permissions.trust import NOT_TRUSTED, FolderTrust
 from agent_tui.permissions.trust_file import TrustFile

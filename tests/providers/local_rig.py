@@ -16,6 +16,7 @@ from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import LocalModel
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
+from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import LocalProvider
 from tests.support import fake_llama_server
 from tests.support.gguf_files import gguf_bytes
@@ -78,8 +79,7 @@ def local_provider(
     environ: dict[str, str] | None = None,
 ) -> LocalProvider:
     """A provider of `models` that starts stand-ins."""
-    return LocalProvider(
-        host,
+    servers = LocalServers(
         Shelf(*(fake.model for fake in models)),
         settings or LocalSettings(),
         log_path,
@@ -87,6 +87,7 @@ def local_provider(
         environ=environ or {"PATH": "/usr/bin:/bin"},
         command=FAKE_COMMAND,
     )
+    return LocalProvider(host, servers)
 
 
 def ask(name: str, text: str = "hello", *, system: str = "Be brief.") -> ModelRequest:

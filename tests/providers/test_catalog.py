@@ -10,8 +10,9 @@ from agent_tui.providers.catalog import UNKNOWN_WINDOW, ModelCatalog
 from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.scripted.demo import DEMO_MODEL, DEMO_WINDOW
-from agent_tui.providers.servers.find import PORTS, models_of
+from agent_tui.providers.servers.kinds import PORTS
 from agent_tui.providers.table import ModelTable, bundled_table
+from tests.support.model_servers import models_of
 from tests.support.openai_server import OpenAiServer
 
 

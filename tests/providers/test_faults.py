@@ -8,9 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.providers.base import FaultKind, ModelRef
-from agent_tui.providers.faults.classify import classify, provider_error, retry_after_s
+from agent_tui.providers.faults.classify import (
+    classify,
+    plain_detail,
+    provider_error,
+    retry_after_s,
+)
 from agent_tui.providers.faults.overflow import is_context_overflow
-from agent_tui.providers.faults.wording import plain_detail
 from agent_tui.providers.litellm.protocol import Fault
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -57,7 +57,7 @@ async def test_nothing_runs_until_a_model_is_asked(local: LocalProvider, model: 
     await local.warm()
     assert model.starts == []
     assert text_of(await collect(local, ask("small"))) == "small says hello"
-    assert model.pids == list(local.pids)
+    assert model.pids == list(local.servers.pids)
 
 
 async def test_two_requests_at_once_share_one_server(
@@ -68,22 +68,11 @@ async def test_two_requests_at_once_share_one_server(
     assert len(model.starts) == 1
 
 
-async def test_what_the_server_says_of_itself_is_told_and_remembered(
+async def test_what_the_server_says_of_itself_is_told(
     local: LocalProvider,
 ) -> None:
-    assert local.last_served("small") is None
     served = await local.served("small")
     assert (served.window, served.trained_window, served.knows_tools) == (WINDOW, 8_192, False)
-    assert local.last_served("small") == served
-
-
-async def test_the_default_model_is_warmed(
-    host: ProviderHost, tmp_path: Path, model: FakeModel
-) -> None:
-    provider = local_provider(host, tmp_path / "log", model, settings=LocalSettings(model="small"))
-    await provider.warm()
-    assert len(provider.pids) == 1
-    await provider.aclose()
 
 
 @pytest.mark.parametrize(
@@ -165,7 +154,7 @@ async def test_another_model_takes_the_place_of_an_idle_one(
     url = (await local.served("small")).url
     assert text_of(await collect(local, ask("other"))) == "other says hello"
     await until(lambda: is_gone(model.pids[0]) and is_refused(url))
-    assert list(local.pids) == other.pids
+    assert list(local.servers.pids) == other.pids
 
 
 async def test_a_busy_server_ends_its_reply_before_it_gives_way(
@@ -177,7 +166,7 @@ async def test_a_busy_server_ends_its_reply_before_it_gives_way(
         assert text_of(await collect(local, ask("other"))) == "other says hello"
         assert not is_gone(model.pids[0])
     await until(lambda: is_gone(model.pids[0]))
-    assert list(local.pids) == other.pids
+    assert list(local.servers.pids) == other.pids
 
 
 async def test_closing_a_stream_ends_the_request_at_the_server(

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,19 +13,12 @@ from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import DEFAULT_WINDOW, OFFERS, LocalModel
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.catalog import ModelCatalog
+from agent_tui.providers.local.server_messages import ServedLocal
 from agent_tui.providers.table import ModelTable
 from tests.providers.test_catalog import entry
 from tests.support.gguf_files import gguf_bytes
 
 TABLE = ModelTable({"claude-sonnet-5": entry("anthropic")})
-
-
-@dataclass(frozen=True)
-class Served:
-    """What the built-in server says."""
-
-    window: int
-    knows_tools: bool
 
 
 class Library(ModelLibrary):
@@ -59,7 +52,7 @@ def local_model(folder: Path, name: str, **more: object) -> LocalModel:
 def catalog(
     library: ModelLibrary | None,
     settings: Settings | None = None,
-    served: Callable[[str], Awaitable[Served]] | None = None,
+    served: Callable[[str], Awaitable[ServedLocal]] | None = None,
     **environ: str,
 ) -> ModelCatalog:
     return ModelCatalog(
@@ -140,9 +133,9 @@ def test_the_setting_decides_the_window(library: Library, context: int, window: 
 
 
 async def test_what_its_server_says_is_believed_from_then_on(library: Library) -> None:
-    async def served(name: str) -> Served:
+    async def served(name: str) -> ServedLocal:
         assert name == "smollm2"
-        return Served(2_048, knows_tools=True)
+        return ServedLocal("", 2_048, 8_192, knows_tools=True, has_template=True)
 
     ref = ModelRef("local/smollm2")
     learning = catalog(library, served=served)
@@ -152,7 +145,7 @@ async def test_what_its_server_says_is_believed_from_then_on(library: Library) -
 
 
 async def test_a_server_that_does_not_start_shows_with_the_request(library: Library) -> None:
-    async def served(name: str) -> Served:
+    async def served(name: str) -> ServedLocal:
         raise ProviderError("crashed", f"{name} cannot be loaded.")
 
     ref = ModelRef("local/smollm2")

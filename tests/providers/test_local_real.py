@@ -29,6 +29,7 @@ from agent_tui.providers.base import (
     UsageChunk,
 )
 from agent_tui.providers.litellm.host import ProviderHost
+from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import LocalProvider
 from tests.providers.local_rig import Shelf, is_gone, is_refused, until
 from tests.providers.requests import collect, failing, text_of
@@ -54,6 +55,7 @@ import asyncio, os, sys
 from pathlib import Path
 from agent_tui.config import LocalSettings
 from agent_tui.local_models.model import LocalModel
+from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import LocalProvider
 from tests.providers.local_rig import Shelf
 from tests.support.provider_process import LOCAL_KEY
@@ -61,7 +63,8 @@ from tests.support.provider_process import LOCAL_KEY
 async def main():
     path, log_path = Path(sys.argv[1]), Path(sys.argv[2])
     shelf = Shelf(LocalModel(name="tiny", path=path, size_bytes=1))
-    provider = LocalProvider(None, shelf, LocalSettings(context=512), log_path, LOCAL_KEY)
+    servers = LocalServers(shelf, LocalSettings(context=512), log_path, LOCAL_KEY)
+    provider = LocalProvider(None, servers)
     print((await provider.served("tiny")).url, flush=True)
     await asyncio.sleep(600)
 
@@ -72,7 +75,8 @@ asyncio.run(main())
 def provider_of(path: Path, host: ProviderHost, log_path: Path) -> LocalProvider:
     """A provider of one model, ``tiny``, with a small window."""
     model = LocalModel(name="tiny", path=path, size_bytes=path.stat().st_size)
-    return LocalProvider(host, Shelf(model), LocalSettings(context=WINDOW), log_path, LOCAL_KEY)
+    settings = LocalSettings(context=WINDOW)
+    return LocalProvider(host, LocalServers(Shelf(model), settings, log_path, LOCAL_KEY))
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +181,7 @@ async def test_what_was_read_ahead_is_not_read_again(local: LocalProvider) -> No
 
 async def test_a_request_that_is_cancelled_is_not_read_to_its_end(local: LocalProvider) -> None:
     await local.served("tiny")
-    (server,) = (psutil.Process(pid) for pid in local.pids)
+    (server,) = (psutil.Process(pid) for pid in local.servers.pids)
     idle_cpu_s = server.cpu_times().user
     long_request = ask("Hello", system=f"{MARKER}. {RULES} {RULES}", limit=1)
     request = asyncio.create_task(collect(local, long_request))
@@ -192,7 +196,7 @@ async def test_a_request_that_is_cancelled_is_not_read_to_its_end(local: LocalPr
 
 async def test_it_listens_on_this_machine_only(local: LocalProvider) -> None:
     url = (await local.served("tiny")).url
-    (pid,) = local.pids
+    (pid,) = local.servers.pids
     listening = [
         connection.laddr
         for connection in psutil.Process(pid).net_connections("inet")
@@ -246,7 +250,7 @@ async def test_the_log_holds_no_prompt_and_no_key(local: LocalProvider, log_path
 
 async def test_the_key_is_not_in_the_command_line(local: LocalProvider) -> None:
     await local.served("tiny")
-    (pid,) = local.pids
+    (pid,) = local.servers.pids
     process = psutil.Process(pid)
     assert LOCAL_KEY not in " ".join(process.cmdline())
     assert LOCAL_KEY not in process.environ().values()
@@ -254,17 +258,17 @@ async def test_the_key_is_not_in_the_command_line(local: LocalProvider) -> None:
 
 async def test_killed_while_idle_it_is_replaced(local: LocalProvider) -> None:
     await local.served("tiny")
-    (pid,) = local.pids
+    (pid,) = local.servers.pids
     os.kill(pid, signal.SIGKILL)
     assert isinstance((await collect(local, ask("Hello")))[-1], FinishChunk)
-    assert local.pids != (pid,)
+    assert local.servers.pids != (pid,)
 
 
 async def test_killed_in_mid_stream_it_is_a_crash_and_replaced(local: LocalProvider) -> None:
     stream = local.stream(ask("Tell me a very long story.", limit=1_900))
     async with aclosing(stream):
         await anext(stream)
-        (pid,) = local.pids
+        (pid,) = local.servers.pids
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(ProviderError, match="ended while answering") as raised:
             async for _ in stream:
@@ -278,7 +282,7 @@ async def test_closing_leaves_no_process_and_no_port(
 ) -> None:
     provider = provider_of(real_model_file, host, tmp_path / "log")
     url = (await provider.served("tiny")).url
-    (pid,) = provider.pids
+    (pid,) = provider.servers.pids
     await provider.aclose()
     assert is_gone(pid)
     assert is_refused(url)

@@ -6,8 +6,9 @@ import pytest
 
 from agent_tui.config import Settings
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.servers.find import PORTS, find_servers, models_of, server_at
+from agent_tui.providers.servers.find import find_servers, server_at
 from agent_tui.providers.servers.kinds import (
+    PORTS,
     ServerAddress,
     kind_at,
     ollama_root,
@@ -21,6 +22,7 @@ from tests.support.model_servers import (
     drip_body,
     drip_head,
     listening,
+    models_of,
     pour,
     say_nothing,
 )

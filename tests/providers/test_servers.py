@@ -8,7 +8,7 @@ from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.servers.find import FoundServer, find_servers, models_of, server_at
+from agent_tui.providers.servers.find import FoundServer, find_servers, server_at
 from agent_tui.providers.servers.kinds import (
     ServerAddress,
 )
@@ -22,6 +22,7 @@ from tests.support.model_servers import (
     OLLAMA,
     VLLM,
     WANTS_KEY,
+    models_of,
 )
 from tests.support.openai_script import Failure
 from tests.support.openai_server import OpenAiServer

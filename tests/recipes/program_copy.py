@@ -22,13 +22,19 @@ _MODULE = [sys.executable, "-m", "agent_tui"]
 _PYRIGHT = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
 
 
+def recipes() -> dict[str, str]:
+    """The texts of all recipes by their titles, the words in bold that each begins with."""
+    _, _, rest = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition(f"\n{_RECIPES}\n")
+    items = re.split(r"^- ", rest.partition("\n## ")[0], flags=re.MULTILINE)[1:]
+    return {item.split("**")[1]: item for item in items}
+
+
 def recipe(title: str) -> str:
     """The text of the recipe that begins with ``- **title**``."""
-    _, _, rest = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition(f"\n{_RECIPES}\n")
-    for item in re.split(r"\n- ", rest.partition("\n## ")[0]):
-        if item.startswith(f"**{title}**"):
-            return item
-    raise LookupError(f"CONTRIBUTING has no recipe {title!r}")
+    found = recipes().get(title)
+    if found is None:
+        raise LookupError(f"CONTRIBUTING has no recipe {title!r}")
+    return found
 
 
 def named_paths(text: str) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
+from pathlib import Path
+
 import pytest
 
-from tests.recipes.program_copy import ProgramCopy, named_paths, recipe
+from tests.recipes.program_copy import ROOT, ProgramCopy, named_paths, recipe, recipes
 
 
 def test_a_recipe_is_found_by_its_title_and_ends_where_the_next_begins():
@@ -15,6 +17,13 @@ def test_paths_are_told_from_slash_commands_and_variables():
     text = "a field in `config/schema.py`; `AGENT_TUI_X`, `/settings`, `config show`, `README.md`"
     assert named_paths(text) == ("agent_tui/config/schema.py",)
     assert named_paths("a row in `tests/faults/table.py`") == ("tests/faults/table.py",)
+
+
+@pytest.mark.parametrize("title", recipes())
+def test_what_a_recipe_names_is_there(title):
+    files_to_make = ("x.py", "x.md", "NAME.py")
+    named = [path for path in named_paths(recipe(title)) if Path(path).name not in files_to_make]
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 def test_a_file_that_the_recipe_does_not_name_cannot_be_changed(tmp_path):

@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from agent_tui.cli.arguments import parse_arguments
 from agent_tui.cli.compose import Program, compose
-from agent_tui.cli.folder_trust import kept_trust
+from agent_tui.cli.folders import kept_trust
 from agent_tui.cli.main import run
 from agent_tui.cli.screen_command import ScreenStart
 from agent_tui.providers.scripted.demo import DEMO_MODEL

@@ -8,7 +8,7 @@ import pytest
 
 from agent_tui.cli.arguments import parse_arguments
 from agent_tui.cli.compose import Program, compose
-from agent_tui.cli.folder_trust import kept_trust
+from agent_tui.cli.folders import kept_trust
 from tests.support.canary_folder import CanaryFolder
 from tests.support.openai_server import OpenAiServer
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from agent_tui.providers.servers.find import server_at
+from agent_tui.providers.servers.models import ServedModel
 from tests.support.openai_script import Failure
 
 LLAMA_CPP: dict[str, Any] = {
@@ -195,3 +197,9 @@ def answer_bytes(raw: bytes) -> Answering:
         stopped.wait()
 
     return answer
+
+
+def models_of(base_url: str) -> tuple[ServedModel, ...]:
+    """The chat models of the server at `base_url`; none where nothing answers."""
+    server = server_at(base_url)
+    return server.models if server else ()

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from agent_tui.agent.context_files import ContextFile
+from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.errors import SessionError
@@ -314,7 +314,7 @@ class Ui:
     @property
     def queued(self) -> tuple[str, ...]:
         """What waits to be said, as it is shown."""
-        return self.runtime.conversation.inbox.shown
+        return self.runtime.conversation.queue.shown
 
     @property
     def rules(self) -> tuple[Rule, ...]:

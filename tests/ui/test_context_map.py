@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.agent.context_map import Part
+from agent_tui.agent.compaction.context_map import Part
 from agent_tui.ui.screens.context_map import bar_cells
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from textual.widgets import Static
 
-from agent_tui.agent.spending import Spending, Spent
+from agent_tui.agent.session.spending import Spending, Spent
 from agent_tui.commands.cost import cost_lines
 from agent_tui.events import TotalsChanged
 from tests.ui.app_support import running_app

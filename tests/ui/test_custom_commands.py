@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.prompt_shelf import FoundPrompts, PromptShelf
+from agent_tui.agent.prompt.prompt_library import FoundPrompts, PromptLibrary
 from agent_tui.providers.scripted.provider import Reply
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, held, running_app
@@ -111,16 +111,16 @@ async def test_a_session_that_begins_with_such_a_command_sends_what_it_makes(tmp
 
 
 async def test_the_menu_opens_late_for_what_is_found_late(tmp_path, user, monkeypatch):
-    found, look = asyncio.Event(), PromptShelf.look
+    found, look = asyncio.Event(), PromptLibrary.find
     async with running_app(tmp_path) as ui:
         write(user, "zebra.md")
         loop = asyncio.get_running_loop()
 
-        def slow_look(shelf: PromptShelf, cwd: Path) -> FoundPrompts:
+        def slow_look(library: PromptLibrary, cwd: Path) -> FoundPrompts:
             asyncio.run_coroutine_threadsafe(found.wait(), loop).result()
-            return look(shelf, cwd)
+            return look(library, cwd)
 
-        monkeypatch.setattr(PromptShelf, "look", slow_look)
+        monkeypatch.setattr(PromptLibrary, "find", slow_look)
         await ui.write("/zeb")
         assert not ui.app.prompt.menu.is_open
         found.set()

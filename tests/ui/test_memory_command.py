@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.context_files import ContextFile
-from agent_tui.agent.memory import FileInForce
+from agent_tui.agent.prompt.context_files import ContextFile
+from agent_tui.agent.prompt.memory import FileInForce
 from agent_tui.commands.memory import memory_page
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.ui.screens.page import PageScreen

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from agent_tui import paths
-from agent_tui.agent.opening import last_model_name
+from agent_tui.agent.session.opening import last_model_name
 from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.compact.models import BY_CODE, SummaryModels, summary_models
 from agent_tui.cli.compact.session_file import open_input

@@ -5,8 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from agent_tui.cli.folder_trust import kept_trust
-from agent_tui.cli.folders import present_folder
+from agent_tui.cli.folders import kept_trust, present_folder
 from agent_tui.cli.model_access import NO_MODEL, first_model, open_models
 from agent_tui.cli.settings import trusted_config_files, user_config_path
 from agent_tui.compaction.model_client import ModelClient

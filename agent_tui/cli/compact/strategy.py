@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from agent_tui.agent.strategy_attempt import StrategyAttempt, report_on
+from agent_tui.agent.compaction.strategy_attempt import StrategyAttempt, report_on
 from agent_tui.cli.compact.tiers import CompactionReport, context_tokens
 from agent_tui.compaction.draft import CompactionRequest, ledger_of
 from agent_tui.compaction.model_client import OnProgress

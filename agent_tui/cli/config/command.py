@@ -17,9 +17,8 @@ from agent_tui.cli.config.show import (
     settings_text,
     settings_under,
 )
-from agent_tui.cli.folder_trust import kept_trust
-from agent_tui.cli.models.pull import ask
-from agent_tui.cli.output import complain, write_json, write_text
+from agent_tui.cli.folders import kept_trust, present_folder_or_none
+from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.settings import settings_editor
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.keys import SettingKey, parse_key
@@ -83,9 +82,9 @@ def run_command(argv: Sequence[str]) -> int:
         ConfigError: A value is not allowed, or a file cannot be read or written.
     """
     arguments = build_parser().parse_args(list(argv))
-    trust, folder = kept_trust(), _present_folder()
+    trust, folder = kept_trust(), present_folder_or_none()
     files = config_files(folder) if folder else ()
-    editor = settings_editor(os.environ, lambda: tuple(filter(trust.may_obey, files)))
+    editor = settings_editor(lambda: tuple(filter(trust.may_obey, files)))
     match arguments.verb:
         case "path":
             return _path(editor, files, trust)
@@ -208,13 +207,6 @@ def _editor() -> list[str]:
     if not command and not usual:
         raise UsageError("No editor was found.", "Set EDITOR to one.")
     return command or [usual]
-
-
-def _present_folder() -> Path | None:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        return None
 
 
 def _tell(text: str) -> None:

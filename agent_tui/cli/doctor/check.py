@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
-from urllib.parse import urlsplit
 
 from agent_tui import paths
+from agent_tui.cli.folders import present_folder_or_none
 from agent_tui.cli.settings import session_root
 from agent_tui.config import LoadedSettings, load_settings
 from agent_tui.errors import AgentTuiError, UsageError
@@ -182,7 +182,7 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
     library = ModelLibrary(paths.models_dir())
     return Environment(
         environ=os.environ,
-        cwd=_present_folder(),
+        cwd=present_folder_or_none(),
         loaded=loaded,
         folders=Folders(
             config=paths.user_config_dir(),
@@ -199,13 +199,6 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
         library=library,
         server_addresses=usual_addresses(os.environ, server_ports),
     )
-
-
-def _present_folder() -> Path | None:
-    try:
-        return Path.cwd()
-    except OSError:
-        return None
 
 
 def _session_folder(loaded: LoadedSettings) -> Path | None:
@@ -284,18 +277,6 @@ def shown_path(path: Path, environ: Mapping[str, str]) -> str:
     if home not in ("", "/") and path.is_relative_to(home):
         return str(Path("~", path.relative_to(home)))
     return str(path)
-
-
-def shown_address(url: str) -> str:
-    """`url` without a name, a password or a query in it."""
-    try:
-        address = urlsplit(url)
-        host, port = address.hostname or "", address.port
-    except ValueError:
-        return "an address that cannot be read"
-    if ":" in host:
-        host = f"[{host}]"
-    return f"{address.scheme}://{host}{f':{port}' if port else ''}{address.path}"
 
 
 def listed(names: list[str], limit: int = 8) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.agent.context_files import load_context_files
+from agent_tui.agent.prompt.context_files import load_context_files
 from agent_tui.cli.doctor.check import Check, Environment, State, shown_path
-from agent_tui.cli.folder_trust import kept_trust
+from agent_tui.cli.folders import kept_trust
 from agent_tui.local_models.model import size_text
 from agent_tui.permissions.trust import FolderTrust
 

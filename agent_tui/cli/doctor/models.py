@@ -17,12 +17,11 @@ from agent_tui.cli.doctor.check import (
     State,
     ask_program,
     listed,
-    shown_address,
     shown_path,
 )
 from agent_tui.cli.doctor.machine import is_musl, package_version
 from agent_tui.errors import ConfigError
-from agent_tui.local_models.addresses import is_loopback
+from agent_tui.local_models.addresses import is_loopback, shown_address
 from agent_tui.local_models.model import OFFERS, LocalModel, size_text
 from agent_tui.local_models.runtime import install_command
 from agent_tui.providers.base import ModelInfo, ModelRef

@@ -10,8 +10,8 @@ from typing import cast
 
 from agent_tui import paths
 from agent_tui.cli.models.listing import ModelOverview, model_json, print_overview
-from agent_tui.cli.models.pull import ask, fetch
-from agent_tui.cli.output import write_json, write_text
+from agent_tui.cli.models.pull import fetch
+from agent_tui.cli.output import ask, write_json, write_text
 from agent_tui.cli.settings import read_settings
 from agent_tui.errors import ModelFileError
 from agent_tui.local_models.library import ModelLibrary

@@ -1,24 +1,32 @@
-"""``agent-tui models pull``: what will be fetched, the question before it, and the outcome."""
+"""Fetching models: ``agent-tui models pull``, and the small one that ``--local`` offers."""
 
 import asyncio
 import os
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 from agent_tui.cli.models.progress import ProgressLine
+from agent_tui.cli.output import ask
+from agent_tui.errors import UsageError
 from agent_tui.local_models.addresses import is_address, shown_address
 from agent_tui.local_models.library import ModelLibrary
-from agent_tui.local_models.model import LocalModel, Offer, size_text
+from agent_tui.local_models.model import OFFERS, LocalModel, Offer, PullProgress, size_text
 from agent_tui.local_models.pull.client import offer_named, pull
+from agent_tui.local_models.runtime import can_run_models, install_command
+from agent_tui.providers.base import ModelRef
 from agent_tui.providers.keys import secret_variables
+
+_NO_RUNTIME = "The program that runs models on this machine is not installed."
 
 
 def fetch(
     library: ModelLibrary,
     what: str,
     *,
-    name: str,
-    sha256: str,
-    is_sure: bool,
+    name: str = "",
+    sha256: str = "",
+    is_sure: bool = False,
     redraws: bool = True,
 ) -> LocalModel | None:
     """Fetch an offer or an address, telling on standard error how far it is.
@@ -67,17 +75,6 @@ def fetching_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in secrets}
 
 
-def ask(question: str, *, is_yes_usual: bool) -> bool:
-    """Ask on the terminal; without one the command line itself is the answer: yes."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return True
-    print(question, "[Y/n]" if is_yes_usual else "[y/N]", end=" ", file=sys.stderr, flush=True)
-    answer = sys.stdin.readline()
-    if not answer:
-        return False
-    return answer.strip().lower() in (("", "y", "yes") if is_yes_usual else ("y", "yes"))
-
-
 def _facts(offer: Offer, library: ModelLibrary) -> str:
     return "\n".join(
         (
@@ -92,3 +89,59 @@ def _facts(offer: Offer, library: ModelLibrary) -> str:
 
 def _tell(text: str) -> None:
     print(text, file=sys.stderr)
+
+
+class BuiltInModel:
+    """The first offer, pulled into `library`."""
+
+    offer: Offer = OFFERS[0]
+
+    def __init__(self, library: ModelLibrary) -> None:
+        self._library = library
+
+    @property
+    def problem(self) -> str:
+        """Why no model can run here, and the command that mends it; empty if one can."""
+        return "" if can_run_models() else f"{_NO_RUNTIME} Leave and run:\n{install_command()}"
+
+    @property
+    def folder(self) -> Path:
+        """Where the file is put."""
+        return self._library.files_dir
+
+    async def pull(self, on_progress: Callable[[PullProgress], None]) -> ModelRef:
+        """Fetch the model.
+
+        Raises:
+            ModelFileError: it could not be fetched.
+        """
+        model = await pull(
+            self._library,
+            self.offer.name,
+            on_progress=on_progress,
+            environ=fetching_environment(),
+        )
+        return ModelRef(f"local/{model.name}")
+
+
+def have_a_local_model(library: ModelLibrary, *, redraws: bool = True) -> bool:
+    """Offer to fetch the built-in model where there is none; false if the person declined.
+
+    Without `redraws` no line is written over to show how far it is.
+
+    Raises:
+        UsageError: there is none and nobody to ask, or models cannot run here.
+        ModelFileError: it could not be fetched.
+    """
+    if not can_run_models():
+        raise UsageError(_NO_RUNTIME, f"Run: {install_command()}")
+    if any(model.is_there for model in library.models()):
+        return True
+    offer = OFFERS[0]
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            "There is no model on this machine yet.",
+            f"agent-tui models pull {offer.name} fetches {offer.title} "
+            f"({size_text(offer.download_bytes)}, {offer.licence}).",
+        )
+    return fetch(library, offer.name, redraws=redraws) is not None

@@ -1,11 +1,13 @@
 """``agent-tui sessions``: work on session files from the shell, without screen or model."""
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
 from agent_tui.cli.folders import present_folder
+from agent_tui.cli.output import write_text
 from agent_tui.cli.sessions.change import (
     DELETE_JSON,
     IMPORT_JSON,
@@ -13,7 +15,6 @@ from agent_tui.cli.sessions.change import (
     import_file,
     rename_session,
 )
-from agent_tui.cli.sessions.export import EXPORT_KINDS, EXPORT_NOTE, export_session
 from agent_tui.cli.sessions.listing import (
     LIST_JSON,
     print_foreign_sessions,
@@ -22,13 +23,22 @@ from agent_tui.cli.sessions.listing import (
 )
 from agent_tui.cli.sessions.show import SHOW_JSON, print_session
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
+from agent_tui.errors import UsageError
+from agent_tui.providers.keys import secret_values
+from agent_tui.safe_text import safe_json
+from agent_tui.sessions.export.markdown import exported
 from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS
 from agent_tui.sessions.importers.formats import FORMAT_NAMES
+from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 
 _DESCRIPTION = """\
 List, show, export, rename and delete sessions, and take over those of other agents."""
 _MOST_DIGITS = 12
+_EXPORT_KINDS = ("md", "html", "jsonl")
+_EXPORT_NOTE = """\
+In Markdown and in the page, what looks like a key, a token or a password is taken out. The
+session format is exact, with whatever was said and printed."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -90,10 +100,10 @@ def _add_reading(add: Callable[..., argparse.ArgumentParser]) -> None:
         help="those that another agent keeps on this machine",
     )
     show = add("show", _show, "what a session file holds, and what is wrong with it", SHOW_JSON)
-    export = add("export", _export, "a session as a document", EXPORT_NOTE)
+    export = add("export", _export, "a session as a document", _EXPORT_NOTE)
     export.add_argument(
         "--format",
-        choices=EXPORT_KINDS,
+        choices=_EXPORT_KINDS,
         default=None,
         dest="kind",
         help="Markdown (default), one web page, or the session format; else the suffix of FILE",
@@ -159,8 +169,37 @@ def _show(arguments: argparse.Namespace, store: SessionStore) -> int:
 
 def _export(arguments: argparse.Namespace, store: SessionStore) -> int:
     with store.open(arguments.session, present_folder(), read_only=True) as log:
-        export_session(log, arguments.kind, arguments.output)
+        _export_session(log, arguments.kind, arguments.output)
     return 0
+
+
+def _export_session(log: SessionLog, kind: str | None, output: Path | None) -> None:
+    """Print `log` as a document, or write it to `output`.
+
+    Args:
+        log: The session.
+        kind: One of `_EXPORT_KINDS`; None: by the suffix of `output`, else Markdown.
+        output: A file that does not exist yet.
+
+    Raises:
+        UsageError: It exists, or cannot be written.
+    """
+    suffix = output.suffix.lstrip(".") if output else ""
+    kind = kind or (suffix if suffix in _EXPORT_KINDS else "md")
+    text = exported(log, kind, secret_values(os.environ))
+    if kind == "jsonl":
+        text = safe_json(text)  # the same values; the other formats are harmless already
+    if output is None:
+        write_text(text)
+        return
+    try:
+        with output.open("x", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise UsageError(f"{output} exists already.", "Name another file.") from error
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written: {error.strerror}.") from error
+    print(f"Written to {output}")
 
 
 def _import(arguments: argparse.Namespace, store: SessionStore) -> int:

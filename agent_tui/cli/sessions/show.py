@@ -79,21 +79,23 @@ def _describe(entry: Entry) -> str:
             return entry.thinking_level
         case SessionInfoEntry():
             return entry.name or ""
-        case CustomMessageEntry():
-            return entry.text
         case BranchSummaryEntry():
             return entry.summary
+        case CustomMessageEntry():
+            return entry.text
         case ContextEditEntry():
             return f"tier {entry.tier}: {entry.target_id} as {_describe_replacement(entry)}"
-        case CustomEntry() if report := report_of(entry):
-            done = describe_edits(report.messages, report.freed)
-            return f"{report.tokens_before:,} -> {report.tokens_after:,} tokens: {done}"
-        case CustomEntry() if is_undo_mark(entry):
-            return UNDONE
         case CustomEntry():
-            return entry.custom_type
+            return _describe_custom(entry)
         case _:
             return ""
+
+
+def _describe_custom(entry: CustomEntry) -> str:
+    if report := report_of(entry):
+        done = describe_edits(report.messages, report.freed)
+        return f"{report.tokens_before:,} -> {report.tokens_after:,} tokens: {done}"
+    return UNDONE if is_undo_mark(entry) else entry.custom_type
 
 
 def _describe_replacement(edit: ContextEditEntry) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.agent.prompt_shelf import FoundPrompts, LeftOut, PromptFile, PromptShelf
+from agent_tui.agent.prompt.prompt_library import FoundPrompts, LeftOut, PromptFile, PromptLibrary
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front, has_model
 from agent_tui.commands.core.registry import CommandRegistry, UnusableFile
@@ -23,7 +23,7 @@ class PromptFileCommands:
 
     Args:
         registry: Gets their commands.
-        shelf: Where the files are.
+        library: Where the files are.
         cwd: The folder that is worked in.
         tell: Gets a line for each file that cannot be used, once.
     """
@@ -31,12 +31,12 @@ class PromptFileCommands:
     def __init__(
         self,
         registry: CommandRegistry,
-        shelf: PromptShelf,
+        library: PromptLibrary,
         cwd: Callable[[], Path],
         tell: Callable[[str], object] = lambda _line: None,
     ) -> None:
         self._registry = registry
-        self._shelf = shelf
+        self._library = library
         self._cwd = cwd
         self._tell = tell
         self._found = FoundPrompts()
@@ -44,7 +44,7 @@ class PromptFileCommands:
 
     async def refresh(self) -> bool:
         """Look for new, changed and removed files, in a thread; false where nothing changed."""
-        found = await asyncio.to_thread(self._shelf.look, self._cwd())
+        found = await asyncio.to_thread(self._library.find, self._cwd())
         if found == self._found:
             return False
         self._found = found
@@ -71,7 +71,7 @@ class PromptFileCommands:
             description=f"{file.source} · {file.description}",
             argument_hint=file.argument_hint,
             takes_path=_SPEAKS_OF_PATHS.search(file.argument_hint) is not None,
-            run=_SendPromptFile(file, self._shelf),
+            run=_SendPromptFile(file, self._library),
             source=file.source,
         )
 
@@ -81,11 +81,11 @@ class _SendPromptFile:
     """Sends what a prompt file makes of an argument; while a turn runs it is queued."""
 
     file: PromptFile
-    shelf: PromptShelf
+    library: PromptLibrary
 
     async def __call__(self, front: Front, argument: str) -> None:
         name, cwd = self.file.name, front.runtime.conversation.cwd
-        text = await asyncio.to_thread(self.shelf.message, name, argument, cwd)
+        text = await asyncio.to_thread(self.library.message, name, argument, cwd)
         if text is None:
             where = f"{self.file.path} is gone, or no longer in force here"
             front.say(f"There is no /{name} any more: {where}.", "warning")

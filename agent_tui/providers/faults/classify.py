@@ -5,13 +5,12 @@ Decided by status and content, never by litellm's class: 529 and 403 arrive as `
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.faults.overflow import is_context_overflow
-from agent_tui.providers.faults.wording import connection_detail, plain_detail
 from agent_tui.providers.keys import key_variable
 from agent_tui.providers.litellm.protocol import Fault
 from agent_tui.providers.servers.error_texts import loading_delay_s, server_title, server_words
@@ -68,6 +67,43 @@ _NO_MODEL = re.compile(
     r"|no models? (?:is |are )?loaded|failed to load model",  # LM Studio
     re.I,
 )
+_MAX_DETAIL_CHARS = 400
+_NO_REASON = "it gave no reason."
+
+_PREFIXES = re.compile(
+    r"^(?:litellm\.)?(?:[A-Za-z_]*(?:Error|Exception|Timeout)(?: Timeout)?(?:: | - |:$)"
+    r"|Timeout Error: )+"
+)
+_ADVICE = re.compile(r"\s*Handle with `litellm\.\w+`\.?")
+_AS_BYTES = re.compile(r"b(['\"])(.*)\1\.?", re.S)
+_NOTHING = re.compile(r"(?:Error code: \d+)?\.?")
+
+_CAUSES = (
+    (("ClientConnectorDNSError", "gaierror"), "its name was not found."),
+    (
+        ("ClientConnectorCertificateError", "SSLCertVerificationError"),
+        "its certificate is not one that this machine trusts.",
+    ),
+    (("ClientConnectorSSLError", "SSLError"), "it does not speak TLS, or not as it should."),
+    (("ConnectionRefusedError",), "it refused the connection."),
+    (("ConnectTimeout", "ConnectionTimeoutError"), "it did not answer in time."),
+    (
+        (
+            "BrokenPipeError",
+            "ClientOSError",
+            "ClientPayloadError",
+            "ConnectionResetError",
+            "ReadError",
+            "RemoteProtocolError",
+            "ServerDisconnectedError",
+            "TransferEncodingError",
+            "WriteError",
+        ),
+        "the connection was lost.",
+    ),
+    (("JSONDecodeError",), "it sent something that is not valid JSON."),
+)
+"""Classes of exceptions, and what they mean; the first that fits counts."""
 
 
 def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False) -> ProviderError:
@@ -79,7 +115,7 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         is_mid_stream: Part of the reply had come, so a break is an interruption.
     """
     kind = classify(fault, is_mid_stream=is_mid_stream)
-    detail = "" if _was_answered(fault) else connection_detail((fault.name, *fault.causes))
+    detail = "" if _was_answered(fault) else _connection_detail((fault.name, *fault.causes))
     detail = detail or plain_detail(fault.text)
     of_server = server_words(kind, model, detail) if model.base_url else None
     message, hint = of_server or _words(kind, model, detail, fault)
@@ -225,3 +261,30 @@ def _number(text: str) -> float | None:
 
 def _bounded(seconds: float) -> float:
     return min(max(seconds, 0.0), MAX_RETRY_AFTER_S)
+
+
+def plain_detail(text: str) -> str:
+    """A server's text as one short sentence, without litellm's class names and HTML."""
+    first = _ADVICE.sub("", text.split(" Original exception: ")[0])
+    while (shorter := _PREFIXES.sub("", first, count=1)) != first:
+        first = shorter
+    if quoted := _AS_BYTES.fullmatch(first):
+        first = quoted[2]
+    if re.search(r"<(?:!doctype|html|head|body)\b", first, re.I):
+        title = re.search(r"<title>(.*?)</title>", first, re.I | re.S)
+        first = title[1] if title else "a page of HTML instead of an answer"
+    first = " ".join(first.split())
+    if _NOTHING.fullmatch(first):
+        return _NO_REASON
+    if len(first) > _MAX_DETAIL_CHARS:
+        return first[: _MAX_DETAIL_CHARS - 1] + "…"
+    return first if first.endswith((".", "!", "?")) else first + "."
+
+
+def _connection_detail(causes: Iterable[str]) -> str:
+    """What classes of exceptions say of a connection, as a sentence; empty when nothing.
+
+    Their texts are not for people: "Cannot connect to host … ssl:<ssl.SSLContext object …>".
+    """
+    found = frozenset(causes)
+    return next((words for names, words in _CAUSES if not found.isdisjoint(names)), "")

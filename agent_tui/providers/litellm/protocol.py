@@ -131,7 +131,6 @@ def command_line(command: Command) -> bytes:
     if not isinstance(command, Start):
         return _line({"kind": kind, "value": asdict(command)})
     value = {f.name: getattr(command, f.name) for f in fields(command) if f.name != "messages"}
-    value["grammar"] = command.grammar and asdict(command.grammar)
     value["grammar"] = None if command.grammar is None else asdict(command.grammar)
     head = _json({"kind": kind, "value": value}).removesuffix(b"}}")
     return b"".join((head, b',"messages":[', b",".join(map(_json, command.messages)), b"]}}\n"))

@@ -1,35 +1,20 @@
 """What the catalog knows of ``local/<name>``: the models in this machine's library."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from agent_tui.config import LocalSettings
 from agent_tui.errors import AgentTuiError, ConfigError, ModelFileError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import DEFAULT_WINDOW, LocalModel
-from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ToolStyle
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ToolStyle, reply_limit
+from agent_tui.providers.local.server_messages import ServedLocal
 
 LOCAL: Final = "local"
 VIA: Final = "this machine"
 
-_MAX_OUTPUT_SHARE = 4
 
-
-class ServedWindow(Protocol):
-    """What the built-in server says of a model it has loaded; sizes in tokens."""
-
-    @property
-    def window(self) -> int:
-        """The real context window."""
-        ...
-
-    @property
-    def knows_tools(self) -> bool:
-        """Whether the chat template has a place for tools."""
-        ...
-
-
-Serve: TypeAlias = Callable[[str], Awaitable[ServedWindow]]
+Serve: TypeAlias = Callable[[str], Awaitable[ServedLocal]]
 """Loads the model of this name if need be and tells what its server says of it."""
 
 
@@ -146,7 +131,7 @@ def _info(
     return ModelInfo(
         name=name,
         window=window,
-        max_output=max(window // _MAX_OUTPUT_SHARE, 1),
+        max_output=reply_limit(window),
         source=source,
         tool_style=style,
         writes_calls=True,

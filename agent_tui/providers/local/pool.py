@@ -13,11 +13,18 @@ from agent_tui.errors import ModelFileError
 from agent_tui.local_models.gguf import read_gguf, refuse_unusable
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import LocalModel
+from agent_tui.local_models.runtime import install_command
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.local.errors import load_error, no_such_model
-from agent_tui.providers.local.process import LoadError, LocalServerProcess
-from agent_tui.providers.local.server_messages import LoadOrder, ServedLocal
+from agent_tui.providers.local.process import (
+    SERVER_COMMAND,
+    LoadError,
+    LoadFailure,
+    LocalServerProcess,
+)
+from agent_tui.providers.local.server_messages import LoadOrder
 from agent_tui.providers.log_file import append_to_log
+
+_MEMORY_WORDS = ("insufficient memory", "failed to allocate", "failed to create context")
 
 
 @dataclass(eq=False, slots=True)
@@ -71,8 +78,9 @@ class LocalServers:
         settings: LocalSettings,
         log_path: Path,
         api_key: str,
-        environ: Mapping[str, str] | None,
-        command: Sequence[str],
+        *,
+        environ: Mapping[str, str] | None = None,
+        command: Sequence[str] = SERVER_COMMAND,
     ) -> None:
         self._library = library
         self._settings = settings
@@ -83,17 +91,12 @@ class LocalServers:
         self._servers: set[_Server] = set()
         self._wanted: _Server | None = None
         self._stopping: set[asyncio.Task[None]] = set()
-        self._last_served: dict[str, ServedLocal] = {}
         self._is_closed = False
 
     @property
     def pids(self) -> tuple[int, ...]:
         """Numbers of the processes that are ready."""
         return tuple(s.process.pid for s in self._servers if s.process is not None)
-
-    def last_served(self, name: str) -> ServedLocal | None:
-        """What the server of model `name` said when it was last started; None if it never was."""
-        return self._last_served.get(name)
 
     @asynccontextmanager
     async def use(self, name: str) -> AsyncGenerator[LocalServerProcess]:
@@ -129,7 +132,7 @@ class LocalServers:
         except ModelFileError as error:
             raise ProviderError("not_found", error.message, error.hint) from error
         if model is None or not model.is_there:
-            raise no_such_model(name, model)
+            raise _no_such_model(name, model)
         return model
 
     def _server_for(self, model: LocalModel) -> _Server:
@@ -146,17 +149,15 @@ class LocalServers:
 
     async def _ready(self, server: _Server) -> LocalServerProcess:
         try:
-            process = await asyncio.shield(server.launching)
+            return await asyncio.shield(server.launching)
         except LoadError as error:
             model, failure = server.model, error.failure
             if failure.reason in ("refused", "broke"):
                 await asyncio.to_thread(_refuse_damaged, model)
-            raise load_error(model, failure, self._log_path) from error
+            raise _load_error(model, failure, self._log_path) from error
         except OSError as error:
             message = f"The server of local/{server.model.name} cannot be started: {error}."
             raise ProviderError("bad_request", message) from error
-        self._last_served[server.model.name] = process.served
-        return process
 
     def _stop_unwanted(self) -> None:
         for server in tuple(self._servers):
@@ -204,3 +205,38 @@ def _refuse_damaged(model: LocalModel) -> None:
     except ModelFileError as error:
         message = f"local/{model.name} cannot be loaded: {error.message}"
         raise ProviderError("bad_request", message, model.recovery_hint) from error
+
+
+def _no_such_model(name: str, model: LocalModel | None) -> ProviderError:
+    """The error for a model that is not in the library, or whose file (`model`) is gone."""
+    if model is None:
+        message = f"No local model is called {name}."
+        hint = "See which there are with agent-tui models list, or get one with models pull."
+    else:
+        message = f"The file of local/{name} is gone: {model.path}."
+        hint = model.recovery_hint
+    return ProviderError("not_found", message, hint)
+
+
+def _load_error(model: LocalModel, failure: LoadFailure, log_path: Path) -> ProviderError:
+    """The error for a model whose server did not come up; trying again is left to the person."""
+    name, detail = f"local/{model.name}", failure.detail
+    match failure.reason:
+        case "missing":
+            message = f"{name} needs xllamacpp, which cannot be imported: {detail}."
+            return ProviderError("not_found", message, f"Install it: {install_command()}")
+        case "killed":
+            message = f"The server of {name} was ended while it loaded ({detail}), twice."
+            hint = f"Too little memory? {_smaller()} See {log_path}."
+        case "refused" | "broke" if any(word in detail for word in _MEMORY_WORDS):
+            message = f"There is too little memory for {name}: {detail}."
+            hint = _smaller()
+        case _:
+            message = f"llama.cpp cannot load {name} from {model.path}: {detail}."
+            hint = "The file may be damaged or of a newer kind: pull or add it again, or choose "
+            hint += f"another with /model. See {log_path}."
+    return ProviderError("bad_request", message, hint)
+
+
+def _smaller() -> str:
+    return "Set a smaller context under [local] in the settings, or choose a smaller model."

@@ -2,19 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
-from agent_tui.config import LocalSettings
-from agent_tui.local_models.library import ModelLibrary
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import Chunk, ModelRequest, Provider, ProviderError
-from agent_tui.providers.local.errors import ended_while_answering
 from agent_tui.providers.local.pool import LocalServers
-from agent_tui.providers.local.process import SERVER_COMMAND, LocalServerProcess
+from agent_tui.providers.local.process import LocalServerProcess
 from agent_tui.providers.local.server_messages import ServedLocal
 
 KEY_VARIABLE: Final = "AGENT_TUI_LOCAL_KEY"
@@ -33,40 +29,16 @@ class LocalProvider:
     One server runs at a time, and none until it is needed; see `LocalServers`.
 
     Args:
-        host: Sends the requests; finds `api_key` under `KEY_VARIABLE`. It is not closed here.
-        library: The models there are.
-        settings: ``[local]``.
-        log_path: File to which the servers' stderr is appended.
-        api_key: What the servers demand of every request.
-        environ: The servers' environment, of which keys are kept back; None: the program's own.
-        command: How a server process is started.
+        host: Sends the requests; finds the servers' key under `KEY_VARIABLE`. It is not closed
+            here.
+        servers: Those of the models.
     """
 
-    def __init__(
-        self,
-        host: Provider,
-        library: ModelLibrary,
-        settings: LocalSettings,
-        log_path: Path,
-        api_key: str,
-        *,
-        environ: Mapping[str, str] | None = None,
-        command: Sequence[str] = SERVER_COMMAND,
-    ) -> None:
+    def __init__(self, host: Provider, servers: LocalServers) -> None:
         self._host = host
-        self._default_model = settings.model
-        self._servers = LocalServers(library, settings, log_path, api_key, environ, command)
+        self.servers = servers
         self._prefill: tuple[ModelRequest, asyncio.Task[None]] | None = None
         self._streams = 0
-
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """Numbers of the server processes that are ready."""
-        return self._servers.pids
-
-    def last_served(self, name: str) -> ServedLocal | None:
-        """What the server of model `name` said when it was last started; None if it never was."""
-        return self._servers.last_served(name)
 
     async def served(self, name: str) -> ServedLocal:
         """What the server of model `name` says of itself; it is started if need be.
@@ -74,14 +46,11 @@ class LocalProvider:
         Raises:
             ProviderError: there is no such model, or it cannot be loaded.
         """
-        async with self._servers.use(name) as server:
+        async with self.servers.use(name) as server:
             return server.served
 
     async def warm(self) -> None:
-        """Start the server of the model in the settings, if there is one."""
-        if self._default_model:
-            with contextlib.suppress(ProviderError):
-                await self.served(self._default_model)
+        """Nothing to get ready: a model is loaded when it is first asked for."""
 
     async def prefill(self, request: ModelRequest) -> None:
         """Have the server read `request` ahead, so that one that goes on from it starts at once.
@@ -118,12 +87,12 @@ class LocalProvider:
     async def aclose(self) -> None:
         """End every server and wait until it is gone; nothing can be asked any more."""
         await self._stop_prefill()
-        await self._servers.aclose()
+        await self.servers.aclose()
 
     async def _attempts(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         for is_last_attempt in (False, True):
             has_begun = False
-            async with self._servers.use(request.model.model_id) as server:
+            async with self.servers.use(request.model.model_id) as server:
                 try:
                     async with aclosing(self._ask(server, request)) as chunks:
                         async for chunk in chunks:
@@ -133,9 +102,13 @@ class LocalProvider:
                 except ProviderError as error:
                     if not await _is_its_death(error, server):
                         raise
-                    self._servers.note(f"the server of {request.model.name} ended: {error.message}")
+                    self.servers.note(f"the server of {request.model.name} ended: {error.message}")
                     if has_begun or is_last_attempt:
-                        raise ended_while_answering() from error
+                        raise ProviderError(
+                            "crashed",
+                            "The local model's server ended while answering; it is started again "
+                            "with the next request.",
+                        ) from error
 
     def _ask(
         self, server: LocalServerProcess, request: ModelRequest
@@ -151,7 +124,7 @@ class LocalProvider:
         )
         with contextlib.suppress(ProviderError):  # a real request will say it
             async with (
-                self._servers.use(request.model.model_id) as server,
+                self.servers.use(request.model.model_id) as server,
                 aclosing(self._ask(server, shortest)) as chunks,
             ):
                 async for _ in chunks:

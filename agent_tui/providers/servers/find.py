@@ -3,31 +3,17 @@
 What does not answer within its time, or answers something else, is not there.
 """
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from agent_tui.local_models.addresses import is_loopback
 from agent_tui.providers.base import FoundModel
 from agent_tui.providers.servers.client import PATIENCE_S, REMOTE_PATIENCE_S, ServerClient
-from agent_tui.providers.servers.kinds import HOST, PORTS, ServerAddress, usual_addresses
+from agent_tui.providers.servers.kinds import ServerAddress
 from agent_tui.providers.servers.models import ServedModel, read_any, read_models
-
-__all__ = [
-    "HOST",
-    "PORTS",
-    "FoundServer",
-    "ServedModel",
-    "find_servers",
-    "models_of",
-    "running_servers",
-    "server_at",
-    "usual_addresses",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +51,11 @@ def find_servers(
 
     All are asked at once, without a key.
     """
-    asks = [partial(_server_of_kind, address, patience_s) for address in addresses]
-    return tuple(server for server in _at_once(asks) if server is not None)
-
-
-async def running_servers(
-    ports: Mapping[str, int] = PORTS,
-    environ: Mapping[str, str] = MappingProxyType({}),
-    *,
-    patience_s: float = PATIENCE_S,
-) -> tuple[FoundModel, ...]:
-    """Every model of the servers that run on this machine, or where ``OLLAMA_HOST`` says."""
-    addresses = usual_addresses(environ, ports)
-    servers = await asyncio.to_thread(find_servers, addresses, patience_s=patience_s)
-    return tuple(model for server in servers for model in server.found_models())
+    if not addresses:
+        return ()
+    with ThreadPoolExecutor(len(addresses), "servers") as pool:
+        found = pool.map(partial(_server_of_kind, patience_s=patience_s), addresses)
+        return tuple(server for server in found if server is not None)
 
 
 def server_at(
@@ -96,42 +73,34 @@ def server_at(
         patience_s = PATIENCE_S if is_loopback(base_url) else REMOTE_PATIENCE_S
     server = ServerClient(base_url, api_key, patience_s=patience_s)
     kind, models = read_any(server)
-    problem = _problem(server)
-    if not models and not problem:
-        return None
-    return FoundServer(kind or "server", base_url, models, problem, api_key_env)
-
-
-def models_of(base_url: str, api_key: str = "") -> tuple[ServedModel, ...]:
-    """The chat models of the server at `base_url`, as `server_at` finds them."""
-    server = server_at(base_url, api_key)
-    return server.models if server else ()
+    return _found(server, kind or "server", base_url, models, api_key_env)
 
 
 def _server_of_kind(address: ServerAddress, patience_s: float) -> FoundServer | None:
     """The server at `address`: of the kind that is usual there, or another."""
     server = ServerClient(address.base_url, patience_s=patience_s)
-    kind: str | None = address.kind
-    models = read_models(server, address.kind)
+    kind, models = address.kind, read_models(server, address.kind)
     if not models:
-        kind, models = read_any(server)
+        other, models = read_any(server)
+        kind = (other or "server") if models else kind
+    return _found(server, kind, address.base_url, models)
+
+
+def _found(
+    server: ServerClient,
+    title: str,
+    base_url: str,
+    models: tuple[ServedModel, ...],
+    api_key_env: str = "",
+) -> FoundServer | None:
+    """What answered; None where nothing did that is a model server."""
     problem = "" if models else _problem(server)
     if not models and not problem:
         return None
-    title = address.kind if problem else kind or "server"
-    return FoundServer(title, address.base_url, models, problem)
+    return FoundServer(title, base_url, models, problem, api_key_env)
 
 
 def _problem(server: ServerClient) -> str:
     if server.wants_key:
         return "wants a key: name its variable with --base-url and --api-key-env"
     return "is loading its model" if server.is_loading else ""
-
-
-def _at_once(
-    asks: Sequence[Callable[[], FoundServer | None]],
-) -> list[FoundServer | None]:
-    if not asks:
-        return []
-    with ThreadPoolExecutor(len(asks), "servers") as pool:
-        return [waiting.result() for waiting in [pool.submit(ask) for ask in asks]]

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
-from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ToolStyle
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ToolStyle, reply_limit
 from agent_tui.providers.servers.client import ServerClient
 from agent_tui.providers.servers.responses import (
     Listed,
@@ -28,7 +28,6 @@ without a word, so more must not be assumed."""
 GUESSED_WINDOW = 32_000
 """For a server that does not say."""
 
-_MAX_OUTPUT_SHARE = 4
 _MAX_MODELS = 500
 _MAX_ID_CHARS = 200
 _NOT_FOR_CHAT = re.compile(
@@ -70,7 +69,7 @@ class ServedModel:
         info = ModelInfo(
             name=ref.name,
             window=window,
-            max_output=max(window // _MAX_OUTPUT_SHARE, 1),
+            max_output=reply_limit(window),
             sees_images=self.sees_images,
             thinks=self.thinks,
             source="server" if self.window and not self.is_window_assumed else "guess",

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from agent_tui.config import Settings
 from agent_tui.errors import ConfigError
 from agent_tui.local_models.addresses import shown_address
-from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limit
 from agent_tui.providers.servers.find import FoundServer, find_servers, server_at
 from agent_tui.providers.servers.kinds import HOST, usual_addresses
 from agent_tui.providers.servers.models import GUESSED_WINDOW
@@ -37,19 +37,19 @@ class ServerCatalog:
         self._environ = environ
         self._ports = ports
         self._patience_s = patience_s
-        self._said: dict[ModelRef, ModelInfo] = {}
+        self._known: dict[ModelRef, ModelInfo] = {}
 
     def info(self, ref: ModelRef) -> ModelInfo:
         """What its server said of `ref`, else a guess."""
-        guess = ModelInfo(ref.name, GUESSED_WINDOW, GUESSED_WINDOW // 4)
-        return self._said.get(ref, guess)
+        guess = ModelInfo(ref.name, GUESSED_WINDOW, reply_limit(GUESSED_WINDOW))
+        return self._known.get(ref, guess)
 
     def named(self, name: str) -> ModelRef | None:
         """The first model found so far that is called `name` by its server or by a session.
 
         A tag ``:latest`` and the folder of a file may be left out.
         """
-        refs = (ref for ref in self._said if ref.provider == "openai")
+        refs = (ref for ref in self._known if ref.provider == "openai")
         return next((ref for ref in refs if name in _names_of(ref)), None)
 
     async def learn(self, ref: ModelRef) -> None:
@@ -57,7 +57,7 @@ class ServerCatalog:
 
         What it only assumes (it has yet to load the model) is asked again each time.
         """
-        if ref not in self._said or self._said[ref].source == "guess":
+        if ref not in self._known or self._known[ref].source == "guess":
             key = self._environ.get(ref.api_key_env, "")
             server = await asyncio.to_thread(server_at, ref.base_url, key, ref.api_key_env)
             self._remember(server.found_models() if server else ())
@@ -120,7 +120,7 @@ class ServerCatalog:
         for model in models:
             for name in (model.ref.model_id, model.ref.name):
                 ref = dataclasses.replace(model.ref, name=name)
-                self._said[ref] = dataclasses.replace(model.info, name=name)
+                self._known[ref] = dataclasses.replace(model.info, name=name)
 
 
 def _names_of(ref: ModelRef) -> tuple[str, ...]:

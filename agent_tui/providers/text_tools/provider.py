@@ -1,7 +1,7 @@
 """Tools for models that take none in the request, or write their calls as text."""
 
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
@@ -110,7 +110,7 @@ class TextToolProvider:
                 async for chunk in chunks:
                     yield chunk
                 return
-            sent = SentTexts(sent_texts(request))
+            sent = SentTexts(_sent_texts(request))
             async with aclosing(filter_calls(chunks, request.tools, sent)) as filtered:
                 async for chunk in filtered:
                     yield chunk
@@ -143,13 +143,7 @@ def refuses_tools(error: ProviderError) -> bool:
     return error.kind in kinds and _TAKES_NO_TOOLS.search(error.message) is not None
 
 
-def sent_texts(request: ModelRequest) -> Iterable[str]:
+def _sent_texts(request: ModelRequest) -> tuple[str, ...]:
     """Everything in `request` that the model did not write."""
-    return tuple(_sent_texts(request))
-
-
-def _sent_texts(request: ModelRequest) -> Iterator[str]:
-    yield request.system
-    for message in request.messages:
-        if not isinstance(message, AssistantMessage):
-            yield message.text
+    messages = (m for m in request.messages if not isinstance(m, AssistantMessage))
+    return (request.system, *(message.text for message in messages))

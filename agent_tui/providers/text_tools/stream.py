@@ -1,9 +1,9 @@
 """Taking written tool calls out of a reply while it comes."""
 
 import json
+import re
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 
 from agent_tui.messages import ToolSpec
 from agent_tui.providers.base import (
@@ -13,10 +13,11 @@ from agent_tui.providers.base import (
     TextChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.text_tools.offered import OfferedTools, WrittenCall
-from agent_tui.providers.text_tools.openers import LOOK_BACK_CHARS, Openers
+from agent_tui.providers.text_tools.forms import CALL_OBJECT, CALL_PLACE, TAG_OPENER
+from agent_tui.providers.text_tools.offered import OfferedTools
 from agent_tui.providers.text_tools.provenance import SentTexts
-from agent_tui.providers.text_tools.reader import RefusedCall, read_calls
+from agent_tui.providers.text_tools.quoting import CALL_FENCES
+from agent_tui.providers.text_tools.reader import WrittenReply, read_calls
 from agent_tui.providers.text_tools.scan import scan
 from agent_tui.providers.text_tools.source import Source
 
@@ -29,14 +30,14 @@ _MIN_GROWTH_CHARS = 400
 _MAX_TAIL_CHARS = 600
 """How much is looked through with each piece; what is longer waits for the whole to grow."""
 
+_LOOK_BACK_CHARS = 4
+"""How many characters before a place say whether a call may begin there."""
 
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """The end of a reply: text not shown yet, and the calls that were in the whole of it."""
-
-    text: str
-    calls: tuple[WrittenCall, ...] = ()
-    refused: RefusedCall | None = None
+_NAMESPACES = ("", "functions.", "default_api.", "tool.", "tools.", "api.")
+_LINE = r"(?:^[ ]{0,3})"
+_MARKS = r"(?:`{3,}|~{3,})"
+_SPACE_IN_LINE = r"[^\S\n]*"
+_MAX_PARTIAL_TAG_CHARS = 60
 
 
 class CallFilter:
@@ -49,7 +50,7 @@ class CallFilter:
     def __init__(self, tools: Sequence[ToolSpec], sent: SentTexts) -> None:
         self._tools = tools
         self._sent = sent
-        self._openers = Openers(tools)
+        self._openers = _Openers(tools)
         self._offered = OfferedTools(tools)
         self._pieces: list[str] = []
         self._chars = 0
@@ -67,22 +68,22 @@ class CallFilter:
         self._pieces.append(text)
         self._chars += len(text)
         if self._look_again_at is None:
-            return self._look(self._tail + text)
+            return self._show_tail(self._tail + text)
         if self._chars < self._look_again_at:
             return ""
-        return self._settle()
+        return self._look_again()
 
-    def finish(self) -> Rest:
-        """The reply is complete."""
+    def finish(self) -> WrittenReply:
+        """The reply is complete: the text not shown yet, and the calls in the whole of it."""
         if self._has_given_up:
-            return Rest("")
+            return WrittenReply("")
         self._has_given_up = True
         whole = "".join(self._pieces)
         reply = read_calls(whole, self._tools, self._sent)
         shown = whole[: self._shown_chars]
         if reply.calls and reply.text.startswith(shown):
-            return Rest(reply.text[len(shown) :], reply.calls)
-        return Rest(whole[len(shown) :], refused=reply.refused)
+            return WrittenReply(reply.text[len(shown) :], reply.calls)
+        return WrittenReply(whole[len(shown) :], refused=reply.refused)
 
     def give_up(self) -> str:
         """What is held back, as text; all that follows passes as it is."""
@@ -91,7 +92,7 @@ class CallFilter:
         self._has_given_up = True
         return "".join(self._pieces)[self._shown_chars :]
 
-    def _look(self, tail: str) -> str:
+    def _show_tail(self, tail: str) -> str:
         """Show what of `tail`, the end of the reply, cannot become a call."""
         begin = self._cleared_chars - (self._chars - len(tail))
         end = self._openers.first(tail, begin)
@@ -103,7 +104,7 @@ class CallFilter:
             self._hold()
         return self._clear(tail, begin, end)
 
-    def _settle(self) -> str:
+    def _look_again(self) -> str:
         """Look at the whole reply again: what is held may have turned out to be text."""
         whole = "".join(self._pieces)
         decided = scan(Source(whole), self._offered).decided
@@ -120,7 +121,7 @@ class CallFilter:
     def _clear(self, text: str, begin: int, end: int) -> str:
         """What of `text[begin:end]`, which is no call, may be shown."""
         self._cleared_chars += end - begin
-        self._tail = text[max(end - LOOK_BACK_CHARS, 0) :]
+        self._tail = text[max(end - _LOOK_BACK_CHARS, 0) :]
         return self._shown(text[begin:end])
 
     def _hold(self) -> None:
@@ -154,33 +155,38 @@ async def filter_calls(
     held = CallFilter(tools, sent)
     try:
         async for chunk in chunks:
-            match chunk:
-                case TextChunk(text):
-                    if shown := held.feed(text):
-                        yield TextChunk(shown)
-                case ToolCallChunk():
-                    if rest := held.give_up():
-                        yield TextChunk(rest)
-                    yield chunk
-                case FinishChunk(reason):
-                    rest = Rest(held.give_up()) if reason == "contentFilter" else held.finish()
-                    for piece in _pieces(rest):
-                        yield piece
-                    is_cut = rest.refused is not None and reason == "length"
-                    has_calls = rest.calls or rest.refused
-                    yield FinishChunk("toolUse") if has_calls and not is_cut else chunk
-                case _:
-                    yield chunk
+            for piece in _passed_on(chunk, held):
+                yield piece
     except ProviderError:
-        if rest := held.give_up():
-            yield TextChunk(rest)
+        for piece in _as_chunks(held.give_up()):
+            yield piece
         raise
-    if rest := held.give_up():
-        yield TextChunk(rest)
+    for piece in _as_chunks(held.give_up()):
+        yield piece
 
 
-def _pieces(rest: Rest) -> list[Chunk]:
-    pieces: list[Chunk] = [TextChunk(rest.text)] if rest.text else []
+def _passed_on(chunk: Chunk, held: CallFilter) -> list[Chunk]:
+    """What follows from `chunk`: nothing, itself, or what was held back before it."""
+    match chunk:
+        case TextChunk(text):
+            return _as_chunks(held.feed(text))
+        case ToolCallChunk() | FinishChunk("contentFilter"):
+            return [*_as_chunks(held.give_up()), chunk]
+        case FinishChunk(reason):
+            rest = held.finish()
+            is_cut = rest.refused is not None and reason == "length"
+            has_calls = bool(rest.calls or rest.refused)
+            return [*_pieces(rest), FinishChunk("toolUse") if has_calls and not is_cut else chunk]
+        case _:
+            return [chunk]
+
+
+def _as_chunks(text: str) -> list[Chunk]:
+    return [TextChunk(text)] if text else []
+
+
+def _pieces(rest: WrittenReply) -> list[Chunk]:
+    pieces = _as_chunks(rest.text)
     calls = [(call.name, json.dumps(call.arguments), "") for call in rest.calls]
     if refused := rest.refused:
         calls.append((refused.name, refused.written, refused.problem))
@@ -188,3 +194,62 @@ def _pieces(rest: Rest) -> list[Chunk]:
         call_id = f"call_{secrets.token_hex(12)}"
         pieces.append(ToolCallChunk(index, call_id, name, arguments, problem))
     return pieces
+
+
+class _Openers:
+    """Finds every place where `scan` may find a call, and some where it will not."""
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        names = [space + tool.name for tool in tools for space in _NAMESPACES]
+        infos = "|".join(sorted(CALL_FENCES, key=len, reverse=True))
+        begun_fence = rf"{_MARKS}[ ]*(?:{infos}){_SPACE_IN_LINE}\n\s*+"
+        callees = "|".join(map(re.escape, names))
+        before_callee = r"(?:\[\s{0,80})?(?:print\s?\(\s{0,80})?"
+        python = rf"{before_callee}(?:{callees})(?:\.call)?\("
+        self._whole = re.compile(
+            rf"""
+              {TAG_OPENER}
+            | {CALL_PLACE}{CALL_OBJECT}
+            | {_LINE}{python}
+            | {_LINE}{begun_fence}(?:{CALL_OBJECT}|{python}|{TAG_OPENER})
+            """,
+            re.X | re.I | re.M,
+        )
+        partial_object = r"""[\[{](?:\s{0,80}[\[{]){0,3}\s{0,80}(?:["']\w{0,20})?"""
+        partial_callee = _any_beginning([*names, "print(", "functools"])
+        partial_python = rf"{before_callee}{partial_callee}(?:\.call?|\.ca?)?"
+        partial_tag = r"(?:<[|｜]?[\w▁:]{0,40}[|｜]?|\[[a-z_]{0,11})"
+        self._partial = re.compile(
+            rf"""
+            (?: {CALL_PLACE}{partial_object}
+              | {_LINE}(?:{partial_python})?
+              | {_LINE}(?:`+|~+)[^`\n]*
+              | {_LINE}{begun_fence}(?:{partial_object}|{partial_python}|{partial_tag})?
+            )\Z
+            """,
+            re.X | re.I | re.M,
+        )
+        self._partial_tag = re.compile(rf"{partial_tag}\Z", re.I)
+
+    def first(self, text: str, begin: int) -> int | None:
+        """Where the first opener from `begin` on is."""
+        match = self._whole.search(text, begin)
+        return match.start() if match else None
+
+    def may_begin(self, text: str, begin: int) -> int:
+        """From where on the end of `text` may yet become an opener; its length where nothing."""
+        tag = self._partial_tag.search(text, max(begin, len(text) - _MAX_PARTIAL_TAG_CHARS))
+        line = self._partial.search(text, begin)
+        return min([match.start() for match in (tag, line) if match], default=len(text))
+
+
+def _any_beginning(words: Iterable[str]) -> str:
+    """A pattern for every beginning of one of `words`, the empty one included."""
+    return "(?:" + "|".join(_beginnings(word) for word in sorted(set(words))) + ")"
+
+
+def _beginnings(word: str) -> str:
+    pattern = ""
+    for character in reversed(word):
+        pattern = f"(?:{re.escape(character)}{pattern})?"
+    return pattern

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from agent_tui.agent.pending_approvals import ApprovalAnswer
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.events import ApprovalRequest
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.approval.body import ApprovalBody

@@ -10,7 +10,7 @@ from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Static
 
-from agent_tui.agent.context_map import PART_LABELS, ContextMap, PartKind
+from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, PartKind
 from agent_tui.commands.compaction import TIER_LABELS, last_tier
 from agent_tui.commands.context import FREED_HEADING
 from agent_tui.compaction.preview import CompactionPreview

@@ -1,5 +1,5 @@
 from agent_tui.cli.doctor import folders
-from agent_tui.cli.folder_trust import kept_trust
+from agent_tui.cli.folders import kept_trust
 from tests.cli.doctor.conftest import skip_if_rights_do_not_bind
 
 

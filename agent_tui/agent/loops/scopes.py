@@ -1,0 +1,295 @@
+"""Entering and leaving scopes of a conversation: what is written, asked and told."""
+
+import asyncio
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.compaction.background_summary import BackgroundSummary
+from agent_tui.agent.conversation import Conversation, add_totals
+from agent_tui.agent.services import RuntimeServices
+from agent_tui.compaction.model_client import OnUsage
+from agent_tui.compaction.scopes.summariser import ScopeRequest, ScopeSummariser
+from agent_tui.errors import CompactionError, NothingToCompactError
+from agent_tui.events import AgentEvent, Notice, ScopeEntered, ScopeLeft, ScopeProgress
+from agent_tui.messages import ToolDetails, Usage
+from agent_tui.providers.base import ProviderError
+from agent_tui.secret_text import mask_values
+from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.replay.scope_entries import (
+    ScopeBreak,
+    ScopeEnding,
+    ScopeEnter,
+    ScopeExit,
+    ScopeKind,
+    ScopePending,
+    ScopeStep,
+    compression_of,
+    mark_entry,
+    mark_of,
+)
+from agent_tui.sessions.replay.scopes import (
+    AwaitingCompress,
+    Running,
+    Scope,
+    await_compress,
+    leave_as_it_is,
+    resume_with_summary,
+    running,
+    scope_state,
+)
+from agent_tui.tools.base import ScopeAction, ToolOutput
+
+_UNFINISHED = (
+    "{label} has ended, but was not summed up before the program stopped. /retry does that now; "
+    "anything else leaves it as it is."
+)
+_BROKEN_OFF = (
+    "{label} was broken off{where} when the program stopped. What was said in it stays; to run "
+    "the rest, start a loop over it."
+)
+
+
+class ScopeKeeper:
+    """Opens and closes the scopes of one conversation.
+
+    A scope that is to be summed up first waits for that in the file. The summary is one entry,
+    written when it is there: a failure or a cancel leaves everything as it was.
+    """
+
+    def __init__(
+        self, conversation: Conversation, services: RuntimeServices, background: BackgroundSummary
+    ) -> None:
+        self._conversation = conversation
+        self._services = services
+        self._background = background
+
+    @property
+    def pending(self) -> ScopePending | None:
+        """What waits for its summary, if anything does."""
+        state = scope_state(self._path)
+        return state.pending if isinstance(state, AwaitingCompress) else None
+
+    def enter(
+        self, kind: ScopeKind, label: str, emit: Emit, *, is_compressed: bool, prompt: str = ""
+    ) -> str:
+        """Begin a scope; its id."""
+        begun = ScopeEnter(
+            kind=kind,
+            label=self._masked(label),
+            is_compressed=is_compressed,
+            prompt=self._masked(prompt),
+        )
+        entry = self._conversation.log.append(mark_entry(begun))
+        emit(ScopeEntered(entry.id, begun.label))
+        return entry.id
+
+    def begin_step(self, scope_id: str, number: int, count: int, item: str | None) -> None:
+        """A loop comes to its next round."""
+        shown = None if item is None else self._masked(item)
+        step = ScopeStep(scope=scope_id, number=number, count=count, item=shown)
+        self._conversation.log.append(mark_entry(step))
+
+    def is_broken(self, scope_id: str) -> bool:
+        """Whether the model wants to leave that loop."""
+        return any(s.id == scope_id and s.is_broken for s in running(self._path).open_scopes)
+
+    async def leave(self, scope_id: str, emit: Emit, ending: ScopeEnding = "done") -> None:
+        """End a scope and all that are open in it, each summed up where that was wanted.
+
+        What is inside of one that is summed up as a whole needs no summary of its own.
+
+        Raises:
+            CompactionError, ProviderError: There is no summary; it is still waited for.
+        """
+        scopes = _from(running(self._path), scope_id)
+        for inner in reversed(scopes[1:]):
+            if scopes[0].begun.is_compressed:
+                self._close(inner.id, inner.begun.label, "stopped", emit)
+            else:
+                await self._end(inner, "stopped", emit)
+        await self._end(scopes[0], ending, emit)
+
+    def stop(self, scope_id: str, emit: Emit) -> None:
+        """Leave a scope and all that are open in it at once, as they are."""
+        self._give_up_pending(emit)
+        for scope in reversed(_from(running(self._path), scope_id)):
+            self._close(scope.id, scope.begun.label, "stopped", emit)
+
+    def give_up_unfinished(self, emit: Emit) -> None:
+        """Leave as they are what waits for a summary and loops that nothing runs any more."""
+        self._give_up_pending(emit)
+        scopes = running(self._path).open_scopes
+        loop = next((scope for scope in scopes if scope.begun.kind == "loop"), None)
+        if loop is not None:
+            self.stop(loop.id, emit)
+
+    async def finish_pending(self, emit: Emit) -> None:
+        """Write the summary that is waited for.
+
+        Raises:
+            CompactionError, ProviderError: There is none; it is still waited for.
+            ScopeError: None is waited for.
+        """
+        conversation = self._conversation
+        state, path = scope_state(self._path), self._path
+        pending = state.pending if isinstance(state, AwaitingCompress) else None
+        summary, before, after = "", 0, 0
+        if pending is not None:
+            request = await asyncio.to_thread(self._request, pending, path)
+            emit(ScopeProgress("reading what was said", 0))
+            try:
+                summary = await self._summariser().summarise(
+                    request,
+                    lambda phase, chars: emit(ScopeProgress(phase, chars)),
+                    self._spending(emit),
+                )
+            except NothingToCompactError:
+                self._close(pending.scope, pending.label, pending.ending, emit)
+                return
+            summary = self._masked(summary)
+            before = conversation.usage.used
+            after = await asyncio.to_thread(self._size_with, summary, request, before)
+        exit_entry = resume_with_summary(state, summary, tokens_before=before, tokens_after=after)
+        self._background.drop()
+        self._tell_left(conversation.log.append(exit_entry), emit)
+        emit(conversation.use_window(after))
+
+    async def answer_call(
+        self, action: ScopeAction, label: str, focus: str, emit: Emit
+    ) -> ToolOutput:
+        """What the model's `scope` call comes to."""
+        state = scope_state(self._path)
+        scopes = state.open_scopes if isinstance(state, Running) else state.outer
+        loop = next((s for s in reversed(scopes) if s.begun.kind == "loop"), None)
+        match action:
+            case "enter":
+                scope_id = self.enter("tool", label, emit, is_compressed=True, prompt=focus)
+                return _done(f"Entered {label} ({scope_id}). Exit when it is done.")
+            case "break" if loop is not None:
+                self._conversation.log.append(mark_entry(ScopeBreak(scope=loop.id)))
+                return _done(f"{loop.begun.label} ends after this turn. Finish the turn.")
+            case "exit" | "break":
+                if not scopes or scopes[-1].begun.kind == "loop":
+                    return ToolOutput("No scope of yours is open.", is_error=True)
+                return await self._exit(scopes[-1], "break" if action == "break" else "done", emit)
+
+    def notices(self) -> tuple[AgentEvent, ...]:
+        """What to tell the person who opens this session."""
+        if self._conversation.log.is_read_only:
+            return ()
+        state = scope_state(self._path)
+        if isinstance(state, AwaitingCompress):
+            return (Notice("warning", _UNFINISHED.format(label=state.pending.label)),)
+        loops = [scope for scope in state.open_scopes if scope.begun.kind == "loop"]
+        return tuple(Notice("warning", _broken_off(loop)) for loop in loops[:1])
+
+    def _give_up_pending(self, emit: Emit) -> None:
+        if (pending := self.pending) is not None:
+            self._close(pending.scope, pending.label, "stopped", emit)
+
+    async def _exit(self, scope: Scope, ending: ScopeEnding, emit: Emit) -> ToolOutput:
+        """Leave a scope of the model's; where there is no summary everything stays."""
+        left = f"Left {scope.begun.label} ({scope.id})"  # the id tells repeated calls apart
+        try:
+            await self._end(scope, ending, emit)
+        except (CompactionError, ProviderError) as error:
+            self._close(scope.id, scope.begun.label, ending, emit)
+            return ToolOutput(f"{left}, but it was not summed up. {error}", is_error=True)
+        if compression_of(self._path[-1]) is not None:
+            return _done(f"{left}. Its summary stands for it; recall finds the rest.")
+        return _done(f"{left}. Nothing was summed up: it was short.")
+
+    async def _end(self, scope: Scope, ending: ScopeEnding, emit: Emit) -> None:
+        pending = None
+        if scope.begun.is_compressed:
+            path = self._path
+            pending = await asyncio.to_thread(await_compress, path, scope, ending)
+        if pending is None:
+            self._close(scope.id, scope.begun.label, ending, emit)
+            return
+        for event in await self._conversation.refresh_usage():
+            emit(event)
+        self._conversation.log.append(pending)
+        await self.finish_pending(emit)
+
+    def _close(self, scope_id: str, label: str, ending: ScopeEnding, emit: Emit) -> None:
+        entry = self._conversation.log.append(leave_as_it_is(scope_id, label, ending))
+        self._tell_left(entry, emit)
+
+    def _tell_left(self, entry: Entry, emit: Emit) -> None:
+        mark = mark_of(entry)
+        assert isinstance(mark, ScopeExit)
+        emit(ScopeLeft(entry.id, mark.label, mark.summary, mark.tokens_before, mark.tokens_after))
+
+    def _request(self, pending: ScopePending, path: tuple[Entry, ...]) -> ScopeRequest:
+        conversation = self._conversation
+        wanted = set(pending.entries)
+        first = next((at for at, entry in enumerate(path) if entry.id in wanted), len(path))
+        begun = next((at for at, entry in enumerate(path) if entry.id == pending.scope), first)
+        steps = (e for e in path[begun:] if isinstance(mark_of(e), ScopeStep))
+        told = wanted | {entry.id for entry in steps}
+        return ScopeRequest(
+            label=pending.label,
+            entries=tuple(entry for entry in path if entry.id in told),
+            replaced_tokens=self._tokens_of(pending),
+            prompt=pending.prompt,
+            model=conversation.model,
+            info=conversation.model_info,
+            folders=(str(conversation.cwd), str(conversation.cwd.resolve())),
+        )
+
+    def _tokens_of(self, pending: ScopePending) -> int:
+        """Estimate of what the summary will stand for, as the model sees it now."""
+        wanted, conversation = set(pending.entries), self._conversation
+        seen = conversation.context().messages
+        return conversation.services.counter.count_messages(
+            m.message for m in seen if m.entry_id in wanted
+        )
+
+    def _size_with(self, summary: str, request: ScopeRequest, before: int) -> int:
+        """Tokens of the next request with `summary` in it; `before` is what it has now."""
+        conversation, counter = self._conversation, self._conversation.services.counter
+        seen = conversation.context().messages
+        estimated = conversation.overhead_tokens() + counter.count_messages(
+            item.message for item in seen
+        )
+        after = estimated - request.replaced_tokens + counter.count_text(summary)
+        return before * after // max(estimated, 1)
+
+    def _summariser(self) -> ScopeSummariser:
+        services = self._services
+        return ScopeSummariser(services.client, services.counter)
+
+    def _spending(self, emit: Emit) -> OnUsage:
+        conversation = self._conversation
+
+        def count(usage: Usage) -> None:
+            conversation.totals = add_totals(conversation.totals, usage)
+            emit(conversation.totals)
+
+        return count
+
+    def _masked(self, text: str) -> str:
+        return mask_values(text, self._conversation.services.secrets)
+
+    @property
+    def _path(self) -> tuple[Entry, ...]:
+        return self._conversation.log.path_entries()
+
+
+def _from(state: Running, scope_id: str) -> tuple[Scope, ...]:
+    """The scope with that id and those open in it, the outermost first."""
+    ids = [scope.id for scope in state.open_scopes]
+    return state.open_scopes[ids.index(scope_id) :]
+
+
+def _broken_off(loop: Scope) -> str:
+    """What is said of a loop that was running when the program stopped."""
+    step = loop.step
+    where = f" in round {step.number} of {step.count}" if step is not None else ""
+    if step is not None and step.item is not None:
+        where += f" ({step.item})"
+    return _BROKEN_OFF.format(label=loop.begun.label, where=where)
+
+
+def _done(text: str) -> ToolOutput:
+    return ToolOutput(text, ToolDetails(summary=text.partition(".")[0]))

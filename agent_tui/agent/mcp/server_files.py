@@ -1,0 +1,160 @@
+"""Which MCP servers there are: the person's settings, and ``.mcp.json`` of a trusted project."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from pydantic import JsonValue
+
+from agent_tui.agent.mcp.server_consent import ConsentFile
+from agent_tui.config import McpServerSettings
+from agent_tui.messages import JsonObject
+from agent_tui.permissions.project_files import server_files
+from agent_tui.permissions.trust import FolderTrust
+from agent_tui.tools.mcp.hub import FoundServer, FoundServers
+from agent_tui.tools.mcp.spec import ServerSpec, name_problem, spec_from_settings
+
+_MAX_FILE_BYTES = 200_000
+_MAX_SERVERS = 32
+_MAX_SHOWN_CHARS = 4_000
+"""The person is shown all of what would be started; nobody reads more."""
+
+
+class ServerFiles:
+    """The `ServerSources` of real use.
+
+    Args:
+        own: The servers of the person's settings.
+        own_source: Where those stand, for messages.
+        trust: Says whether a project's file may be opened.
+        consent: Keeps what the person said about a project's servers.
+    """
+
+    def __init__(
+        self,
+        own: Mapping[str, McpServerSettings],
+        own_source: Path,
+        trust: FolderTrust,
+        consent: ConsentFile,
+    ) -> None:
+        self._own = own
+        self._own_source = own_source
+        self._trust = trust
+        self._consent = consent
+
+    def find(self, cwd: Path) -> FoundServers:
+        """The servers for work in `cwd`, the person's own first. Reads files."""
+        found: dict[str, FoundServer] = {}
+        problems: list[str] = []
+        for name, settings in self._own.items():
+            if why := name_problem(name):
+                problems.append(f"{self._own_source}: mcp.servers.{name} left out: {why}.")
+            else:
+                found[name] = FoundServer(spec_from_settings(name, settings, str(self._own_source)))
+        for file in reversed(server_files(cwd)):  # the nearest file first
+            if not self._trust.may_obey(file):
+                continue
+            specs, wrong = read_server_file(file)
+            problems += wrong
+            for spec in specs:
+                if spec.name in found:
+                    problems.append(
+                        f"{file}: server {spec.name} left out: {found[spec.name].spec.source} "
+                        "has one of this name."
+                    )
+                else:
+                    found[spec.name] = FoundServer(spec, self._is_allowed(spec))
+        return FoundServers(tuple(found.values()), tuple(problems))
+
+    def answer(self, spec: ServerSpec, *, is_allowed: bool) -> None:
+        """Keep what the person said about a project's server.
+
+        Raises:
+            ConfigError: It cannot be kept; it holds for this run.
+        """
+        self._consent.keep(spec.fingerprint, "allowed" if is_allowed else "refused")
+
+    def _is_allowed(self, spec: ServerSpec) -> bool | None:
+        answer = self._consent.answer_of(spec.fingerprint)
+        return None if answer is None else answer == "allowed"
+
+
+def read_server_file(file: Path) -> tuple[tuple[ServerSpec, ...], tuple[str, ...]]:
+    """The servers that a ``.mcp.json`` names, and what in it cannot be used."""
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_MAX_FILE_BYTES + 1)
+        if len(content) > _MAX_FILE_BYTES:
+            return (), (f"{file}: not read, as it is over {_MAX_FILE_BYTES // 1_000} KB.",)
+        value = cast("JsonValue", json.loads(content.decode("utf-8-sig")))
+    except OSError as error:
+        return (), (f"{file} cannot be read: {error.strerror}.",)
+    except (ValueError, RecursionError) as error:
+        return (), (f"{file} is not valid JSON: {error}.",)
+    servers = value.get("mcpServers") if isinstance(value, dict) else None
+    if not isinstance(servers, dict):
+        return (), (f'{file} names no servers: it has no "mcpServers".',)
+    specs: list[ServerSpec] = []
+    problems = [f"{file}: only the first {_MAX_SERVERS} servers count."] * (
+        len(servers) > _MAX_SERVERS
+    )
+    for name, given in list(servers.items())[:_MAX_SERVERS]:
+        try:
+            specs.append(_spec(file, name, given))
+        except ValueError as error:
+            problems.append(f"{file}: server {name[:40]!r} left out: {error}.")
+    return tuple(specs), tuple(problems)
+
+
+def _spec(file: Path, name: str, given: JsonValue) -> ServerSpec:
+    """One server; keys that other programs write there are passed over.
+
+    Raises:
+        ValueError: It cannot be used; says why.
+    """
+    if why := name_problem(name):
+        raise ValueError(why)
+    if not isinstance(given, dict):
+        raise ValueError("it is no object")
+    command, url = given.get("command", ""), given.get("url", "")
+    if not isinstance(command, str) or not isinstance(url, str):
+        raise ValueError("command and url must be text")
+    if bool(command.strip()) == bool(url.strip()):
+        raise ValueError("it must have either a command or a url")
+    if given.get("type") == "sse":
+        raise ValueError("it is of the old kind sse; only stdio and http are spoken")
+    spec = ServerSpec(
+        name=name,
+        source=str(file),
+        argv=(command, *_texts(given, "args")) if command.strip() else (),
+        env=_named_texts(given, "env"),
+        url=url,
+        headers=_named_texts(given, "headers"),
+        cwd=file.parent,
+        is_projects=True,
+        is_enabled=given.get("disabled") is not True,
+    )
+    if sum(map(len, (spec.command_line, *spec.extras))) > _MAX_SHOWN_CHARS:
+        raise ValueError(f"its command is over {_MAX_SHOWN_CHARS:,} characters")
+    return spec
+
+
+def _texts(given: JsonObject, key: str) -> tuple[str, ...]:
+    values = given.get(key, [])
+    texts = (
+        [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+    )
+    if not isinstance(values, list) or len(texts) < len(values):
+        raise ValueError(f"{key} must be a list of texts")
+    return tuple(texts)
+
+
+def _named_texts(given: JsonObject, key: str) -> dict[str, str]:
+    values = given.get(key, {})
+    if not isinstance(values, dict):
+        raise ValueError(f"{key} must be an object of texts")
+    texts = {name: value for name, value in values.items() if isinstance(value, str)}
+    if len(texts) < len(values):
+        raise ValueError(f"{key} must be an object of texts")
+    return texts

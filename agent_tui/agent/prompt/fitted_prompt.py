@@ -1,0 +1,240 @@
+"""What of the prompt, the tools and the context files fits a model's window: pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from agent_tui.agent.prompt.context_files import ContextFile
+from agent_tui.agent.prompt.system_prompt import full_prompt, short_prompt
+from agent_tui.messages import ToolSpec
+from agent_tui.tokens import TokenCounter
+
+LEAST_WINDOW = 1_500
+"""Tokens. Below, the shortest prompt, one tool result and a reply leave no room to work."""
+
+_PROMPT_SHARE = 5
+"""Prompt and tools take at most a fifth of the window: the full texts from about 6,100 on."""
+
+_OUTSIDE_SHARE = 10
+"""Tools of other programs take at most a tenth of the window, and none where ours are told of
+in few words."""
+
+_FILES_SHARE = 8
+_TAKEN_TOKENS = 1_024
+"""All context files together take at most an eighth of what is over these: of the smallest
+windows hardly anything, as a conversation must still fit beside them."""
+
+_PIECE_CHARS = 200
+"""A line is cut in steps of this."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptParts:
+    """What the prompt of one conversation is made of; all but the tools stays for its whole life.
+
+    Args:
+        cwd: The workspace.
+        day: Given to the model.
+        specs: All tools of ours, in order of use.
+        short_specs: The same tools in the same order in fewer words.
+        context_files: Instructions of the person and the project, the most general first.
+        outside_specs: The tools of MCP servers.
+    """
+
+    cwd: Path
+    day: date
+    specs: tuple[ToolSpec, ...]
+    short_specs: tuple[ToolSpec, ...]
+    context_files: tuple[ContextFile, ...] = ()
+    outside_specs: tuple[ToolSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FittedPrompt:
+    """The prompt for one window.
+
+    Args:
+        window: Tokens; 0 where it is not known.
+        system: The system prompt.
+        tools: What is offered: the first of all tools in order of use, then those of servers.
+        note: What the person is told about it, empty where everything fits.
+    """
+
+    window: int
+    system: str
+    tools: tuple[ToolSpec, ...]
+    note: str = ""
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether no work is possible in this window."""
+        return 0 < self.window < LEAST_WINDOW
+
+
+@dataclass(frozen=True, slots=True)
+class _FittedFile:
+    """A context file as it stands in the prompt; `block` is empty where nothing of it does."""
+
+    path: Path
+    block: str
+    is_cut: bool
+
+
+def fit_prompt(parts: PromptParts, window: int, counter: TokenCounter) -> FittedPrompt:
+    """The largest prompt that keeps its share of `window`; the same bytes for the same inputs.
+
+    Full texts where prompt and tools take a fifth of the window at most, else the short ones and
+    as many tools as fit, in order of use, at least one. Of the tools of servers as many as fit a
+    tenth are offered beside the full texts. Context files share an eighth evenly;
+    what a short one leaves over goes to the others. A larger window never gives less. `counter`
+    is only asked (it is slow the first time) where the number of bytes does not settle it: a
+    token is at least one byte.
+
+    Args:
+        parts: What there is.
+        window: Tokens; 0 where it is not known, which is taken for enough.
+        counter: Estimates.
+    """
+    core, tools = _core_and_tools(parts, window, counter)
+    outside = _outside_tools(parts, window, counter) if tools == parts.specs else ()
+    files = _fitted_files(parts.context_files, window, counter)
+    system = "".join([core, *(file.block for file in files)])
+    left_out = len(parts.outside_specs) - len(outside)
+    note = _note(parts, window, tools, left_out, files)
+    return FittedPrompt(window, system, (*tools, *outside), note)
+
+
+def _core_and_tools(
+    parts: PromptParts, window: int, counter: TokenCounter
+) -> tuple[str, tuple[ToolSpec, ...]]:
+    full = full_prompt(parts.cwd, parts.day)
+    room = window // _PROMPT_SHARE
+    if window <= 0 or _fits([full, *_wire_texts(parts.specs)], room, counter):
+        return full, parts.specs
+    short = short_prompt(parts.cwd, parts.day)
+    for count in range(len(parts.short_specs), 1, -1):
+        tools = parts.short_specs[:count]
+        if _fits([short, *_wire_texts(tools)], room, counter):
+            return short, tools
+    return short, parts.short_specs[:1]
+
+
+def _outside_tools(parts: PromptParts, window: int, counter: TokenCounter) -> tuple[ToolSpec, ...]:
+    """The first tools of servers that keep their share."""
+    room = window // _OUTSIDE_SHARE
+    texts = _wire_texts(parts.outside_specs)
+    if window <= 0 or _fits(texts, room, counter):
+        return parts.outside_specs
+    count = 0
+    for text in texts:
+        room -= counter.count_text(text)
+        if room < 0:
+            break
+        count += 1
+    return parts.outside_specs[:count]
+
+
+def _fitted_files(
+    files: Sequence[ContextFile], window: int, counter: TokenCounter
+) -> list[_FittedFile]:
+    """Each file whole, or cut to an even share of the room that smaller ones leave."""
+    blocks = [_whole_block(file) for file in files]
+    room = max(window - _TAKEN_TOKENS, 0) // _FILES_SHARE
+    if window <= 0 or _fits(blocks, room, counter):
+        return [_FittedFile(f.path, b, False) for f, b in zip(files, blocks, strict=True)]
+    sizes = [counter.count_text(block) for block in blocks]
+    fitted: dict[int, _FittedFile] = {}
+    for rank, index in enumerate(sorted(range(len(files)), key=lambda i: sizes[i])):
+        share = room // (len(files) - rank)
+        if sizes[index] <= share:
+            room -= sizes[index]
+            fitted[index] = _FittedFile(files[index].path, blocks[index], False)
+        else:
+            room -= share
+            block = _cut_block(files[index], share, counter)
+            fitted[index] = _FittedFile(files[index].path, block, True)
+    return [fitted[index] for index in range(len(files))]
+
+
+def _whole_block(file: ContextFile) -> str:
+    text = file.text.rstrip()
+    return _block(file, text, text.count("\n") + 1 if file.was_cut else 0)
+
+
+def _cut_block(file: ContextFile, room: int, counter: TokenCounter) -> str:
+    """The first lines that fit into `room` tokens, or nothing where not even the remark does."""
+    text = file.text.rstrip()
+    used = counter.count_text(_block(file, "", text.count("\n") + 1))
+    if used > room:
+        return ""
+    kept: list[tuple[int, str]] = []
+    next_line = 1
+    for line, piece in _pieces(text):
+        next_line = line
+        used += counter.count_text(piece)
+        if used > room:
+            break
+        kept.append((line, piece))
+    while True:  # pieces can count for less than the text they make
+        block = _block(file, "".join(piece for _, piece in kept), next_line)
+        if not kept or counter.count_text(block) <= room:
+            return block
+        next_line, _ = kept.pop()
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    """`text` in pieces of at most a line, each with the number of its line."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        ended = f"{line}\n"
+        for start in range(0, len(ended), _PIECE_CHARS):
+            yield number, ended[start : start + _PIECE_CHARS]
+
+
+def _block(file: ContextFile, text: str, next_line: int) -> str:
+    """`text` in its tags, two lines below what it follows.
+
+    `next_line` is where the rest begins, 0 where there is none.
+    """
+    rest = f"(cut here; to see the rest, read this file with offset={next_line})"
+    lines = [f'<instructions file="{file.path}">', text.rstrip("\n"), rest if next_line else ""]
+    return "\n".join(["\n", *filter(None, lines), "</instructions>"])
+
+
+def _fits(texts: Sequence[str], room: int, counter: TokenCounter) -> bool:
+    if sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) <= room:
+        return True
+    return sum(map(counter.count_text, texts)) <= room
+
+
+def _wire_texts(tools: Sequence[ToolSpec]) -> list[str]:
+    """The tools as `TokenCounter.count_tools` counts them."""
+    return [tool.model_dump_json() for tool in tools]
+
+
+def _note(
+    parts: PromptParts,
+    window: int,
+    tools: Sequence[ToolSpec],
+    left_out: int,
+    files: Sequence[_FittedFile],
+) -> str:
+    if 0 < window < LEAST_WINDOW:
+        return (
+            f"This model's window of {window:,} tokens is too small to work in. Choose another "
+            "with /model, or give its server a larger context (at least 2,048 tokens)."
+        )
+    cut = ", ".join(_shown(file.path, parts.cwd) for file in files if file.is_cut and file.block)
+    missing = ", ".join(_shown(file.path, parts.cwd) for file in files if not file.block)
+    names = ", ".join(tool.name for tool in tools)
+    said = [f"only these tools are offered: {names}"] if len(tools) < len(parts.specs) else []
+    said += [f"{left_out} of {len(parts.outside_specs)} MCP tools left out"] if left_out else []
+    said += [f"cut: {cut}"] if cut else []
+    said += [f"left out: {missing}"] if missing else []
+    if not said:
+        return ""
+    return f"To fit this model's window of {window:,} tokens: {'; '.join(said)}."
+
+
+def _shown(path: Path, cwd: Path) -> str:
+    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)

@@ -1,0 +1,315 @@
+"""Which prompt files are in force in a folder: the person's own and those of a trusted project."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from agent_tui.agent.prompt.mentions import find_mentions
+from agent_tui.agent.prompt.prompt_files import (
+    MAX_FILE_BYTES,
+    PromptFileError,
+    PromptText,
+    expand_prompt,
+    parse_prompt_file,
+)
+from agent_tui.errors import ConfigError
+from agent_tui.permissions.project_files import COMMANDS_FOLDER, project_folders
+from agent_tui.permissions.trust import NOT_TRUSTED, FolderTrust
+from agent_tui.tools.files.protected import is_secret_name
+
+PromptSource: TypeAlias = Literal["user", "project"]
+
+MAX_FILES = 2_000
+"""Of one folder; what is beyond was hardly meant to be a menu."""
+
+MAX_FOLDERS = 200
+MAX_DEPTH = 4
+"""Folders below each other: ``/a:b:c:d``."""
+
+_SUFFIX = ".md"
+_NAME_PART = re.compile(r"\w[\w-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """One prompt file.
+
+    Attributes:
+        name: What is typed after the slash: ``review``, or ``git:commit`` for git/commit.md.
+        path: Where it is.
+        source: Whose it is.
+        description: One line.
+        argument_hint: What may follow the name.
+    """
+
+    name: str
+    path: Path
+    source: PromptSource
+    description: str
+    argument_hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file that is no command, and the reason, which follows its path.
+
+    `name` is the command it would have been; empty where it could be none.
+    """
+
+    path: Path
+    why: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPrompts:
+    """The commands in force, by name, and what of the files is none."""
+
+    files: tuple[PromptFile, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+    def named(self, name: str) -> PromptFile | None:
+        """The file behind a command."""
+        return next((file for file in self.files if file.name == name.lower()), None)
+
+
+_Stamp: TypeAlias = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadFile:
+    """What a file said when it had this stamp (time, size, number); a text is why it failed."""
+
+    stamp: _Stamp
+    said: PromptText | str
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search of all folders, while it goes on."""
+
+    known: dict[Path, _ReadFile]
+    seen: dict[Path, _ReadFile] = field(default_factory=dict[Path, _ReadFile])
+    files: dict[str, PromptFile] = field(default_factory=dict[str, PromptFile])
+    left_out: list[LeftOut] = field(default_factory=list[LeftOut])
+    folders: int = 0
+
+
+class PromptLibrary:
+    """Finds prompt files, and reads again only those that changed.
+
+    Args:
+        user_dir: The person's own folder; ``commands`` in it is always obeyed.
+        trust: Says of which other folders anything is.
+        taken: Names that files cannot have, as the program has them.
+    """
+
+    def __init__(self, user_dir: Path, trust: FolderTrust, taken: Set[str]) -> None:
+        self._user_folder = user_dir / COMMANDS_FOLDER.name
+        self._trust = trust
+        self._taken = taken
+        self._known: dict[Path, _ReadFile] = {}
+
+    def find(self, cwd: Path) -> FoundPrompts:
+        """The commands in force in `cwd`. Blocking; a folder that is not trusted is not listed.
+
+        Of files with one name the project's wins over the person's, the nearest to `cwd` over
+        others; names of the program's own commands are not given away.
+        """
+        search = _Search(self._known)
+        self._take_folder(search, self._user_folder, "user")
+        for folder in project_folders(cwd):
+            self._take_folder(search, folder / COMMANDS_FOLDER, "project")
+        self._known = search.seen
+        by_name = sorted(search.files.values(), key=lambda file: (file.source, file.name))
+        return FoundPrompts(tuple(by_name), tuple(search.left_out))
+
+    def message(self, name: str, argument: str, cwd: Path) -> str | None:
+        """What is sent for ``/name argument`` in `cwd`; None where no file makes that command.
+
+        Blocking; folders and file are read as they are now.
+
+        Raises:
+            ConfigError: The file cannot be used, nothing came out of it, or a file of the project
+                would send what the person did not name and the project does not hold.
+        """
+        found = self.find(cwd)
+        if (file := found.named(name)) is not None:
+            text = _expanded(file, argument)
+            if file.source == "project":
+                self._refuse_to_take_along(file.path, text, argument, cwd)
+            return text
+        for one in found.left_out:
+            if one.name == name.lower() and one.name not in self._taken:
+                raise ConfigError(f"{one}.")
+        return None
+
+    def _refuse_to_take_along(self, file: Path, text: str, argument: str, cwd: Path) -> None:
+        path = _unasked_mention(text, argument, cwd, self._trust.folder_to_ask_about(cwd))
+        if path is not None:
+            problem = f"{file} is not sent: it would attach {path}, which is not the project's"
+            raise ConfigError(f"{problem} or may hold keys.", "Add it with @ yourself to send it.")
+
+    def _take_folder(self, search: _Search, folder: Path, source: PromptSource) -> None:
+        """Add what one folder holds; of two files with one name the first stays."""
+        own: dict[str, PromptFile] = {}
+        search.folders = 0
+        for number, (parts, path) in enumerate(self._markdown_files(search, folder, source, ())):
+            if number == MAX_FILES:
+                search.left_out.append(LeftOut(folder, f"has more than {MAX_FILES:,} prompt files"))
+                break
+            name = ":".join(parts).lower() if all(map(_NAME_PART.fullmatch, parts)) else ""
+            if why := self._why_no_name(name, own):
+                search.left_out.append(LeftOut(path, why, name))
+                continue
+            match self._read(search, path):
+                case PromptText(description, hint):
+                    own[name] = PromptFile(name, path, source, description, hint)
+                case str(why):
+                    search.left_out.append(LeftOut(path, why, name))
+                case None:
+                    pass
+        for name in sorted(own.keys() & search.files.keys()):
+            other = search.files[name]
+            whose = "this project" if other.source == "user" else "a folder nearer to this one"
+            search.left_out.append(LeftOut(other.path, f"gives way to /{name} of {whose}", name))
+        search.files |= own
+
+    def _why_no_name(self, name: str, own: Mapping[str, PromptFile]) -> str:
+        """Why a file cannot be the command `name`; empty where it can."""
+        if not name:
+            return "needs a name of letters, digits, - and _ to be a command"
+        if name in self._taken:
+            return f"is left out: /{name} is the program's own command"
+        return f"is left out: {own[name].path.name} is /{name} already" if name in own else ""
+
+    def _markdown_files(
+        self, search: _Search, folder: Path, source: PromptSource, above: tuple[str, ...]
+    ) -> Iterator[tuple[tuple[str, ...], Path]]:
+        """The files of `folder` in order, then those of its folders, each with its name's parts.
+
+        `above` are the names of the folders between the first one and its files.
+        """
+        if not self._may_enter(search, folder, source, len(above)):
+            return
+        try:
+            with os.scandir(folder) as scanned:
+                entries = sorted(scanned, key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            search.left_out.append(LeftOut(folder, f"cannot be listed: {error.strerror}"))
+            return
+        shown = [entry for entry in entries if not entry.name.startswith(".")]
+        for entry in shown:
+            if not entry.name.endswith(_SUFFIX) or not _leads_to(entry, "file"):
+                continue
+            path = folder / entry.name
+            if source == "project" and entry.is_symlink() and (why := self._trust.why_not(path)):
+                search.left_out.append(LeftOut(path, f"is not obeyed: {why}"))
+            else:
+                yield (*above, entry.name.removesuffix(_SUFFIX)), path
+        for entry in shown:
+            if _leads_to(entry, "folder"):
+                inner = (*above, entry.name)
+                yield from self._markdown_files(search, folder / entry.name, source, inner)
+
+    def _may_enter(self, search: _Search, folder: Path, source: PromptSource, depth: int) -> bool:
+        """Whether a folder, `depth` below the first one, is to be listed."""
+        why = ""
+        if source == "project" and self._trust.state_of(folder) != "trusted":
+            if depth == 0:  # the person was asked, or will be
+                return False
+            why = f"is not obeyed: {NOT_TRUSTED}"
+        elif depth >= MAX_DEPTH:
+            why = f"is more than {MAX_DEPTH} folders deep"
+        elif search.folders >= MAX_FOLDERS:
+            if search.folders > MAX_FOLDERS:
+                return False
+            why = f"is left out, with all others: {MAX_FOLDERS} come before it"
+            search.folders += 1
+        if why:
+            search.left_out.append(LeftOut(folder, why))
+            return False
+        search.folders += 1
+        return True
+
+    def _read(self, search: _Search, path: Path) -> PromptText | str | None:
+        """What a file says, or why it cannot be used; None if it has just gone."""
+        try:
+            status = path.stat()
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+            known = search.known.get(path)
+            if known is None or known.stamp != stamp:
+                known = _ReadFile(stamp, _said(path))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"
+        search.seen[path] = known
+        return known.said
+
+
+def _expanded(file: PromptFile, argument: str) -> str:
+    try:
+        text = expand_prompt(parse_prompt_file(_content(file.path)).body, argument)
+    except PromptFileError as error:
+        raise ConfigError(f"{file.path} {error}.") from error
+    except OSError as error:
+        raise ConfigError(f"{file.path} cannot be read: {error.strerror}.") from error
+    if not text.strip():
+        hint = f"/{file.name} {file.argument_hint}".rstrip()
+        raise ConfigError(f"/{file.name} says nothing without an argument.", f"Write {hint}.")
+    return text
+
+
+def _said(path: Path) -> PromptText | str:
+    try:
+        said = parse_prompt_file(_content(path))
+    except PromptFileError as error:
+        return str(error)
+    return PromptText(said.description, said.argument_hint, "")  # bodies are read when sent
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file, one more than allowed of a larger one; never waits for a pipe."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise PromptFileError("is no file")
+        return file.read(MAX_FILE_BYTES + 1)
+
+
+def _leads_to(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:
+    try:
+        return entry.is_file() if kind == "file" else entry.is_dir()
+    except OSError:  # a link in a circle
+        return False
+
+
+def _unasked_mention(text: str, argument: str, cwd: Path, project: Path) -> Path | None:
+    """The first file that `text` would attach though neither person nor project gives it.
+
+    A prompt file of a project could mention keys (``@~/.ssh/id_rsa``), which would then be sent
+    without a question.
+
+    Args:
+        text: What the prompt file made of `argument`.
+        argument: What the person wrote; what it mentions is theirs to send.
+        cwd: What paths are relative to.
+        project: Files below it may go along, but for those whose names speak of keys.
+    """
+    by_person = {mention.path for mention in find_mentions(argument, cwd)}
+    for mention in find_mentions(text, cwd):
+        path = mention.path
+        is_of_project = path.is_relative_to(project) and not is_secret_name(path.name)
+        if path not in by_person and not is_of_project:
+            return path
+    return None

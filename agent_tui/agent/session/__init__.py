@@ -1,0 +1,1 @@
+"""Which session a conversation is in: beginning, opening, forking, going back, undoing."""

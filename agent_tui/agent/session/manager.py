@@ -1,0 +1,387 @@
+"""Which session a conversation is in: beginning, opening, forking and leaving sessions."""
+
+import asyncio
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from agent_tui.agent.compaction.background_summary import BackgroundSummary
+from agent_tui.agent.loops.scopes import ScopeKeeper
+from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.session.opening import (
+    FolderFiles,
+    converse,
+    cut_off_note,
+    last_thinking_level,
+    load_folder_files,
+    model_to_resume,
+    new_log,
+    prompt_fitter,
+    unnamed_changes,
+    working_folder,
+)
+from agent_tui.agent.session.undo import left_out_note, undo_newest
+from agent_tui.config import PermissionMode
+from agent_tui.errors import AgentTuiError, CompactionError, SessionError
+from agent_tui.events import (
+    AgentEvent,
+    CompactionFinished,
+    ContextWarning,
+    ModelChanged,
+    Notice,
+    SessionChanged,
+    SessionChangeReason,
+    TodosChanged,
+    WentBack,
+)
+from agent_tui.messages import ThinkingLevel
+from agent_tui.providers.base import ModelRef
+from agent_tui.sessions.entries import SessionInfoEntry
+from agent_tui.sessions.file.status import SessionStatus, session_status
+from agent_tui.sessions.importers.import_session import import_session
+from agent_tui.sessions.lineage.chain import PastSessions, is_of_another_program
+from agent_tui.sessions.lineage.forking import fork_session
+from agent_tui.sessions.log import SessionLog
+
+OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
+"""How a session is opened: to go on in it, to read it, or to go on in a copy of it."""
+
+TAKEN_OVER = "Taken over from another agent: {count:,} entries. Its own file stays as it is."
+READ_ONLY = "This session is open read-only: nothing can be added to it."
+READ_ONLY_HINT = "/fork goes on in a copy of it."
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A session that was opened, the folder to work in, and what to tell of both."""
+
+    log: SessionLog
+    cwd: Path
+    notices: tuple[Notice, ...]
+
+
+class SessionManager:
+    """Holds the present conversation and puts another session in its place.
+
+    Attributes:
+        conversation: The present one.
+    """
+
+    def __init__(
+        self,
+        services: RuntimeServices,
+        background: BackgroundSummary,
+        past: PastSessions,
+        is_busy: Callable[[], bool],
+        *,
+        model: ModelRef,
+        cwd: Path,
+        mode: PermissionMode,
+    ) -> None:
+        self._services = services
+        self._background = background
+        self._past = past
+        self._is_busy = is_busy
+        self._is_branch_begun = False
+        approvals, files = services.make_approvals(cwd, mode), load_folder_files(services, cwd)
+        thinking = services.settings.thinking
+        log = new_log(services, cwd, model, thinking)
+        self.conversation = converse(services, log, cwd, model, thinking, approvals, files)
+
+    async def start_new(self) -> tuple[AgentEvent, ...]:
+        """Leave this session as it is and begin an empty one with the same model."""
+        before = self.conversation
+        log = new_log(self._services, before.cwd, before.model, before.thinking)
+        changes = self._switch(log, before.cwd, before.model, before.thinking, "new")
+        return (*changes, *await self.conversation.refresh_usage())
+
+    async def open(
+        self,
+        ref: str,
+        *,
+        keep_model: bool = False,
+        mode: OpenMode = "write",
+        here: bool = False,
+    ) -> tuple[AgentEvent, ...]:
+        """Open another session by path, id or name and go on in its folder with its model.
+
+        Its context is not counted yet: for a long one that takes longer than all the rest, and
+        what the person sees must not be another session than the one they are in.
+
+        Args:
+            ref: What `SessionStore.open` takes.
+            keep_model: Go on with the present model instead of the session's.
+            mode: Whether to go on in the session, to read it only, or to go on in a copy of
+                it; the last two also work while another process has it open.
+            here: Work in the present folder, whether the session's is there or not.
+
+        Raises:
+            SessionError: No such session, another process has it open, or work began meanwhile.
+        """
+        events = await self._opened(ref, keep_model, mode, here)
+        scopes = ScopeKeeper(self.conversation, self._services, self._background)
+        unfinished = scopes.notices()
+        if not unfinished and (note := cut_off_note(self.conversation.log)):
+            unfinished = (Notice("info", note),)
+        return (*events, *unfinished)
+
+    async def _opened(
+        self, ref: str, keep_model: bool, mode: OpenMode, here: bool
+    ) -> tuple[AgentEvent, ...]:
+        if await asyncio.to_thread(self._is_present, ref):
+            if mode == "fork":
+                return await self.fork_at(self.conversation.log.leaf_id)
+            return (Notice("info", "This session is open already."),)
+        opened = await asyncio.to_thread(self._open, ref, mode, here)
+        log = opened.log
+        self._require_still_idle(log)
+        # A long session is 100,000 objects without cycles; each full pass of the garbage
+        # collector over them would stop the program for 0.1 s and more.
+        gc.freeze()
+        model, model_note = self.conversation.model, ""
+        if not keep_model:
+            model, model_note = model_to_resume(log, model, self._services)
+        reason = "forked" if mode == "fork" else "resumed"
+        events = self._switch(log, opened.cwd, model, last_thinking_level(log), reason)
+        if not log.is_read_only:
+            log.append_many(unnamed_changes(log, model, self.conversation.thinking))
+        noted = [note for note in (model_note, *log.warnings) if note]
+        notices = (*opened.notices, *(Notice("warning", note) for note in noted))
+        return (*events, *notices)
+
+    async def status(self, ref: str) -> SessionStatus:
+        """What is to be known of a session before it is opened: its folder, who has it open.
+
+        Raises:
+            SessionError: There is no such session.
+        """
+        find = partial(self._services.store.find, ref, self.conversation.cwd)
+        return await asyncio.to_thread(lambda: session_status(find()))
+
+    async def fork_at(self, leaf_id: str | None) -> tuple[AgentEvent, ...]:
+        """Go on in a copy of this session as it is at `leaf_id` (None: before its beginning).
+
+        Raises:
+            SessionError: There is nothing to copy, it cannot be written, or work began meanwhile.
+        """
+        before = self.conversation
+        source = before.log
+        if not source.entries:
+            raise SessionError("There is nothing to fork yet: nothing was said.")
+        log = await asyncio.to_thread(self._fork, source, leaf_id, before.cwd)
+        self._require_still_idle(log)
+        events = self._switch(log, before.cwd, before.model, before.thinking, "forked")
+        if leaf_id == source.leaf_id:
+            self.conversation.files = before.files  # the model still knows what it read
+        log.append_many(unnamed_changes(log, before.model, before.thinking))
+        counted = await self.conversation.refresh_usage()
+        return (*events, *counted, Notice("info", _forked_note(source)))
+
+    async def undo_compaction(self) -> tuple[AgentEvent, ...]:
+        """Take back the newest compaction; one that began a session leads back to the earlier.
+
+        Raises:
+            CompactionError: There is none to take back.
+            SessionError: It cannot be written, or the earlier session cannot be opened.
+        """
+        self.prepare_to_write()
+        before = self.conversation
+        newest = before.log.leaf_id
+        earlier = await undo_newest(before.log, self._services.store, before.cwd)
+        self._background.drop()
+        events: tuple[AgentEvent, ...] = ()
+        if earlier is not None:
+            log = earlier.log
+            if self._is_busy() or before.log.leaf_id != newest:  # work began while it was read
+                log.close()
+                raise CompactionError("Not undone: work began meanwhile.", "Undo when it is done.")
+            events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
+            log.append_many(unnamed_changes(log, before.model, self.conversation.thinking))
+            left_out = [left_out_note(before.log)] if earlier.left_out else []
+            events += tuple(Notice("warning", note) for note in (*left_out, *log.warnings))
+        counted = await self.conversation.refresh_usage()
+        self.conversation.left_by_compaction = self.conversation.usage.used
+        return (*events, *(e for e in counted if not isinstance(e, ContextWarning)))
+
+    def follow_compaction(
+        self, log: SessionLog, finished: CompactionFinished
+    ) -> tuple[AgentEvent, ...]:
+        """Go on in `log`, which a compaction of the present session began."""
+        before = self.conversation
+        changes = self._switch(log, before.cwd, before.model, before.thinking, "compacted")
+        return (finished, *changes, self.conversation.use_window(finished.tokens_after))
+
+    def rename(self, name: str) -> tuple[AgentEvent, ...]:
+        """Name the present session.
+
+        Raises:
+            SessionError: It is open read-only, or cannot be written.
+        """
+        self.require_writable()
+        self.conversation.log.append(SessionInfoEntry(name=name))
+        return (self.session_changed("renamed"),)
+
+    def branch_to(self, leaf_id: str | None) -> None:
+        """Go on from an earlier entry of this session; nothing is written yet."""
+        before = self.conversation
+        before.log.branch_to(leaf_id)
+        self.conversation = after = converse(
+            self._services,
+            before.log,
+            before.cwd,
+            before.model,
+            before.thinking,
+            before.approvals,
+            FolderFiles(before.context_files, before.withheld_files),
+        )
+        after.totals, after.told_note = before.totals, before.told_note
+        self._is_branch_begun = True
+        self._background.drop()
+
+    def branch_events(self, text: str, image_count: int) -> tuple[AgentEvent, ...]:
+        """What to tell after `branch_to`; the text is a message to be changed and sent again."""
+        went_back = WentBack(self.conversation.log.leaf_id, text, image_count)
+        return (went_back, self.conversation.totals, TodosChanged(tuple(self.conversation.todos)))
+
+    async def apply_trust(self) -> tuple[AgentEvent, ...]:
+        """Obey what the folder holds from now on, or no longer, as `trust` says; count again.
+
+        Raises:
+            AgentTuiError: Something runs.
+        """
+        self.require_idle()
+        conversation, services = self.conversation, self._services
+        files = load_folder_files(services, conversation.cwd)
+        conversation.context_files, conversation.withheld_files = files.in_force, files.withheld
+        conversation.fit = prompt_fitter(services, conversation.cwd, files.in_force)
+        conversation.fitted = None
+        before = conversation.approvals
+        conversation.approvals = services.make_approvals(conversation.cwd, before.mode)
+        conversation.approvals.continue_from(before)
+        self._background.drop()
+        return await conversation.refresh_usage()
+
+    def require_writable(self) -> None:
+        """Refuse what a session that is open read-only cannot take.
+
+        Raises:
+            SessionError: It is open read-only.
+        """
+        if self.conversation.log.is_read_only:
+            raise SessionError(READ_ONLY, READ_ONLY_HINT)
+
+    def require_idle(self) -> None:
+        """Refuse what would take the session away from running work.
+
+        Raises:
+            AgentTuiError: Something runs.
+        """
+        if self._is_busy():
+            raise AgentTuiError("Something is running.", "Stop it first with Esc or /abort.")
+
+    def prepare_to_write(self) -> None:
+        """Make sure that work may begin; a new branch first says which model it is with.
+
+        Raises:
+            SessionError: The session is open read-only, or cannot be written.
+        """
+        self.require_writable()
+        if self._is_branch_begun:
+            conversation = self.conversation
+            changes = unnamed_changes(conversation.log, conversation.model, conversation.thinking)
+            conversation.log.append_many(changes)
+            self._is_branch_begun = False
+
+    def session_changed(self, reason: SessionChangeReason) -> SessionChanged:
+        """The event that tells of the present session."""
+        log = self.conversation.log
+        return SessionChanged(log.header.id, log.path, log.name, reason)
+
+    def _require_still_idle(self, log: SessionLog) -> None:
+        """Let go of `log`, read or written in a thread, if work began here in the meantime."""
+        if self._is_busy():
+            log.close()
+            raise SessionError("Not opened: work began meanwhile.", "Try again when it is done.")
+
+    def _is_present(self, ref: str) -> bool:
+        present = self.conversation.log.path
+        if present is None or not present.exists():
+            return False
+        return self._services.store.find(ref, self.conversation.cwd).samefile(present)
+
+    def _open(self, ref: str, mode: OpenMode, here: bool) -> _Opened:
+        """Open, or copy, the session that `ref` means. Blocking."""
+        present = self.conversation.cwd
+        path = self._services.store.find(ref, present)
+        taken_over: list[Notice] = []
+        if is_of_another_program(path):  # to be read, never to be written
+            imported = import_session(self._services.store, path, cwd=present)
+            path = imported.path
+            taken_over = [Notice("info", TAKEN_OVER.format(count=imported.entries))]
+            taken_over += [Notice("warning", warning) for warning in imported.warnings]
+        log = self._services.store.open(str(path), present, read_only=mode != "write")
+        cwd, folder_note = working_folder(log, present, here=here)
+        is_expected = here or str(cwd) == log.header.cwd
+        level: Literal["info", "warning"] = "info" if is_expected else "warning"
+        notices = [*taken_over, Notice(level, folder_note)] if folder_note else taken_over
+        match mode:
+            case "write":
+                pass
+            case "read-only":
+                notices.append(Notice("warning", f"{READ_ONLY} {READ_ONLY_HINT}"))
+            case "fork":
+                notices.append(Notice("info", _forked_note(log)))
+                notices += [Notice("warning", note) for note in log.warnings]
+                log = self._fork(log, log.leaf_id, cwd)
+        return _Opened(log, cwd, tuple(notices))
+
+    def _fork(self, source: SessionLog, leaf_id: str | None, cwd: Path) -> SessionLog:
+        """A copy of `source`, in memory only where sessions are not kept. Blocking."""
+        services = self._services
+        launch_cwd = services.launch_cwd
+        return fork_session(
+            source,
+            leaf_id,
+            services.store if services.keeps_sessions else None,
+            cwd=cwd,
+            launch_cwd=launch_cwd if launch_cwd != cwd else None,
+            durability=services.settings.durability,
+        )
+
+    def _switch(
+        self,
+        log: SessionLog,
+        cwd: Path,
+        model: ModelRef,
+        thinking: ThinkingLevel,
+        reason: SessionChangeReason,
+    ) -> tuple[AgentEvent, ...]:
+        """Go on with `log`; without an await, so that no interruption leaves half a change."""
+        before, services = self.conversation, self._services
+        approvals = before.approvals
+        if cwd != before.cwd:
+            approvals = services.make_approvals(cwd, approvals.mode)
+        files = load_folder_files(services, cwd)
+        self.conversation = after = converse(services, log, cwd, model, thinking, approvals, files)
+        if reason == "compacted":
+            after.queue, after.files, after.todos = before.queue, before.files, before.todos
+        if reason in ("compacted", "forked"):
+            self._past.remember(before.log)
+        after.told_note = before.told_note
+        self._is_branch_begun = False
+        self._background.drop()
+        before.log.close()
+        return (
+            self.session_changed(reason),
+            ModelChanged(model.name, after.model_info.window),
+            after.totals,
+            TodosChanged(tuple(after.todos)),
+        )
+
+
+def _forked_note(source: SessionLog) -> str:
+    name = f'"{source.name}"' if source.name else source.header.id[:8]
+    return f"This is a new session, a copy of {name}, which stays as it is."

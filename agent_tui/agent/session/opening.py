@@ -1,0 +1,246 @@
+"""Beginning a conversation, and turning a session file into one that can go on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from agent_tui.agent.conversation import Conversation, add_totals
+from agent_tui.agent.prompt.context_files import ContextFile, load_context_files
+from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptParts, fit_prompt
+from agent_tui.agent.services import RuntimeServices
+from agent_tui.errors import AgentTuiError
+from agent_tui.local_models.addresses import is_loopback, shown_address
+from agent_tui.messages import (
+    AssistantMessage,
+    ThinkingLevel,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+)
+from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.trust import WithheldFile
+from agent_tui.providers.base import ModelRef, model_name
+from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
+from agent_tui.sessions.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    Entry,
+    Header,
+    MessageEntry,
+    ModelChangeEntry,
+    ThinkingLevelChangeEntry,
+    as_thinking_level,
+)
+from agent_tui.sessions.log import SessionLog
+from agent_tui.text import repair_text
+from agent_tui.tools.mcp.remote_tools import is_remote
+
+
+def new_log(
+    services: RuntimeServices, cwd: Path, model: ModelRef, thinking: ThinkingLevel
+) -> SessionLog:
+    """An empty session; its file appears with the first entry."""
+    launch_cwd = services.launch_cwd
+    header = Header(
+        cwd=str(cwd),
+        provider=model.provider,
+        model_id=model.model_id,
+        base_url=shown_address(model.base_url) or None,
+        thinking_level=thinking,
+        launch_cwd=str(launch_cwd) if launch_cwd and launch_cwd != cwd else None,
+    )
+    if services.keeps_sessions:
+        return services.store.create(header)
+    return SessionLog.create(None, header)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFiles:
+    """What a folder holds for the agent: the AGENTS.md files in force, and all not obeyed."""
+
+    in_force: tuple[ContextFile, ...]
+    withheld: tuple[WithheldFile, ...]
+
+
+def load_folder_files(services: RuntimeServices, cwd: Path) -> FolderFiles:
+    """Those of `cwd` as they are now, by what the person trusts."""
+    trust = services.trust
+    in_force = load_context_files(services.user_config_dir, cwd, trust.may_obey)
+    return FolderFiles(in_force, trust.withheld(cwd))
+
+
+def converse(
+    services: RuntimeServices,
+    log: SessionLog,
+    cwd: Path,
+    model: ModelRef,
+    thinking: ThinkingLevel,
+    approvals: PermissionEngine,
+    files: FolderFiles,
+) -> Conversation:
+    """The conversation that `log` holds, ready for its next turn."""
+    conversation = Conversation(
+        log=log,
+        cwd=cwd,
+        model=model,
+        model_info=services.model_info(model),
+        thinking=thinking,
+        services=services,
+        approvals=approvals,
+        context_files=files.in_force,
+        withheld_files=files.withheld,
+        fit=prompt_fitter(services, cwd, files.in_force),
+    )
+    _take_up_history(conversation)
+    return conversation
+
+
+def prompt_fitter(
+    services: RuntimeServices, cwd: Path, context_files: Sequence[ContextFile]
+) -> Callable[[int], FittedPrompt]:
+    """Gives the prompt for a window of so many tokens, with the tools there are by then."""
+    toolbox, day, files = services.toolbox, date.today(), tuple(context_files)
+
+    def fit(window: int) -> FittedPrompt:
+        parts = PromptParts(
+            cwd=cwd,
+            day=day,
+            specs=tuple(spec for spec in toolbox.specs if not is_remote(spec.name)),
+            short_specs=tuple(spec for spec in toolbox.short_specs if not is_remote(spec.name)),
+            outside_specs=tuple(spec for spec in toolbox.specs if is_remote(spec.name)),
+            context_files=files,
+        )
+        return fit_prompt(parts, window, services.counter)
+
+    return fit
+
+
+def model_to_resume(
+    log: SessionLog, present: ModelRef, services: RuntimeServices
+) -> tuple[ModelRef, str]:
+    """The model a session goes on with, and what to tell the person (empty for nothing).
+
+    A session file may lead back to a server on this machine or to the one in the settings,
+    never to another address: it could come from anywhere. A login in an address is in no file.
+    """
+    name, settings = last_model_name(log), services.settings
+    base_url = shown_address(newest_base_url(log.path_entries(), log.header))
+    if not name or (name, base_url) == (present.name, shown_address(present.base_url)):
+        return present, ""
+    if base_url:
+        if base_url == shown_address(settings.base_url):
+            return ModelRef(name, settings.base_url, settings.api_key_env), ""
+        if is_loopback(base_url):
+            return ModelRef(name, base_url), ""
+        return present, (
+            f"This session used {name} at {base_url}, which is not in your settings; "
+            f"going on with {present.name}."
+        )
+    try:
+        return services.resolve_model(name), ""
+    except AgentTuiError as error:
+        return present, f"{error} Going on with {present.name}."
+
+
+def model_change(model: ModelRef) -> ModelChangeEntry:
+    """The entry that says `model` answers from here on."""
+    return ModelChangeEntry(
+        provider=model.provider,
+        model_id=model.model_id,
+        base_url=shown_address(model.base_url) or None,
+    )
+
+
+def unnamed_changes(
+    log: SessionLog, model: ModelRef, thinking: ThinkingLevel
+) -> tuple[ModelChangeEntry | ThinkingLevelChangeEntry, ...]:
+    """What must be written so that whoever opens `log` goes on with `model` and `thinking`."""
+    changes: list[ModelChangeEntry | ThinkingLevelChangeEntry] = []
+    if model.name != last_model_name(log):
+        changes.append(model_change(model))
+    if thinking != last_thinking_level(log):
+        changes.append(ThinkingLevelChangeEntry(thinking_level=thinking))
+    return tuple(changes)
+
+
+def last_model_name(log: SessionLog) -> str:
+    """The model a session last used; empty where the file does not say."""
+    provider, model_id = newest_model(log.path_entries())
+    if not model_id:
+        provider, model_id = log.header.provider, log.header.model_id
+    return model_name(provider, model_id)
+
+
+def last_thinking_level(log: SessionLog) -> ThinkingLevel:
+    """The thinking level a session last used; levels we do not know are ``off``."""
+    newest = newest_thinking_level(log.path_entries())
+    return as_thinking_level(newest or log.header.thinking_level)
+
+
+def _take_up_history(conversation: Conversation) -> None:
+    """Give a fresh conversation the totals and the plan that its log tells of.
+
+    What was spent on branches that were left was spent, and the ids of calls made there stay
+    taken; the plan is that of the present branch. What was copied here from another session (it
+    is older than this one) is not counted again, nor is the summary that a session begins with.
+    """
+    log = conversation.log
+    for entry in log.entries:
+        is_copied = was_copied(log, entry)
+        match entry:
+            case MessageEntry(message=AssistantMessage() as reply):
+                conversation.tool_call_ids.update(call.id for call in reply.tool_calls)
+                if not is_copied:
+                    conversation.totals = add_totals(conversation.totals, reply.usage)
+            case CompactionEntry(usage=Usage() as usage) if entry.parent_id and not is_copied:
+                conversation.totals = add_totals(conversation.totals, usage)
+            case BranchSummaryEntry(usage=Usage() as usage) if not is_copied:
+                conversation.totals = add_totals(conversation.totals, usage)
+            case _:
+                pass
+    for entry in reversed(log.path_entries()):
+        match entry:
+            case MessageEntry(message=ToolResultMessage(details={"todos": list()}) as result):
+                conversation.todos[:] = result.tool_details.todos or ()
+                break
+            case _:
+                pass
+
+
+def cut_off_note(log: SessionLog) -> str:
+    """What to say of a turn that did not come to its end; empty where the last one did."""
+    if log.is_read_only:
+        return ""
+    said = (e.message for e in reversed(log.path_entries()) if isinstance(e, MessageEntry))
+    match next(said, None):
+        case AssistantMessage() as reply:
+            is_cut_off = bool(reply.tool_calls) or reply.stop_reason in ("aborted", "error")
+        case UserMessage() | ToolResultMessage():
+            is_cut_off = True
+        case _:
+            is_cut_off = False
+    return "The last turn did not come to its end. /retry goes on with it." if is_cut_off else ""
+
+
+def was_copied(log: SessionLog, entry: Entry) -> bool:
+    """Whether `entry` came from the session that `log` goes on from."""
+    return log.header.parent_session is not None and entry.timestamp < log.header.timestamp
+
+
+def working_folder(log: SessionLog, present: Path, *, here: bool = False) -> tuple[Path, str]:
+    """The folder to go on in, and what to tell the person about it (empty for nothing).
+
+    Args:
+        log: The session.
+        present: Where the person is.
+        here: Stay there, wherever the session worked.
+    """
+    if not log.header.cwd or log.header.cwd == repair_text(str(present)):
+        return present, ""
+    folder = Path(log.header.cwd)
+    if not folder.is_dir():
+        return present, f"This session's folder {folder} is gone; working in {present}."
+    if here:
+        return present, f"Working in {present}; this session was made in {folder}."
+    return folder, f"Working in {folder}, this session's folder."

@@ -1,0 +1,99 @@
+"""What the requests of a session took, by model and since its context was last made smaller."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from agent_tui.agent.session.opening import was_copied
+from agent_tui.messages import AssistantMessage, Usage
+from agent_tui.providers.base import model_name
+from agent_tui.sessions.entries import BranchSummaryEntry, CompactionEntry, Entry, MessageEntry
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.changes import report_of
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What some requests took.
+
+    Attributes:
+        model: Who answered; empty for requests of several.
+        requests: How many.
+        input_tokens: All that was sent, `cached_tokens` among them.
+        cached_tokens: What the provider had in its cache.
+        output_tokens: What came back.
+        cost_usd: As far as prices are known.
+        has_estimates: Whether a provider sent no counts.
+    """
+
+    model: str = ""
+    requests: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    has_estimates: bool = False
+
+    def plus(self, usage: Usage) -> "Spent":
+        """With one request more."""
+        return replace(
+            self,
+            requests=self.requests + 1,
+            input_tokens=self.input_tokens + usage.input + usage.cache_read + usage.cache_write,
+            cached_tokens=self.cached_tokens + usage.cache_read,
+            output_tokens=self.output_tokens + usage.output,
+            cost_usd=self.cost_usd + usage.cost.total,
+            has_estimates=self.has_estimates or usage.is_estimate,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What a session took: replies by model (the dearest first), summaries, the newest part.
+
+    `since_compaction` is None where the context was never made smaller.
+    """
+
+    replies: tuple[Spent, ...]
+    summaries: Spent
+    since_compaction: Spent | None
+
+
+def spending_of(log: SessionLog) -> Spending:
+    """What `log` tells, left branches included; what was copied into it is not counted again."""
+    own = [entry for entry in log.entries if not was_copied(log, entry)]
+    by_model: dict[str, Spent] = {}
+    for message in _replies(own):
+        name = model_name(message.provider, message.model)
+        by_model[name] = by_model.get(name, Spent(name)).plus(message.usage)
+    summaries = Spent()
+    for entry in own:
+        match entry:
+            case CompactionEntry(usage=Usage() as usage) if entry.parent_id:
+                summaries = summaries.plus(usage)
+            case BranchSummaryEntry(usage=Usage() as usage):
+                summaries = summaries.plus(usage)
+            case _:
+                pass
+    replies = sorted(by_model.values(), key=lambda spent: (-spent.cost_usd, -spent.input_tokens))
+    return Spending(tuple(replies), summaries, _since_compaction(log))
+
+
+def _since_compaction(log: SessionLog) -> Spent | None:
+    path = log.path_entries()
+    places = [
+        place
+        for place, entry in enumerate(path)
+        if isinstance(entry, CompactionEntry) or report_of(entry) is not None
+    ]
+    if not places:
+        return None
+    since = Spent()
+    for message in _replies(entry for entry in path[places[-1] :] if not was_copied(log, entry)):
+        since = since.plus(message.usage)
+    return since
+
+
+def _replies(entries: Iterable[Entry]) -> Iterator[AssistantMessage]:
+    for entry in entries:
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
+            yield entry.message

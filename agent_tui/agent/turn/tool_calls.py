@@ -1,0 +1,294 @@
+"""Judging and running the tool calls of one reply, one result for each, whatever happens."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
+from agent_tui.agent.turn.repetition import Repetition
+from agent_tui.errors import ConfigError, ToolError
+from agent_tui.events import (
+    ApprovalRequest,
+    ApprovalRequested,
+    ApprovalResolved,
+    Notice,
+    TodosChanged,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolStarted,
+)
+from agent_tui.messages import CallEnding, TextContent, ToolCall, ToolDetails, ToolResultMessage
+from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.rules import Decision
+from agent_tui.tools.base import (
+    History,
+    Intent,
+    PreparedCall,
+    ScopeAction,
+    Toolbox,
+    ToolContext,
+    ToolOutput,
+)
+from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.shorten import keep_head
+
+_INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
+_NOT_RUN = "Not run: the user interrupted before this call."
+_UNANSWERED = "Not run: the user interrupted before it was begun."
+_DECLINED = "The user declined this call."
+_SKIPPED = "Not run: the user declined an earlier call of this reply."
+_CHANGED = (
+    "Not run: what this call would do changed between the user's approval and the run. "
+    "Look again and repeat the call."
+)
+
+
+class _Declined(Exception):
+    """The person said no without words: the turn stops so that they can speak."""
+
+
+class _NotBegun(asyncio.CancelledError):
+    """The turn was cancelled while a call was looked at or waited for its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServices:
+    """What running a call needs beside the conversation.
+
+    `environ` is for commands of the model, `person_environ` for those the person types.
+    `compact` makes room for the `compact` tool, `scope` enters and leaves scopes for the `scope`
+    tool, `history` gives what `recall` looks in.
+    """
+
+    toolbox: Toolbox
+    approvals: PermissionEngine
+    pending: PendingApprovals
+    output_dir: Path
+    environ: dict[str, str]
+    person_environ: dict[str, str]
+    bash_timeout_s: float
+    compact: Callable[[str, Emit], Awaitable[ToolOutput]]
+    scope: Callable[[ScopeAction, str, str, Emit], Awaitable[ToolOutput]]
+    history: Callable[[], History]
+
+
+class ToolRunner:
+    """Runs the calls of one reply in order and records a result for every one of them."""
+
+    def __init__(self, conversation: Conversation, services: ToolServices, emit: Emit) -> None:
+        self._conversation = conversation
+        self._services = services
+        self._emit = emit
+        self._repetition = Repetition()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether calls have been made in vain so often that going on is no use."""
+        return self._repetition.is_stuck
+
+    def made_room(self) -> None:
+        """The context was compacted: results that were seen may have gone from it."""
+        self._repetition.forget_single_calls()
+
+    def broken_calls(self, calls: Sequence[ToolCall], known: dict[str, str]) -> dict[str, str]:
+        """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
+        names = {tool.name for tool in self._services.toolbox.specs}
+        broken: dict[str, str] = {}
+        for call in calls:
+            if call.name in names and call.id in known:
+                broken[call.id] = known[call.id]
+                continue
+            try:
+                self._services.toolbox.check(call.name, call.arguments)
+            except ToolError as error:
+                broken[call.id] = str(error)
+        return broken
+
+    def refuse_all(self, calls: Sequence[ToolCall], broken: dict[str, str]) -> None:
+        """Answer every call with an error, because one of them cannot be run as written."""
+        self._repetition.count_reply(is_refused=True)
+        limits = self._conversation.output_limits(len(calls))
+        for call in calls:
+            self._announce(call)
+            why = broken.get(call.id)
+            text = (
+                f"This call was not run: {why.removesuffix('.')}."
+                if why
+                else "This call was not run, because another call of the same reply is broken. "
+                "Repeat it together with the mended one."
+            )
+            self._record(call, _failure(text, limits))
+
+    def abandon(self, calls: Sequence[ToolCall]) -> None:
+        """Answer calls that were never begun with an error."""
+        self._skip(calls, _NOT_RUN)
+
+    async def run_all(self, calls: Sequence[ToolCall]) -> bool:
+        """Run `calls`; false when the person declined one without a word and the turn ends.
+
+        Cancelling leaves an error result for the running call and each one not begun.
+        """
+        self._repetition.count_reply(is_refused=False)
+        for position, call in enumerate(calls):
+            try:
+                output = await self._run(call, len(calls))
+            except asyncio.CancelledError as error:
+                why = _UNANSWERED if isinstance(error, _NotBegun) else _INTERRUPTED
+                self._record(call, _ended(why, "cancelled"))
+                self._skip(calls[position + 1 :], _NOT_RUN)
+                raise
+            except _Declined:
+                self._record(call, _ended(_DECLINED, "declined"))
+                self._skip(calls[position + 1 :], _SKIPPED)
+                return False
+            self._record(call, output)
+        return True
+
+    def _skip(self, calls: Sequence[ToolCall], why: str) -> None:
+        for call in calls:
+            self._announce(call)
+            self._record(call, _ended(why, "cancelled"))
+
+    async def _run(self, call: ToolCall, calls_in_reply: int) -> ToolOutput:
+        context = self._context(call, calls_in_reply)
+        try:
+            prepared = await self._prepare(call, context)
+        except ToolError as error:
+            self._announce(call)
+            return _failure(str(error), context.limits)
+        except asyncio.CancelledError as error:
+            self._announce(call)
+            raise _NotBegun from error
+        self._announce(call, prepared.intent.title)
+        try:
+            refusal = await self._permit(call, prepared.intent, context)
+        except ToolError as error:
+            return _failure(str(error), context.limits)
+        except asyncio.CancelledError as error:
+            raise _NotBegun from error
+        try:
+            return refusal or await prepared.run()
+        except ToolError as error:
+            return _failure(str(error), context.limits)
+
+    def _announce(self, call: ToolCall, title: str = "") -> None:
+        self._emit(ToolStarted(call.id, call.name, call.arguments, title or call.name))
+
+    async def _prepare(self, call: ToolCall, context: ToolContext) -> PreparedCall:
+        toolbox = self._services.toolbox
+        return await asyncio.to_thread(toolbox.prepare, call.name, call.arguments, context)
+
+    async def _permit(
+        self, call: ToolCall, intent: Intent, context: ToolContext
+    ) -> ToolOutput | None:
+        """None when the call may run, else what the model is told."""
+        approvals = self._services.approvals
+        verdict = approvals.judge(call.name, intent)
+        if verdict.decision != "ask":
+            approvals.record(call.name, intent, verdict)
+        if verdict.decision == "allow":
+            return None
+        if verdict.decision == "deny":
+            return ToolOutput(f"Not permitted: {verdict.why}", is_error=True)
+        answer = await self._ask(call, intent, verdict.why, verdict.session_rule)
+        allowed: Decision = "deny" if answer.choice == "no" else "allow"
+        approvals.record(call.name, intent, replace(verdict, decision=allowed, by="person"))
+        if answer.choice == "no":
+            if not answer.words:
+                raise _Declined
+            return _ended(f"{_DECLINED} They say: {answer.words}", "declined")
+        self._remember(answer, verdict.session_rule)
+        again = await self._prepare(call, context)
+        touched = approvals.judge(call.name, again.intent).touched
+        if (again.intent.fingerprint, touched) != (intent.fingerprint, verdict.touched):
+            return ToolOutput(_CHANGED, is_error=True)
+        return None
+
+    def _remember(self, answer: ApprovalAnswer, rule: str) -> None:
+        try:
+            if answer.choice == "session":
+                self._services.approvals.add_session_rule(rule)
+            elif answer.choice == "project":
+                self._services.approvals.add_project_rule(rule)
+        except ConfigError as error:
+            self._emit(Notice("warning", str(error)))
+
+    async def _ask(
+        self, call: ToolCall, intent: Intent, reason: str, session_rule: str
+    ) -> ApprovalAnswer:
+        request = ApprovalRequest(
+            id=uuid.uuid4().hex,
+            call_id=call.id,
+            tool_name=call.name,
+            title=intent.title,
+            body=intent.body,
+            body_kind=intent.body_kind,
+            reason="; ".join(filter(None, (reason, intent.note))),
+            session_rule=session_rule,
+        )
+        self._emit(ApprovalRequested(request))
+        allowed = False
+        try:
+            answer = await self._services.pending.wait(request.id)
+            allowed = answer.choice != "no"
+            return answer
+        finally:
+            self._emit(ApprovalResolved(request.id, allowed))
+
+    def _context(self, call: ToolCall, calls_in_reply: int) -> ToolContext:
+        conversation = self._conversation
+        return ToolContext(
+            cwd=conversation.cwd,
+            emit=lambda text: self._emit(ToolOutputDelta(call.id, text)),
+            files=conversation.files,
+            output_dir=self._services.output_dir,
+            environ=self._services.environ,
+            todos=conversation.todos,
+            default_timeout_s=self._services.bash_timeout_s,
+            limits=conversation.output_limits(calls_in_reply),
+            history=self._services.history(),
+            compact=self._compact,
+            scope=self._scope,
+            secrets=conversation.services.secrets,
+        )
+
+    async def _compact(self, focus: str) -> ToolOutput:
+        output = await self._services.compact(focus, self._emit)
+        self.made_room()
+        return output
+
+    async def _scope(self, action: ScopeAction, label: str, focus: str) -> ToolOutput:
+        output = await self._services.scope(action, label, focus, self._emit)
+        self.made_room()
+        return output
+
+    def _record(self, call: ToolCall, output: ToolOutput) -> None:
+        output = self._repetition.noticed(call, output)
+        details = output.for_person.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        message = ToolResultMessage(
+            tool_call_id=call.id,
+            tool_name=call.name,
+            content=(TextContent(text=output.for_model), *output.images),
+            is_error=output.is_error,
+            details=details or None,
+        )
+        entry = self._conversation.append(message)
+        stored = entry.message
+        assert isinstance(stored, ToolResultMessage)
+        self._emit(ToolFinished(entry.id, call.id, stored))
+        if output.for_person.todos is not None:
+            self._emit(TodosChanged(output.for_person.todos))
+
+
+def _ended(why: str, ending: CallEnding) -> ToolOutput:
+    return ToolOutput(why, ToolDetails(ending=ending), is_error=True)
+
+
+def _failure(text: str, limits: OutputLimits) -> ToolOutput:
+    """An error for the model; some repeat what they were given, which can be long."""
+    kept = keep_head(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
+    return ToolOutput(f"{kept.text} [...]" if kept.is_cut else text, is_error=True)

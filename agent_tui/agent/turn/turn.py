@@ -1,0 +1,403 @@
+"""One turn: reply, tools, reply, until the model has nothing more to do."""
+
+import asyncio
+import random
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from typing import NoReturn, Protocol
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.turn.repetition import LoopWatch
+from agent_tui.agent.turn.reply import Reply, ReplyBuilder
+from agent_tui.agent.turn.tool_calls import ToolRunner
+from agent_tui.agent.turn.user_message import user_message
+from agent_tui.errors import SessionError
+from agent_tui.events import (
+    CompactionReason,
+    ModelChanged,
+    Notice,
+    QueueChanged,
+    ReplyDiscarded,
+    ReplyFinished,
+    ReplyStarted,
+    RetryScheduled,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    TurnFinished,
+    TurnStarted,
+    UserMessageAdded,
+)
+from agent_tui.messages import ImageContent, StopReason, UserMessage
+from agent_tui.providers.base import (
+    Chunk,
+    Provider,
+    ProviderError,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+)
+from agent_tui.providers.retry import MAX_RETRIES, Sleep, retry_delay_s
+from agent_tui.tokens import ContextUsage
+
+_SHORT_PARTS = 4
+"""A short reply may have this part of the usual limit: enough for a call or an answer."""
+
+_EMPTY = "The model sent an empty reply twice."
+_STUCK = (
+    "Stopped: the model keeps making calls that lead nowhere. Tell it what to do instead, or "
+    "choose another model with /model."
+)
+_BABBLES = "Stopped: the model repeats the same words without end."
+_FILTERED = "The provider's content filter stopped this reply."
+
+
+_LEAST_WINDOW = 512
+"""Tokens. Smaller numbers beside these words are something else."""
+
+_STATED = re.compile(
+    r"""
+    (?: maximum\ (?:context|model|sequence)\ (?:length|limit)(?:\ (?:is|of))?:?  # OpenAI, vLLM
+      | max_model_len\D{0,3} | context\ (?:size|length|window)\ (?:is|of)(?:\ only)?  # LM Studio
+      | context\ size\ \( | "n_ctx":                                               # llama.cpp
+      | `max_new_tokens`\ must\ be\ <=                                             # TGI
+      | maximum\ allowed\ length\ \(                                             # SGLang
+      | token\ limit:                                                           # Moonshot
+      | while\ limit\ is | tokens\ >                                               # Cerebras
+      | model\ with                                                                # Mistral
+    ) \s* (?P<tokens>\d{3,9}) \b
+    """,
+    re.X | re.I,
+)
+
+
+class Compactor(Protocol):
+    """Makes room in the middle of a turn."""
+
+    async def make_room(self, reason: CompactionReason, emit: Emit) -> bool:
+        """Compact in place; false when nothing could be done (said through `emit`)."""
+        ...
+
+    def is_due(self, usage: ContextUsage) -> bool:
+        """Whether an automatic compaction should run before the next request."""
+        ...
+
+    async def write_ahead(self) -> None:
+        """Begin the next summary in the background, if one will be needed before long."""
+        ...
+
+
+class _TurnEnded(Exception):
+    """The turn is over; `event` says how."""
+
+    def __init__(self, event: TurnFinished) -> None:
+        super().__init__(event.error)
+        self.event = event
+
+
+async def _nothing() -> None:
+    pass
+
+
+class Turn:
+    """Runs one turn. Everything it emits is in the session file before.
+
+    Args:
+        conversation: What the turn adds to.
+        provider: Where replies come from.
+        compactor: Called when the window fills, also between tool rounds.
+        emit: Takes the events.
+        sleep: Waits between retries; a parameter so that tests need not wait.
+        get_ready: Awaited before the first request.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        provider: Provider,
+        tools: ToolRunner,
+        compactor: Compactor,
+        emit: Emit,
+        sleep: Sleep = asyncio.sleep,
+        get_ready: Callable[[], Awaitable[None]] = _nothing,
+    ) -> None:
+        self._conversation = conversation
+        self._provider = provider
+        self._tools = tools
+        self._compactor = compactor
+        self._emit = emit
+        self._sleep = sleep
+        self._get_ready = get_ready
+
+    async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None:
+        """Run to the end. `text` is the person's message; None goes on from where it stood.
+
+        Cancelling records the partial reply, or an error result for each open call, and emits
+        the `TurnFinished` before the cancellation goes on.
+        """
+        try:
+            ending = await self._run(text, images)
+        except asyncio.CancelledError:
+            self._emit(self._synced(TurnFinished("aborted", can_continue=True)))
+            raise
+        self._emit(self._synced(ending))
+
+    def _synced(self, ending: TurnFinished) -> TurnFinished:
+        """`ending` once the turn is on the disk, or what kept it from getting there."""
+        try:
+            self._conversation.log.sync()
+        except SessionError as error:
+            return TurnFinished("error", str(error))
+        return ending
+
+    async def _run(self, text: str | None, images: tuple[ImageContent, ...]) -> TurnFinished:
+        try:
+            if text is not None:
+                await self._say(text, images)
+            self._emit(TurnStarted())
+            await self._get_ready()
+            await self._rounds()
+        except SessionError as error:
+            return TurnFinished("error", str(error))
+        except _TurnEnded as end:
+            await self._say_usage()
+            await self._compactor.write_ahead()
+            return end.event
+
+    async def _rounds(self) -> NoReturn:
+        was_call_cut = False
+        while True:
+            await self._deliver_inbox()
+            await self._make_room_if_due()
+            await self._compactor.write_ahead()
+            reply = await self._reply_once_more_if_empty()
+            is_cut = reply.message.stop_reason == "length"
+            if reply.message.tool_calls:
+                await self._answer_calls(reply)
+                if is_cut and was_call_cut:  # a third try would be cut as well
+                    raise _TurnEnded(TurnFinished("length", can_continue=True))
+                was_call_cut = is_cut
+            elif is_cut:
+                raise _TurnEnded(TurnFinished("length", can_continue=True))
+            elif not self._conversation.queue.messages:
+                raise _TurnEnded(TurnFinished("done"))
+
+    async def _answer_calls(self, reply: Reply) -> None:
+        """One result for every call, also when this is cancelled."""
+        calls = reply.message.tool_calls
+        try:
+            await self._say_usage()
+        except asyncio.CancelledError:
+            self._tools.abandon(calls)
+            raise
+        broken = self._tools.broken_calls(calls, reply.broken_calls)
+        if broken:
+            self._tools.refuse_all(calls, broken)
+        elif not await self._tools.run_all(calls):
+            raise _TurnEnded(TurnFinished("aborted", can_continue=True))
+        if self._tools.is_stuck:
+            raise _TurnEnded(TurnFinished("error", _STUCK, can_continue=True))
+
+    async def _say(self, text: str, images: tuple[ImageContent, ...]) -> None:
+        message, notices = await self._message(text, images)
+        await self._refuse_too_large(message)
+        self._add_user_message(message, notices)
+
+    async def _message(
+        self, text: str, images: tuple[ImageContent, ...]
+    ) -> tuple[UserMessage, tuple[str, ...]]:
+        conversation = self._conversation
+        return await asyncio.to_thread(
+            user_message, text, images, conversation.cwd, conversation.model_info
+        )
+
+    async def _refuse_too_large(self, message: UserMessage) -> None:
+        """End the turn before `message` is recorded if the window cannot hold it."""
+        if self._conversation.surely_holds(message):
+            return
+        problem = await asyncio.to_thread(self._conversation.too_large, message)
+        if problem:
+            raise _TurnEnded(TurnFinished("error", problem))
+
+    def _add_user_message(self, message: UserMessage, notices: tuple[str, ...]) -> None:
+        entry = self._conversation.append(message)
+        self._emit(UserMessageAdded(entry.id, message.text, len(message.images)))
+        for notice in notices:
+            self._emit(Notice("info", notice))
+
+    async def _deliver_inbox(self) -> None:
+        """One after the other; what is taken back or cut off while it is read stays waiting."""
+        queue = self._conversation.queue
+        while (waiting := queue.first) is not None:
+            message, notices = await self._message(waiting.text, waiting.images)
+            if queue.first is waiting:
+                queue.take_first()
+                self._add_user_message(message, notices)
+                self._emit(QueueChanged(queue.shown))
+
+    async def _make_room_if_due(self) -> None:
+        """Compact where that is due, also where it is switched off but nothing fits any more.
+
+        What is known not to fit is not sent: some servers would cut it without a word.
+        """
+        await self._say_usage()
+        conversation = self._conversation
+        is_due = self._compactor.is_due(conversation.usage)
+        if not is_due and not conversation.is_overfull:
+            return
+        await self._make_room("threshold" if is_due else "overflow")
+        if conversation.is_overfull:
+            raise _TurnEnded(TurnFinished("error", _overfull(conversation.usage)))
+
+    async def _say_usage(self) -> None:
+        for event in await self._conversation.refresh_usage():
+            self._emit(event)
+
+    async def _reply_once_more_if_empty(self) -> Reply:
+        """A reply with something in it.
+
+        Some servers cut a request that is too large without a word and have no room left for an
+        answer: a reply that ends by its length before it began is taken for an overflow.
+        """
+        for last_try in (False, True):
+            reply = await self._reply_with_retries()
+            if reply.was_filtered:
+                raise _TurnEnded(TurnFinished("error", _FILTERED))
+            message = reply.message
+            if message.tool_calls or message.text.strip():
+                return reply
+            if message.stop_reason == "length":
+                if last_try or message.content or not await self._make_room("overflow"):
+                    return reply
+                continue
+            if last_try:
+                raise _TurnEnded(TurnFinished("error", _EMPTY, can_continue=True))
+            self._emit(Notice("info", "The model sent an empty reply; asking again."))
+        raise AssertionError
+
+    async def _make_room(self, reason: CompactionReason) -> bool:
+        has_room = await self._compactor.make_room(reason, self._emit)
+        if has_room:
+            self._tools.made_room()
+            await self._say_usage()
+        return has_room
+
+    async def _reply_with_retries(self) -> Reply:
+        """The reply, asked for again where that may help.
+
+        What is refused as too large is sent once more: after a compaction, or where there is
+        nothing to compact with less room for the reply, as servers that count both refuse what
+        would just fit.
+        """
+        attempt = 1
+        was_overflow = is_short = False
+        while True:
+            try:
+                return await self._reply(is_short=is_short)
+            except ProviderError as error:
+                if error.kind == "context_overflow" and not was_overflow:
+                    was_overflow = True
+                    has_learned = self._learns_window(error)
+                    is_mended = await self._make_room("overflow")
+                    is_short = not is_mended and bool(
+                        self._conversation.request().max_output_tokens
+                    )
+                    if is_mended or is_short or has_learned:
+                        continue
+                delay_s = retry_delay_s(error, attempt, random.random())
+                if delay_s is None:
+                    raise _failed(error) from error
+                self._emit(RetryScheduled(attempt, MAX_RETRIES, delay_s, error.message))
+                await self._sleep(delay_s)
+                attempt += 1
+
+    def _learns_window(self, error: ProviderError) -> bool:
+        """Whether the server names a smaller window than was known; it counts from now on."""
+        conversation = self._conversation
+        window, known = stated_window(str(error)), conversation.model_info
+        if not 0 < window < (known.window or window + 1):
+            return False
+        conversation.model_info = replace(known, window=window, source="server")
+        self._emit(ModelChanged(conversation.model.name, window))
+        return True
+
+    async def _reply(self, *, is_short: bool) -> Reply:
+        """One request. An error after visible content ends the turn with that content kept."""
+        conversation = self._conversation
+        model = conversation.model
+        builder = ReplyBuilder(model.provider, model.model_id, conversation.tool_call_ids)
+        request = conversation.request()
+        if is_short and request.max_output_tokens:
+            cap = max(request.max_output_tokens // _SHORT_PARTS, 1)
+            request = replace(request, max_output_tokens=cap)
+        is_weak, watch = conversation.model_info.writes_calls, LoopWatch()
+        self._emit(ReplyStarted(model.name))
+        try:
+            async with aclosing(self._provider.stream(request)) as chunks:
+                async for chunk in chunks:
+                    builder.add(chunk)
+                    self._emit_delta(chunk, builder)
+                    if is_weak and isinstance(chunk, TextChunk) and watch.is_looping(chunk.text):
+                        self._keep_partial(builder, "error", _BABBLES)
+                        raise _TurnEnded(TurnFinished("error", _BABBLES, can_continue=True))
+            if not builder.is_finished:
+                raise ProviderError(
+                    "interrupted", "The reply broke off before the model had finished."
+                )
+        except asyncio.CancelledError:
+            self._keep_partial(builder, "aborted")
+            raise
+        except ProviderError as error:
+            if self._keep_partial(builder, "error", str(error)):
+                raise _failed(error) from error
+            raise
+        reply = builder.finished()
+        entry = conversation.append(reply.message)
+        self._emit(ReplyFinished(entry.id, reply.message))
+        self._emit(conversation.totals)
+        return reply
+
+    def _keep_partial(
+        self, builder: ReplyBuilder, stop_reason: StopReason, error: str | None = None
+    ) -> bool:
+        """Record what came before a break; false when there was nothing to keep."""
+        if not builder.has_prose:
+            self._emit(ReplyDiscarded())
+            return False
+        message = builder.interrupted(stop_reason, error)
+        entry = self._conversation.append(message)
+        self._emit(ReplyFinished(entry.id, message))
+        return True
+
+    def _emit_delta(self, chunk: Chunk, builder: ReplyBuilder) -> None:
+        match chunk:
+            case TextChunk(text):
+                self._emit(TextDelta(text))
+            case ThinkingChunk(text) if text:
+                self._emit(ThinkingDelta(text))
+            case ToolCallChunk(index):
+                name, size = builder.call_name(index), builder.argument_chars(index)
+                self._emit(ToolCallDelta(name, size))
+            case _:
+                pass
+
+
+def _overfull(usage: ContextUsage) -> str:
+    return (
+        f"The conversation is about {usage.used:,} tokens, this model's window {usage.window:,}, "
+        "and it could not be made smaller. Begin a new one with /new, or choose a model with a "
+        "larger window with /model."
+    )
+
+
+def _failed(error: ProviderError) -> _TurnEnded:
+    return _TurnEnded(TurnFinished("error", str(error), can_continue=True))
+
+
+def stated_window(refusal: str) -> int:
+    """Tokens of the window that `refusal` names; 0 where it names none."""
+    sizes = [int(match["tokens"]) for match in _STATED.finditer(refusal)]
+    return min((size for size in sizes if size >= _LEAST_WINDOW), default=0)

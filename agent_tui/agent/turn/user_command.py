@@ -1,0 +1,71 @@
+"""Commands the person runs themselves with ``!`` (into the context) and ``!!`` (outside it)."""
+
+import asyncio
+import uuid
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.turn.tool_calls import ToolServices
+from agent_tui.errors import ToolError
+from agent_tui.events import BashFinished, BashStarted, ToolOutputDelta
+from agent_tui.messages import BashExecutionMessage, FileTouches, ToolDetails
+from agent_tui.tools.base import ToolContext
+
+
+async def run_user_command(
+    conversation: Conversation,
+    services: ToolServices,
+    command: str,
+    in_context: bool,
+    emit: Emit,
+) -> None:
+    """Run `command` with the bash tool and record it; cancelling records what came so far."""
+    call_id = uuid.uuid4().hex
+    pieces: list[str] = []
+    limits = conversation.output_limits()
+
+    def take_output(text: str) -> None:
+        pieces.append(text)
+        emit(ToolOutputDelta(call_id, text))
+
+    def record(output: str, details: ToolDetails, *, cancelled: bool = False) -> None:
+        message = BashExecutionMessage(
+            command=command,
+            output=output,
+            exit_code=details.exit_code,
+            cancelled=cancelled,
+            truncated=details.truncated,
+            full_output_path=details.full_output_path,
+            exclude_from_context=not in_context,
+            files=None if details.files == FileTouches() else details.files,
+        )
+        entry = conversation.append(message)
+        stored = entry.message
+        assert isinstance(stored, BashExecutionMessage)
+        emit(BashFinished(entry.id, call_id, stored))
+
+    context = ToolContext(
+        cwd=conversation.cwd,
+        emit=take_output,
+        files=conversation.files,
+        output_dir=services.output_dir,
+        environ=services.person_environ,
+        todos=conversation.todos,
+        default_timeout_s=services.bash_timeout_s,
+        limits=limits,
+        is_persons=True,
+        secrets=conversation.services.secrets,
+    )
+    emit(BashStarted(call_id, command))
+    try:
+        prepared = services.toolbox.prepare("bash", {"command": command}, context)
+        output = await prepared.run()
+    except ToolError as error:
+        record(str(error), ToolDetails())
+    except asyncio.CancelledError:
+        record("".join(pieces)[-limits.max_bytes :], ToolDetails(), cancelled=True)
+        raise
+    else:
+        record(output.for_model, output.for_person)
+    for event in await conversation.refresh_usage():
+        emit(event)

@@ -1,0 +1,34 @@
+"""What the person said, as a message: with the files it mentions and the images it carries."""
+
+from pathlib import Path
+
+from agent_tui.agent.prompt.mentions import attach
+from agent_tui.messages import ImageContent, TextContent, UserContent, UserMessage
+from agent_tui.providers.base import ModelInfo
+
+
+def image_refusal(info: ModelInfo) -> str:
+    """Why this model is sent no images; empty if it sees them."""
+    if info.sees_images:
+        return ""
+    known = "is not known to see images" if info.source == "guess" else "sees no images"
+    return f"{info.name} {known}, so the path stays as text. /model chooses another model."
+
+
+def user_message(
+    text: str, images: tuple[ImageContent, ...], cwd: Path, info: ModelInfo
+) -> tuple[UserMessage, tuple[str, ...]]:
+    """The message, and what the person is to be told of it. Reads files.
+
+    Args:
+        text: What was written; files are attached to it once.
+        images: What was given with it, before the images it mentions.
+        cwd: What paths are relative to.
+        info: The model it is for.
+    """
+    attached = attach(text, cwd, info.window, image_refusal=image_refusal(info))
+    pictures = (*images, *attached.images)
+    content: str | tuple[UserContent, ...] = attached.text
+    if pictures:
+        content = (TextContent(text=attached.text), *pictures)
+    return UserMessage(content=content), attached.notices

@@ -1,0 +1,107 @@
+"""When the next summary is begun while the work goes on, and when it is not."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from agent_tui.compaction.policy import Breaker
+from agent_tui.config import CompactionSettings, Settings
+from agent_tui.events import CompactionFinished
+from agent_tui.providers.scripted.provider import Reply
+from tests.support.compaction_ways import SUMMARY, Scene, Script, ahead_of, talk
+from tests.support.runtime import Stage, collect, of_kind
+
+
+def near_the_threshold(stage: Stage, window: int = 20_500) -> Scene:
+    """A conversation that will need a summary before long."""
+    return Scene(stage, Script(Reply(text=SUMMARY)), window, background=True)
+
+
+async def is_begun(scene: Scene) -> bool:
+    """Whether a turn, which is not to compact anything, leaves a summary in the making."""
+    assert not of_kind(await collect(scene.runtime.submit("go on")), CompactionFinished)
+    return ahead_of(scene).begun_at_tokens > 0
+
+
+async def test_a_summary_is_begun_when_one_will_be_needed_before_long(stage: Stage):
+    assert await is_begun(near_the_threshold(stage))
+
+
+def with_settings(**changes: object) -> Callable[[Scene], None]:
+    def change(scene: Scene) -> None:
+        present = scene.runtime.conversation.settings
+        chosen = CompactionSettings.model_validate({**present.model_dump(), **changes})
+        scene.runtime.use_settings(Settings(compaction=chosen))
+
+    return change
+
+
+def on_a_server_of_the_persons_own(scene: Scene) -> None:
+    conversation = scene.runtime.conversation
+    conversation.model_info = replace(conversation.model_info, source="server")
+
+
+def after_too_many_failures(scene: Scene) -> None:
+    breaker = Breaker()
+    while not breaker.is_open:
+        breaker = breaker.after_failure()
+    scene.runtime.conversation.breaker = breaker
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(with_settings(background=False), id="it is switched off"),
+        pytest.param(with_settings(auto=False), id="nothing is compacted automatically"),
+        pytest.param(with_settings(strategy="hybrid"), id="another strategy writes no summary"),
+        pytest.param(after_too_many_failures, id="automatic compaction has stopped"),
+        pytest.param(on_a_server_of_the_persons_own, id="it would take time from the work"),
+    ],
+)
+async def test_no_summary_is_begun_where(stage: Stage, change: Callable[[Scene], None]):
+    scene = near_the_threshold(stage)
+    change(scene)
+    assert not await is_begun(scene)
+
+
+async def test_no_summary_is_begun_while_there_is_plenty_of_room(stage: Stage):
+    assert not await is_begun(near_the_threshold(stage, window=60_000))
+
+
+async def test_a_summary_that_is_there_is_not_begun_again(stage: Stage):
+    scene = near_the_threshold(stage)
+    assert await is_begun(scene)
+    written, begun_at = await ahead_of(scene).written(), ahead_of(scene).begun_at_tokens
+    assert written is not None
+    scene.runtime.conversation.model_info = replace(
+        scene.runtime.conversation.model_info, window=22_500
+    )
+    talk(scene.log, 1)
+    assert await is_begun(scene)
+    assert ahead_of(scene).begun_at_tokens == begun_at
+    assert await ahead_of(scene).written() is written
+
+
+async def test_where_none_was_needed_it_is_asked_again_only_when_more_was_said(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+):
+    scene = near_the_threshold(stage)
+    asked: list[int] = []
+    begin = ahead_of(scene).begin
+
+    def noting(request, is_needed, on_usage) -> None:
+        asked.append(request.tokens_before)
+        begin(request, lambda: False, on_usage)
+
+    monkeypatch.setattr(ahead_of(scene), "begin", noting)
+    await is_begun(scene)
+    assert await ahead_of(scene).written() is None
+    await is_begun(scene)
+    assert len(asked) == 1
+    scene.runtime.conversation.model_info = replace(
+        scene.runtime.conversation.model_info, window=22_500
+    )
+    talk(scene.log, 1)
+    await is_begun(scene)
+    assert len(asked) == 2

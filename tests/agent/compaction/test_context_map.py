@@ -1,0 +1,44 @@
+from agent_tui.agent.compaction.context_map import LargeMessage, Part, map_context, scale_to_usage
+from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage, UserMessage
+from agent_tui.sessions.entries import MessageEntry
+from agent_tui.tokens import ContextUsage
+from tests.support.runtime import Stage
+from tests.support.talk import Talk
+
+
+def test_the_parts_add_up_to_what_the_provider_counted():
+    usage = ContextUsage(1_000, 4_000, is_estimate=False)
+    shown = scale_to_usage(usage, {"system": 100, "you": 400}, [LargeMessage("you: hi", 400)])
+    assert shown.parts == (Part("system", 200), Part("you", 800), Part("free", 3_000))
+    assert shown.largest == (LargeMessage("you: hi", 800),)
+
+
+def test_only_the_five_largest_messages_are_named():
+    counted = [LargeMessage(f"m{n}", n) for n in range(20)]
+    shown = scale_to_usage(ContextUsage(0, 1_000, True), {"you": 190}, counted)
+    assert [message.label for message in shown.largest] == ["m19", "m18", "m17", "m16", "m15"]
+
+
+async def test_messages_are_counted_by_kind(tmp_path):
+    runtime = Stage(tmp_path).runtime([])
+    for message in (
+        UserMessage(content="What is in the file? " * 20),
+        AssistantMessage(content=(TextContent(text="A list. " * 20),)),
+        ToolResultMessage(tool_call_id="x", tool_name="read", content=()),
+    ):
+        runtime.conversation.log.append(MessageEntry(message=message))
+    shown = await map_context(runtime.conversation)
+    kinds = [part.kind for part in shown.parts]
+    assert kinds[:4] == ["system", "tools", "you", "replies"]
+    assert shown.largest[0].label.startswith("you: What is in the file?")
+
+
+async def test_a_result_is_named_by_its_call_not_by_what_it_begins_with(tmp_path):
+    runtime = Stage(tmp_path).runtime([])
+    talk = Talk()
+    talk.tool("read", {"path": "src/a.py"}, "import sys\n" * 50)
+    talk.tool("bash", {"command": "pytest -q"}, "....\n" * 20)
+    talk.user("And?")
+    runtime.conversation.log.append_many(talk.entries)
+    shown = await map_context(runtime.conversation)
+    assert {"read src/a.py", "$ pytest -q"} <= {message.label for message in shown.largest}

@@ -1,0 +1,36 @@
+from pathlib import Path
+
+import pytest
+
+from agent_tui.agent.prompt.init_prompt import init_prompt, init_target
+
+
+@pytest.fixture
+def proj(tmp_path: Path) -> Path:
+    made = tmp_path / "proj"
+    (made / "src").mkdir(parents=True)
+    (made / ".git").mkdir()
+    return made
+
+
+def test_the_first_instructions_belong_at_the_root(proj: Path):
+    (proj / "CLAUDE.md").write_text("Theirs.")
+    assert init_target(proj / "src") == proj / "AGENTS.md"
+    prompt = init_prompt(proj / "src")
+    assert prompt.startswith(f"Write {proj / 'AGENTS.md'}: ")
+    assert "is there already" not in prompt
+
+
+def test_those_that_are_there_are_to_be_improved(proj: Path):
+    (proj / "AGENTS.md").write_text("Mine.")
+    prompt = init_prompt(proj, "how releases are made")
+    assert prompt.startswith("Write AGENTS.md: ")
+    assert "AGENTS.md is there already, so improve it" in prompt
+    assert prompt.endswith("in particular: how releases are made")
+    (proj / "src" / "AGENTS.md").write_text("Near.")
+    assert init_target(proj / "src") == proj / "src" / "AGENTS.md"
+
+
+def test_the_request_is_short_enough_for_small_windows(proj: Path):
+    (proj / "AGENTS.md").write_text("Mine.")
+    assert len(init_prompt(proj)) < 2_400, "about 500 tokens"

@@ -1,0 +1,145 @@
+from dataclasses import replace
+
+import pytest
+
+from agent_tui.agent.turn.repetition import (
+    MOST_REFUSED,
+    REMARK_AT,
+    STUCK_AT,
+    LoopWatch,
+    Repetition,
+)
+from agent_tui.events import CompactionFinished, ToolFinished, TurnFinished
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
+from agent_tui.tools.base import ToolOutput
+from tests.support.compaction_ways import SUMMARY, Scene, Script
+from tests.support.runtime import collect, of_kind, only
+
+
+def test_a_call_with_another_result_or_other_arguments_is_no_repetition():
+    repetition = Repetition()
+    for number in range(3 * STUCK_AT):
+        output = ToolOutput(f"line {number}")
+        assert repetition.noticed(call("c", "bash", command="tail log"), output) == output
+        same = ToolOutput("same")
+        assert repetition.noticed(call("c", "read", path=f"{number}.txt"), same) == same
+    assert not repetition.is_stuck
+
+
+@pytest.mark.parametrize("names", ["ab", "abc", "abcd", "abcde"])
+def test_going_round_in_a_circle_is_noticed_too(names):
+    repetition = Repetition()
+    for _ in range(STUCK_AT):
+        for name in names:
+            repetition.noticed(call("c", "read", path=name), ToolOutput(name))
+    assert repetition.is_stuck
+
+
+async def test_a_model_that_repeats_itself_is_told_and_then_stopped(stage):
+    (stage.workspace / "a.txt").write_text("one\n")
+    provider = ScriptedProvider(lambda _: Reply(tool_calls=(call("c", "read", path="a.txt"),)))
+    runtime = stage.runtime(provider)
+    events = await collect(runtime.submit("go"))
+    results = [event.message.text for event in of_kind(events, ToolFinished)]
+    assert len(results) == STUCK_AT
+    remarks = ["same result" in text for text in results]
+    assert remarks == [number >= REMARK_AT for number in range(1, STUCK_AT + 1)]
+    end = only(events, TurnFinished)
+    assert (end.outcome, end.can_continue) == ("error", True)
+    assert "keeps making calls that lead nowhere" in end.error
+
+
+async def test_a_model_that_only_writes_calls_nobody_can_run_is_stopped(stage):
+    def made_up(request):
+        number = len(provider.requests)
+        return Reply(tool_calls=(call(f"c{number}", f"search{number}", query="x"),))
+
+    provider = ScriptedProvider(made_up)
+    events = await collect(stage.runtime(provider).submit("go"))
+    assert len(of_kind(events, ToolFinished)) == MOST_REFUSED
+    assert only(events, TurnFinished).outcome == "error"
+
+
+def test_a_call_that_can_be_run_ends_a_row_of_refused_ones():
+    repetition = Repetition()
+    for number in range(3 * MOST_REFUSED):
+        repetition.count_reply(is_refused=number % MOST_REFUSED != 0)
+    assert not repetition.is_stuck
+
+
+async def test_the_next_turn_begins_anew(stage):
+    (stage.workspace / "a.txt").write_text("one\n")
+    reads = [Reply(tool_calls=(call("c", "read", path="a.txt"),))] * (REMARK_AT - 1)
+    runtime = stage.runtime([*reads, Reply(text="Done."), *reads, Reply(text="Done again.")])
+    await collect(runtime.submit("go"))
+    events = await collect(runtime.submit("once more"))
+    assert only(events, TurnFinished).outcome == "done"
+    assert not any("same result" in e.message.text for e in of_kind(events, ToolFinished))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-" * 4_000,
+        "| 0 | 0 | 0 | 0 |\n" * 200,
+        "".join(f"line {number} of the listing\n" for number in range(300)),
+        "x = fold(a, b)\n" * 9,
+    ],
+)
+def test_rulers_tables_and_listings_are_no_loop(text):
+    watch = LoopWatch()
+    assert not any(watch.is_looping(text[i : i + 7]) for i in range(0, len(text), 7))
+
+
+@pytest.mark.parametrize(
+    "passage", ["You are here to help. ", "\n- the same file again, and again"]
+)
+def test_a_passage_without_end_is_a_loop_however_it_is_cut(passage):
+    text = "It begins well. " + passage * 100
+    for size in (1, 9, 500):
+        watch = LoopWatch()
+        assert any(watch.is_looping(text[i : i + size]) for i in range(0, len(text), size))
+
+
+async def test_a_reply_in_a_loop_is_stopped_and_kept(stage):
+    runtime = stage.runtime([Reply(text="Well. " + "I can help you with that. " * 500)])
+    conversation = runtime.conversation
+    conversation.model_info = replace(conversation.model_info, writes_calls=True)
+    end = only(await collect(runtime.submit("hi")), TurnFinished)
+    assert (end.outcome, end.can_continue) == ("error", True)
+    assert "repeats the same words" in end.error
+    kept = runtime.conversation.log.path_entries()[-1].message.text
+    assert kept.startswith("Well. I can help")
+    assert len(kept) < 2_000
+
+
+def test_a_call_made_again_after_its_result_has_gone_is_no_circle():
+    repetition = Repetition()
+    read = call("c", "read", path="a.py")
+    for _ in range(10):
+        for _ in range(2):
+            assert repetition.noticed(read, ToolOutput("same")).for_model == "same"
+        repetition.forget_single_calls()
+    assert not repetition.is_stuck
+
+
+async def test_what_is_read_again_after_the_compact_tool_is_no_circle(stage):
+    reads = [Reply(tool_calls=(call(f"c{n}", "ls"),)) for n in range(4)]
+    asks = Reply(tool_calls=(call("k1", "compact"),))
+    script = Script(Reply(text=SUMMARY))
+    script.turns.extend((*reads[:2], asks, *reads[2:]))
+    scene = Scene(stage, script, 26_000)
+    events = await collect(scene.begin())
+    assert only(events, CompactionFinished).reason == "tool"
+    results = [event.message.text for event in of_kind(events, ToolFinished)]
+    assert not any("with the same result" in text for text in results)
+
+
+def test_a_circle_goes_on_being_one_across_compactions():
+    repetition = Repetition()
+    read = call("c", "read", path="a.py")
+    for _ in range(2):
+        for _ in range(3):
+            repetition.noticed(read, ToolOutput("same"))
+        repetition.forget_single_calls()
+    assert repetition.is_stuck

@@ -1,0 +1,113 @@
+import asyncio
+import threading
+
+import pytest
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
+from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
+from agent_tui.events import AgentEvent, ApprovalRequested, ToolFinished, ToolStarted
+from agent_tui.messages import JsonObject, TextContent
+from agent_tui.providers.scripted.provider import call
+from agent_tui.tools.base import (
+    NoHistory,
+    PreparedCall,
+    ScopeAction,
+    Toolbox,
+    ToolContext,
+    ToolOutput,
+)
+from agent_tui.tools.registry import default_toolbox
+
+
+class SlowToolbox:
+    """The usual tools behind a look ahead that takes until `go_on` is set."""
+
+    def __init__(self) -> None:
+        self._tools: Toolbox = default_toolbox()
+        self.specs, self.short_specs = self._tools.specs, self._tools.short_specs
+        self.check = self._tools.check
+        self.is_looking = threading.Event()
+        self.go_on = threading.Event()
+
+    def prepare(self, name: str, arguments: JsonObject, context: ToolContext) -> PreparedCall:
+        self.is_looking.set()
+        self.go_on.wait()
+        return self._tools.prepare(name, arguments, context)
+
+
+async def never_compacted(_focus: str, _emit: Emit) -> ToolOutput:
+    raise AssertionError
+
+
+async def never_in_a_scope(
+    _action: ScopeAction, _label: str, _focus: str, _emit: Emit
+) -> ToolOutput:
+    raise AssertionError
+
+
+async def test_a_call_interrupted_while_it_is_looked_at_is_announced_before_its_result(stage):
+    (stage.workspace / "a.txt").write_text("one\n")
+    runtime = stage.runtime([])
+    toolbox, events = SlowToolbox(), list[AgentEvent]()
+    services = ToolServices(
+        toolbox=toolbox,
+        approvals=runtime.conversation.approvals,
+        pending=PendingApprovals(),
+        output_dir=stage.folder / "outputs",
+        environ={},
+        person_environ={},
+        bash_timeout_s=10,
+        compact=never_compacted,
+        scope=never_in_a_scope,
+        history=NoHistory,
+    )
+    runner = ToolRunner(runtime.conversation, services, events.append)
+    calls = (call("c1", "read", path="a.txt"), call("c2", "read", path="a.txt"))
+    running = asyncio.create_task(runner.run_all(calls))
+    await asyncio.to_thread(toolbox.is_looking.wait)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    toolbox.go_on.set()
+    ids = [(type(e), e.call_id) for e in events if isinstance(e, ToolStarted | ToolFinished)]
+    assert ids == [(kind, c.id) for c in calls for kind in (ToolStarted, ToolFinished)]
+
+
+async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
+    (stage.workspace / "first").mkdir()
+    (stage.workspace / "second").mkdir()
+    link = stage.workspace / "link"
+    link.symlink_to("first")
+    runtime = stage.runtime([], mode="ask")
+    gate, events = PendingApprovals(), list[AgentEvent]()
+
+    def swap_and_approve(event: AgentEvent) -> None:
+        events.append(event)
+        if isinstance(event, ApprovalRequested):
+            link.unlink()
+            link.symlink_to("second")
+            answer = ApprovalAnswer("once")
+            asyncio.get_running_loop().call_soon(gate.answer, event.request.id, answer)
+
+    services = ToolServices(
+        toolbox=default_toolbox(),
+        approvals=runtime.conversation.approvals,
+        pending=gate,
+        output_dir=stage.folder / "outputs",
+        environ={},
+        person_environ={},
+        bash_timeout_s=10,
+        compact=never_compacted,
+        scope=never_in_a_scope,
+        history=NoHistory,
+    )
+    runner = ToolRunner(runtime.conversation, services, swap_and_approve)
+    await runner.run_all([call("c1", "bash", command="touch link/new")])
+    finished = next(event for event in events if isinstance(event, ToolFinished))
+    (told,) = finished.message.content
+    assert isinstance(told, TextContent)
+    assert "changed between" in told.text
+    assert list((stage.workspace / "second").iterdir()) == []
+    (decided,) = runtime.conversation.approvals.log.latest
+    assert (decided.decision, decided.by, decided.what) == ("allow", "person", "touch link/new")

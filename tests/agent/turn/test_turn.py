@@ -1,0 +1,487 @@
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.agent.turn.user_message import user_message
+from agent_tui.errors import SessionError
+from agent_tui.events import (
+    ApprovalRequested,
+    ContextChanged,
+    QueueChanged,
+    ReplyDiscarded,
+    ReplyFinished,
+    ReplyStarted,
+    RetryScheduled,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+    UserMessageAdded,
+)
+from agent_tui.messages import AssistantMessage, ToolResultMessage, Usage
+from agent_tui.providers.base import ProviderError
+from agent_tui.providers.litellm.wire import openai_messages
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
+from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.log import SessionLog
+from tests.support.runtime import collect, of_kind, only, roles
+from tests.support.wire_rules import openai_problems
+
+
+async def test_a_plain_turn_is_recorded_before_it_is_shown(stage):
+    runtime = stage.runtime([Reply(text="Hello there.")])
+    seen = []
+    async with aclosing(runtime.submit("hi")) as events:
+        async for event in events:
+            seen.append(event)
+            if isinstance(event, UserMessageAdded | ReplyFinished):
+                assert event.entry_id in {
+                    entry.id for entry in runtime.conversation.log.path_entries()
+                }
+                assert event.entry_id.encode() in runtime.conversation.log.path.read_bytes()
+    assert "".join(e.text for e in of_kind(seen, TextDelta)) == "Hello there."
+    assert only(seen, TurnFinished).outcome == "done"
+    assert isinstance(seen[0], UserMessageAdded)
+    assert isinstance(seen[1], TurnStarted)
+    assert of_kind(seen, ContextChanged)
+    assert roles(runtime) == ["user", "assistant"]
+    assert not runtime.is_busy
+
+
+async def test_a_turn_is_on_the_disk_before_its_end_is_shown(stage, monkeypatch):
+    synced = []
+    monkeypatch.setattr(SessionLog, "sync", lambda log: synced.append(len(log.entries)))
+    runtime = stage.runtime([Reply(text="Hello.")])
+    async with aclosing(runtime.submit("hi")) as events:
+        async for event in events:
+            if isinstance(event, TurnFinished):
+                assert synced == [2]
+    assert synced == [2]
+
+
+async def test_a_disk_that_fails_at_the_end_of_a_turn_is_told(stage, monkeypatch):
+    def fail(log):
+        raise SessionError("The disk is broken.")
+
+    monkeypatch.setattr(SessionLog, "sync", fail)
+    end = only(await collect(stage.runtime([Reply(text="Hello.")]).submit("hi")), TurnFinished)
+    assert (end.outcome, end.error) == ("error", "The disk is broken.")
+
+
+async def test_tools_run_and_their_results_go_back_to_the_model(stage):
+    provider = ScriptedProvider(
+        [
+            Reply(tool_calls=(call("c1", "write", path="a.txt", content="one\n"),)),
+            Reply(tool_calls=(call("c2", "bash", command="cat a.txt"),)),
+            Reply(text="It says one."),
+        ]
+    )
+    runtime = stage.runtime(provider)
+    events = await collect(runtime.submit("write and read"))
+    assert (stage.workspace / "a.txt").read_text() == "one\n"
+    assert [e.message.is_error for e in of_kind(events, ToolFinished)] == [False, False]
+    assert [e.call_id for e in of_kind(events, ToolStarted)] == ["c1", "c2"]
+    last = provider.requests[-1].messages[-1]
+    assert isinstance(last, ToolResultMessage)
+    assert "one" in last.text
+
+
+async def test_an_abort_keeps_the_partial_reply(stage):
+    hold = asyncio.Event()
+    runtime = stage.runtime([Reply(text="I was going to say", gate=hold), Reply(text="ok")])
+    seen = []
+    async with aclosing(runtime.submit("hi")) as events:
+        async for event in events:
+            seen.append(event)
+            if "say" in "".join(e.text for e in of_kind(seen, TextDelta)):
+                runtime.abort()
+    assert only(seen, ReplyFinished).message.stop_reason == "aborted"
+    assert seen[-1] == TurnFinished("aborted", can_continue=True)
+    assert runtime.conversation.log.path_entries()[-1].message.text == "I was going to say"
+    events = await collect(runtime.submit("go on"))
+    assert only(events, TurnFinished).outcome == "done"
+
+
+async def test_cancelling_the_watching_task_keeps_the_partial_reply_too(stage):
+    hold = asyncio.Event()
+    runtime = stage.runtime([Reply(text="I was going to say", gate=hold)])
+    partial = asyncio.Event()
+
+    async def watch():
+        text = ""
+        async with aclosing(runtime.submit("hi")) as events:
+            async for event in events:
+                text += event.text if isinstance(event, TextDelta) else ""
+                if "say" in text:
+                    partial.set()
+
+    task = asyncio.create_task(watch())
+    await partial.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert runtime.conversation.log.path_entries()[-1].message.text == "I was going to say"
+    assert not runtime.is_busy
+
+
+async def test_an_abort_during_a_tool_answers_every_call(stage):
+    calls = (
+        call("c1", "bash", command="echo begun; sleep 100"),
+        call("c2", "ls"),
+    )
+    runtime = stage.runtime([Reply(tool_calls=calls)])
+    async with aclosing(runtime.submit("hi")) as events:
+        seen = []
+        async for event in events:
+            seen.append(event)
+            if isinstance(event, ToolStarted) and event.call_id == "c1":
+                asyncio.get_running_loop().call_later(0.2, runtime.abort)
+    results = of_kind(seen, ToolFinished)
+    assert [r.call_id for r in results] == ["c1", "c2"]
+    assert all(r.message.is_error for r in results)
+    assert "Interrupted" in results[0].message.text
+    request = runtime.conversation.request()
+    assert openai_problems(openai_messages(request.system, request.messages)) == []
+
+
+@pytest.mark.parametrize("steps", range(0, 60, 3))
+async def test_wherever_an_abort_falls_every_event_has_its_counterpart(stage, steps):
+    (stage.workspace / "a.txt").write_text("one\n")
+    calls = (call("c1", "read", path="a.txt"), call("c2", "write", path="b.txt", content="two"))
+    runtime = stage.runtime([Reply(text="Looking.", tool_calls=calls), Reply(text="Done.")])
+    watching = asyncio.create_task(collect(runtime.submit("go")))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    runtime.abort()
+    events = await asyncio.wait_for(watching, 10)
+    started = [event.call_id for event in of_kind(events, ToolStarted)]
+    assert started == [event.call_id for event in of_kind(events, ToolFinished)]
+    ends = len(of_kind(events, ReplyFinished)) + len(of_kind(events, ReplyDiscarded))
+    assert len(of_kind(events, ReplyStarted)) == ends
+    assert only(events, TurnFinished) is events[-1]
+    messages = [
+        e.message for e in runtime.conversation.log.path_entries() if isinstance(e, MessageEntry)
+    ]
+    assert openai_problems(openai_messages("", messages)) == []
+
+
+async def test_a_rate_limit_is_retried_with_a_countdown(stage):
+    limited = ProviderError("rate_limit", "Slow down.", retry_after_s=0.0)
+    runtime = stage.runtime([Reply(error=limited), Reply(error=limited), Reply(text="ok")])
+    events = await collect(runtime.submit("hi"))
+    assert [e.attempt for e in of_kind(events, RetryScheduled)] == [1, 2]
+    assert len(of_kind(events, ReplyDiscarded)) == 2
+    assert only(events, TurnFinished).outcome == "done"
+    assert roles(runtime) == ["user", "assistant"]
+
+
+async def test_a_bad_key_is_not_retried_and_says_what_to_do(stage):
+    refused = ProviderError("auth", "The key was refused.", "Set another key.")
+    runtime = stage.runtime([Reply(error=refused), Reply(text="now it works")])
+    end = only(await collect(runtime.submit("hi")), TurnFinished)
+    assert (end.outcome, end.can_continue) == ("error", True)
+    assert "Set another key." in end.error
+    assert roles(runtime) == ["user"]
+    assert only(await collect(runtime.continue_turn()), TurnFinished).outcome == "done"
+    assert roles(runtime) == ["user", "assistant"]
+
+
+async def test_a_reply_cut_in_mid_stream_is_kept_and_not_retried(stage):
+    runtime = stage.runtime([Reply(text="half a rep", cut=True), Reply(text="never asked")])
+    events = await collect(runtime.submit("hi"))
+    kept = only(events, ReplyFinished).message
+    assert (kept.text, kept.stop_reason) == ("half a rep", "error")
+    assert only(events, TurnFinished).outcome == "error"
+    assert not of_kind(events, RetryScheduled)
+
+
+async def test_one_broken_call_stops_all_calls_of_its_reply(stage):
+    calls = (
+        call("c1", "write", path="a.txt", content="x"),
+        call("c2", "no_such_tool"),
+    )
+    runtime = stage.runtime([Reply(tool_calls=calls), Reply(text="sorry")])
+    events = await collect(runtime.submit("hi"))
+    assert not (stage.workspace / "a.txt").exists()
+    first, second = of_kind(events, ToolFinished)
+    assert first.message.is_error
+    assert "no_such_tool" in second.message.text
+    assert only(events, TurnFinished).outcome == "done"
+
+
+async def test_calls_of_a_reply_cut_by_length_do_not_run(stage):
+    cut = Reply(tool_calls=(call("c1", "write", path="a.txt", content="x"),), finish="length")
+    runtime = stage.runtime([cut, Reply(text="again then")])
+    await collect(runtime.submit("hi"))
+    assert not (stage.workspace / "a.txt").exists()
+
+
+async def test_an_empty_reply_is_asked_for_once_more(stage):
+    runtime = stage.runtime([Reply(), Reply(text="here")])
+    assert only(await collect(runtime.submit("hi")), TurnFinished).outcome == "done"
+    runtime = stage.runtime([Reply(), Reply()])
+    end = only(await collect(runtime.submit("hi")), TurnFinished)
+    assert end.outcome == "error"
+    assert "empty" in end.error
+
+
+async def test_a_filtered_reply_is_said_and_not_repeated(stage):
+    runtime = stage.runtime([Reply(text="well", finish="contentFilter")])
+    end = only(await collect(runtime.submit("hi")), TurnFinished)
+    assert "content filter" in end.error
+
+
+async def test_a_steered_message_comes_before_the_next_request(stage):
+    provider = ScriptedProvider([Reply(tool_calls=(call("c1", "ls"),)), Reply(text="done")])
+    runtime = stage.runtime(provider)
+    seen = []
+    async with aclosing(runtime.submit("look")) as events:
+        async for event in events:
+            seen.append(event)
+            if isinstance(event, ToolStarted):
+                assert runtime.enqueue("and hurry") == (QueueChanged(("and hurry",)),)
+    assert [m.role for m in provider.requests[1].messages] == [
+        "user",
+        "assistant",
+        "toolResult",
+        "user",
+    ]
+    assert [e.text for e in of_kind(seen, UserMessageAdded)] == ["look", "and hurry"]
+    assert runtime.conversation.queue.shown == ()
+
+
+async def test_steered_messages_bring_their_files_and_are_delivered_one_by_one(stage):
+    (stage.workspace / "a.txt").write_text("alpha\n", encoding="utf-8")
+    provider = ScriptedProvider([Reply(tool_calls=(call("c1", "ls"),)), Reply(text="done")])
+    runtime = stage.runtime(provider)
+    seen = []
+    async with aclosing(runtime.submit("look")) as events:
+        async for event in events:
+            seen.append(event)
+            if isinstance(event, ToolStarted):
+                runtime.enqueue("see @a.txt", shown="see it")
+                assert runtime.enqueue("then stop") == (QueueChanged(("see it", "then stop")),)
+    queues = [event.texts for event in of_kind(seen, QueueChanged)]
+    assert queues == [("then stop",), ()]
+    assert provider.requests[1].messages[3].text.endswith('<file path="a.txt">\nalpha\n</file>')
+
+
+@pytest.mark.parametrize("instead", [(), ("do it slowly",)])
+async def test_a_message_taken_back_while_its_files_are_read_is_not_delivered(
+    stage, monkeypatch, instead
+):
+    provider = ScriptedProvider([Reply(tool_calls=(call("c1", "ls"),)), Reply(text="done")])
+    runtime = stage.runtime(provider)
+
+    def reading(text, *arguments):
+        if text == "and hurry":
+            runtime.conversation.queue.take_all()
+            for other in instead:
+                runtime.enqueue(other)
+        return user_message(text, *arguments)
+
+    monkeypatch.setattr("agent_tui.agent.turn.turn.user_message", reading)
+    seen = []
+    async with aclosing(runtime.submit("look")) as events:
+        async for event in events:
+            seen.append(event)
+            if isinstance(event, ToolStarted):
+                runtime.enqueue("and hurry")
+    assert [e.text for e in of_kind(seen, UserMessageAdded)] == ["look", *instead]
+    assert only(seen, TurnFinished).outcome == "done"
+
+
+async def test_a_message_queued_during_the_last_reply_goes_on_with_the_turn(stage):
+    hold = asyncio.Event()
+    runtime = stage.runtime([Reply(text="first", gate=hold), Reply(text="second")])
+    seen = []
+    async with aclosing(runtime.submit("one")) as events:
+        async for event in events:
+            seen.append(event)
+            if isinstance(event, TextDelta) and event.text == "first":
+                runtime.enqueue("two")
+                hold.set()
+    assert roles(runtime) == ["user", "assistant", "user", "assistant"]
+    assert len(of_kind(seen, TurnFinished)) == 1
+
+
+async def ask_and_answer(runtime, answer, text="go"):
+    seen = []
+    async with aclosing(runtime.submit(text)) as events:
+        async for event in events:
+            seen.append(event)
+            if isinstance(event, ApprovalRequested):
+                runtime.pending_approvals.answer(event.request.id, answer)
+    return seen
+
+
+async def test_an_approved_write_runs_and_a_refused_one_stops_the_turn(stage):
+    write = call("c1", "write", path="a.txt", content="x")
+    runtime = stage.runtime([Reply(tool_calls=(write,)), Reply(text="ok")], mode="ask")
+    events = await ask_and_answer(runtime, ApprovalAnswer("once"))
+    request = only(events, ApprovalRequested).request
+    assert request.body_kind == "diff"
+    assert "+x" in request.body
+    assert (stage.workspace / "a.txt").read_text() == "x"
+
+    other = call("c2", "write", path="b.txt", content="x")
+    runtime = stage.runtime([Reply(tool_calls=(other,))], mode="ask")
+    events = await ask_and_answer(runtime, ApprovalAnswer("no"))
+    assert not (stage.workspace / "b.txt").exists()
+    assert only(events, TurnFinished).outcome == "aborted"
+    assert only(events, ToolFinished).message.tool_details.ending == "declined"
+
+
+async def test_an_interrupt_before_the_answer_says_that_nothing_was_begun(stage):
+    writes = tuple(call(f"c{n}", "write", path=f"{n}.txt", content="x") for n in range(2))
+    runtime = stage.runtime([Reply(tool_calls=writes)], mode="ask")
+    events = []
+    async for event in runtime.submit("go"):
+        events.append(event)
+        if isinstance(event, ApprovalRequested):
+            runtime.abort()
+    results = [event.message for event in of_kind(events, ToolFinished)]
+    assert [result.tool_details.ending for result in results] == ["cancelled", "cancelled"]
+    assert all(result.text.startswith("Not run") for result in results)
+
+
+async def test_a_no_with_words_goes_on_with_them(stage):
+    provider = ScriptedProvider(
+        [
+            Reply(tool_calls=(call("c1", "write", path="a.txt", content="x"),)),
+            Reply(text="fine"),
+        ]
+    )
+    runtime = stage.runtime(provider, mode="ask")
+    events = await ask_and_answer(runtime, ApprovalAnswer("no", "use b.txt"))
+    assert "use b.txt" in provider.requests[1].messages[-1].text
+    assert only(events, TurnFinished).outcome == "done"
+
+
+async def test_a_session_rule_is_not_asked_for_twice(stage):
+    command = "python3 -c 'print(1)'"
+    script = [
+        Reply(tool_calls=(call("c1", "bash", command=command),)),
+        Reply(tool_calls=(call("c2", "bash", command=command),)),
+        Reply(text="ok"),
+    ]
+    events = await ask_and_answer(stage.runtime(script, mode="ask"), ApprovalAnswer("session"))
+    assert len(of_kind(events, ApprovalRequested)) == 1
+    assert [e.message.is_error for e in of_kind(events, ToolFinished)] == [False, False]
+
+
+async def test_a_session_rule_and_what_was_decided_outlive_a_decision_about_trust(stage):
+    command = "python3 -c 'print(1)'"
+    calls = [Reply(tool_calls=(call(f"c{n}", "bash", command=command),)) for n in range(2)]
+    script = [calls[0], Reply(text="ok"), calls[1], Reply(text="ok")]
+    runtime = stage.runtime(script, mode="ask")
+    first = await ask_and_answer(runtime, ApprovalAnswer("session"))
+    assert len(of_kind(first, ApprovalRequested)) == 1
+    decided = runtime.conversation.approvals.log.latest
+    await runtime.sessions.apply_trust()
+    assert runtime.conversation.approvals.log.latest == decided
+    again = await ask_and_answer(runtime, ApprovalAnswer("no"))
+    assert of_kind(again, ApprovalRequested) == []
+    assert not only(again, ToolFinished).message.is_error
+
+
+async def test_a_file_changed_while_the_question_was_open_is_not_overwritten(stage):
+    target = stage.workspace / "a.txt"
+    target.write_text("before\n")
+    script = [
+        Reply(tool_calls=(call("c0", "read", path="a.txt"),)),
+        Reply(
+            tool_calls=(call("c1", "edit", path="a.txt", edits=[{"old": "before", "new": "x"}]),)
+        ),
+        Reply(text="hm"),
+    ]
+    runtime = stage.runtime(script, mode="ask")
+    seen = []
+    async with aclosing(runtime.submit("go")) as events:
+        async for event in events:
+            seen.append(event)
+            if isinstance(event, ApprovalRequested):
+                target.write_text("before\nand more\n")
+                runtime.pending_approvals.answer(event.request.id, ApprovalAnswer("once"))
+    assert of_kind(seen, ToolFinished)[-1].message.is_error
+    assert target.read_text() == "before\nand more\n"
+
+
+async def test_aborting_an_open_question_leaves_nothing_done(stage):
+    write = call("c1", "write", path="a.txt", content="x")
+    runtime = stage.runtime([Reply(tool_calls=(write,))], mode="ask")
+    seen = []
+    async with aclosing(runtime.submit("go")) as events:
+        async for event in events:
+            seen.append(event)
+            if isinstance(event, ApprovalRequested):
+                runtime.abort()
+    assert not (stage.workspace / "a.txt").exists()
+    assert only(seen, ToolFinished).message.is_error
+    assert seen[-1].outcome == "aborted"
+
+
+async def test_without_a_person_what_would_ask_is_refused(stage):
+    write = call("c1", "write", path="a.txt", content="x")
+    runtime = stage.runtime(
+        [Reply(tool_calls=(write,)), Reply(text="pity")], mode="ask", is_interactive=False
+    )
+    events = await collect(runtime.submit("go"))
+    assert not of_kind(events, ApprovalRequested)
+    assert only(events, ToolFinished).message.is_error
+    assert not (stage.workspace / "a.txt").exists()
+
+
+async def test_a_full_disk_ends_the_turn_with_one_clear_line(stage):
+    runtime = stage.runtime([Reply(text="hello")])
+    stage.sessions.parent.mkdir(exist_ok=True)
+    stage.sessions.write_text("a file where the folder should be")
+    end = only(await collect(runtime.submit("hi")), TurnFinished)
+    assert end.outcome == "error"
+    assert "sessions" in end.error
+    assert not runtime.is_busy
+
+
+async def test_totals_add_up_what_the_provider_counted(stage):
+    usage = Usage(input=100, output=20, cache_read=30, total_tokens=150)
+    runtime = stage.runtime([Reply(text="a", usage=usage), Reply(text="b", usage=usage)])
+    await collect(runtime.submit("one"))
+    await collect(runtime.submit("two"))
+    assert (
+        runtime.conversation.totals.input_tokens,
+        runtime.conversation.totals.output_tokens,
+    ) == (260, 40)
+    assert runtime.conversation.usage.used == 150
+    assert not runtime.conversation.usage.is_estimate
+
+
+async def test_call_ids_repeated_by_a_server_are_made_unique(stage):
+    script = [
+        Reply(tool_calls=(call("same", "ls"),)),
+        Reply(tool_calls=(call("same", "ls"),)),
+        Reply(text="ok"),
+    ]
+    runtime = stage.runtime(script)
+    await collect(runtime.submit("go"))
+    ids = [
+        c.id
+        for e in runtime.conversation.log.path_entries()
+        if isinstance(e, MessageEntry) and isinstance(e.message, AssistantMessage)
+        for c in e.message.tool_calls
+    ]
+    assert len(ids) == len(set(ids)) == 2
+
+
+async def test_what_would_just_fit_is_sent_with_less_room_for_the_reply(stage):
+    def answer(request):
+        is_refused = 3_200 + request.max_output_tokens > 4_096
+        error = ProviderError("context_overflow", "The prompt is too long.")
+        return Reply(error=error) if is_refused else Reply(text="Hi.")
+
+    provider = ScriptedProvider(answer)
+    events = await collect(stage.runtime(provider, window=4_096).submit("hello"))
+    assert only(events, TurnFinished).outcome == "done"
+    assert [request.max_output_tokens for request in provider.requests] == [1_000, 250]

@@ -1,0 +1,47 @@
+"""New key: a binding, its action, and a row in what ``/keys`` shows."""
+
+import pytest
+
+from tests.recipes.program_copy import ProgramCopy
+
+BINDING = '    Binding("f9", "list_tools", "See what the model can do"),\n'
+ACTION = '''\
+    def action_list_tools(self) -> None:
+        """F9: the tools the model has."""
+        self.controller.dispatch("/tools")
+
+'''
+ROW = '            ("f9", "see what the model can do"),\n'
+
+
+@pytest.fixture
+def copy(tmp_path) -> ProgramCopy:
+    made = ProgramCopy(tmp_path, "New key")
+    made.insert_before("agent_tui/ui/keys.py", '    Binding("ctrl+f", "find"', BINDING)
+    made.insert_before("agent_tui/ui/app.py", "    async def action_find(self)", ACTION)
+    made.insert_before("agent_tui/ui/key_guide.py", '            ("ctrl+f", "search', ROW)
+    return made
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("keys", "shown"),
+    [("\x1b[20~", "Tools the model has"), ("/keys\r", "see what the model can do")],
+)
+def test_it_does_what_the_page_of_keys_says(copy, keys, shown):
+    with copy.typing("--demo", rows=90) as screen:
+        screen.wait_for("scripted tour")
+        screen.wait_for("ctx:")
+        screen.send(keys)
+        screen.wait_for(shown)
+
+
+@pytest.mark.thorough
+def test_the_palette_offers_what_it_does(copy):
+    with copy.typing("--demo") as screen:
+        screen.wait_for("scripted tour")
+        screen.wait_for("ctx:")
+        screen.send("\x10")
+        screen.wait_for("Type a part of it")
+        screen.send("what the model can")
+        screen.wait_for("See what the model can do")
