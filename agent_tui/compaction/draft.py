@@ -124,13 +124,13 @@ def make_draft(
     cap = min(settings.max_summary_tokens, max(window // 6, 200))
     cap = max(cap - facts_tokens, cap // 2)
     target = request.target_tokens or int(window * settings.target)
-    settled = request.overhead_tokens + plan.kept_tokens + facts_tokens + cap // 2
+    fixed_tokens = request.overhead_tokens + plan.kept_tokens + facts_tokens + cap // 2
     index = _index(
         request,
         plan,
         ledger,
         replaced,
-        max(target - settled, 0),
+        max(target - fixed_tokens, 0),
         counter=counter,
     )
     extra = "\n\n".join(block for block in (facts, index) if block)

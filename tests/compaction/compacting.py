@@ -6,6 +6,8 @@ from pathlib import Path
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.result import CompactionResult
+from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.compaction.tiers.model import TierPlan
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.providers.base import ModelRef, Provider
@@ -49,6 +51,13 @@ def placed(result: CompactionResult, entry_id: str = "compaction") -> Compaction
     entry = result.entry("threshold")
     first = result.first_kept_entry_id or entry_id
     return entry.model_copy(update={"id": entry_id, "first_kept_entry_id": first})
+
+
+def edited(path: Sequence[Entry], plan: TierPlan | StrategyPlan) -> tuple[Entry, ...]:
+    """`path` after the edits of `plan` were appended, as the log would do it."""
+    first = len(path)
+    edits = [edit.model_copy(update={"id": f"edit{n}"}) for n, edit in enumerate(plan.edits, first)]
+    return (*path, *edits)
 
 
 def seen(path: Sequence[Entry]) -> tuple[ContextMessage, ...]:

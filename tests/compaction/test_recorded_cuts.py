@@ -17,8 +17,8 @@ from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
-from tests.compaction.compacting import compacted, placed, seen, size, told
-from tests.compaction.tiers.planning import edited, planned
+from tests.compaction.compacting import compacted, edited, placed, seen, size, told
+from tests.compaction.tiers.planning import planned
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.importers.formats import read_recorded
 from tests.support.session_values import header

@@ -26,15 +26,15 @@ _MARKING_TOOL = "scope"
 class _Limits:
     """How many characters each kind of text may take."""
 
-    said: int
+    message: int
     argument: int
     result: int
 
 
 _LIMITS = (
-    _Limits(said=4_000, argument=300, result=1_000),
-    _Limits(said=1_000, argument=120, result=250),
-    _Limits(said=300, argument=60, result=80),
+    _Limits(message=4_000, argument=300, result=1_000),
+    _Limits(message=1_000, argument=120, result=250),
+    _Limits(message=300, argument=60, result=80),
 )
 """From generous to tight; the tighter ones are for long scopes and small windows."""
 
@@ -63,7 +63,7 @@ def _lines(entries: Sequence[Entry], limits: _Limits) -> Iterator[str]:
             case (ScopeStep() as step, _):
                 yield from _step_lines(step)
             case (ScopeExit(summary=summary, label=label), _) if summary:
-                yield f"{_name(label)} = {_quoted(summary, limits.said)}"
+                yield f"{_name(label)} = {_quoted(summary, limits.message)}"
             case (None, MessageEntry(message=UserMessage(content=_) as message)):
                 asked.append(message.text)
             case (None, CustomMessageEntry(text=text) | BranchSummaryEntry(summary=text)):
@@ -90,8 +90,8 @@ def _step_lines(step: ScopeStep) -> Iterator[str]:
 
 def _exchange(asked: Sequence[str], reply: str, limits: _Limits) -> str:
     prompt = "\n".join(asked)
-    said = _quoted(reply, limits.said)
-    return f"{_quoted(prompt, limits.said)} -> {said}" if prompt else f"-> {said}"
+    quoted = _quoted(reply, limits.message)
+    return f"{_quoted(prompt, limits.message)} -> {quoted}" if prompt else f"-> {quoted}"
 
 
 def _call_line(call: ToolCall, result: ToolResultMessage | None, limits: _Limits) -> str:

@@ -143,7 +143,7 @@ class Batch:
             )
             size = proposal.tokens_after
             if not proposal.is_exact and (message := edited_message(unit.message, edit)):
-                size = self._counter.count_message(message) + unit.settled_tokens
+                size = self._counter.count_message(message) + unit.id_tokens
             if unit.tokens - size >= _LEAST_SAVING_TOKENS[proposal.tier]:
                 self._edits[position] = edit
                 return size

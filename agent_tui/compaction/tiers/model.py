@@ -83,7 +83,7 @@ class Unit:
 
     `message` is as it was written and `written_tokens` what it took then, `thinking_tokens` of
     that a reply's thinking. `tokens` is what it takes now, with the edit of tier `edited_tier`
-    that it already has (`UNEDITED` for none). `settled_tokens` of both come from ids that the
+    that it already has (`UNEDITED` for none). `id_tokens` of both come from ids that the
     context had to change. `output` is set where the message is the outcome of an action,
     whatever its role.
     """
@@ -94,7 +94,7 @@ class Unit:
     written_tokens: int
     thinking_tokens: int
     tokens: int
-    settled_tokens: int
+    id_tokens: int
     edited_tier: int
     is_protected: bool
     is_display_only: bool = False

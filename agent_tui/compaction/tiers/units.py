@@ -40,7 +40,7 @@ class Units:
 class _Sizes:
     now: int
     written: int
-    settled: int
+    ids: int
 
 
 def read_units(
@@ -85,7 +85,7 @@ def read_units(
             written_tokens=sizes.written,
             thinking_tokens=_thinking_tokens(message, counter),
             tokens=sizes.now,
-            settled_tokens=sizes.settled,
+            id_tokens=sizes.ids,
             edited_tier=edits[entry.id].tier if entry.id in edits else UNEDITED,
             is_protected=position in protected,
             is_display_only=isinstance(entry, CustomMessageEntry) and entry.display,
@@ -99,13 +99,13 @@ def read_units(
 def _sizes_of_changed(
     message: Message, tokens: int, edit: ContextEditEntry | None, counter: TokenCounter
 ) -> _Sizes:
-    """Of a message that the context holds in another form: edited, settled or both."""
+    """Of a message that the context holds in another form: edited, with other ids, or both."""
     written = counter.count_message(message)
     if edit is None:
         return _Sizes(tokens, tokens, tokens - written)
     present = edited_message(message, edit)
-    settled = tokens - (counter.count_message(present) if present is not None else 0)
-    return _Sizes(tokens, written + settled, settled)
+    ids = tokens - (counter.count_message(present) if present is not None else 0)
+    return _Sizes(tokens, written + ids, ids)
 
 
 def _as_written(entry: _Written | None) -> Message | None:

@@ -155,7 +155,7 @@ def _named_in(mark: CustomEntry) -> tuple[str, ...]:
 
 
 def describe_edits(messages: Mapping[int, int], freed: Mapping[int, int]) -> str:
-    """What a compaction without a summary did, as Markdown: a line for each tier, and a comfort.
+    """What a compaction without a summary did, as Markdown: a line for each tier that edited.
 
     Args:
         messages: How many messages each tier changed.

@@ -60,24 +60,24 @@ def normalise_messages(messages: Sequence[ContextMessage]) -> tuple[ContextMessa
     """
     sound = [repaired(item) for item in messages]
     slots_of = _pair(sound)
-    settled: list[ContextMessage] = []
+    normalised: list[ContextMessage] = []
     used_ids: set[str] = set()
     for position, item in enumerate(sound):
         match item.message:
             case ToolResultMessage():
                 continue
             case AssistantMessage() as reply if slots := slots_of.get(position):
-                settled += _with_results(item, reply, slots, used_ids)
+                normalised += _with_results(item, reply, slots, used_ids)
             case AssistantMessage() as reply if not reply.text.strip():
                 continue
             case UserMessage() as said if not said.text.strip() and not said.images:
                 continue
             case _:
-                settled.append(item)
-    if settled and isinstance(settled[0].message, AssistantMessage):
-        opening = UserMessage(content=OPENING_TEXT, timestamp=settled[0].message.timestamp)
-        settled.insert(0, ContextMessage("", opening))
-    return tuple(settled)
+                normalised.append(item)
+    if normalised and isinstance(normalised[0].message, AssistantMessage):
+        opening = UserMessage(content=OPENING_TEXT, timestamp=normalised[0].message.timestamp)
+        normalised.insert(0, ContextMessage("", opening))
+    return tuple(normalised)
 
 
 def _pair(messages: Sequence[ContextMessage]) -> dict[int, list[_Slot]]:

@@ -90,10 +90,10 @@ def scope_state(path: Sequence[Entry]) -> ScopeState:
                 scopes = [replace(s, step=step) if s.id == step.scope else s for s in scopes]
             case ScopeBreak(scope=left):
                 scopes = [replace(s, is_broken=True) if s.id == left else s for s in scopes]
-            case ScopePending() as ended if (at := _place(scopes, ended.scope)) is not None:
+            case ScopePending() as ended if (at := _index_of(scopes, ended.scope)) is not None:
                 del scopes[at + 1 :]
                 pending = ended
-            case ScopeExit(scope=left) if (at := _place(scopes, left)) is not None:
+            case ScopeExit(scope=left) if (at := _index_of(scopes, left)) is not None:
                 del scopes[at:]
                 pending = None
             case _:
@@ -188,21 +188,21 @@ def entries_inside(path: Sequence[Entry], scope_id: str) -> tuple[_ContextEntry,
     """
     start = next((at for at, entry in enumerate(path) if entry.id == scope_id), len(path))
     seen = {item.entry_id for item in build_context(path).messages}
-    said = [
+    present = [
         entry
         for entry in path[start + 1 :]
         if isinstance(entry, _ContextEntry) and entry.id in seen
     ]
-    return _paired(said)
+    return _without_lone_calls(present)
 
 
-def _paired(said: Sequence[_ContextEntry]) -> tuple[_ContextEntry, ...]:
-    """`said` without the results of other calls and without a newest reply that still waits."""
+def _without_lone_calls(entries: Sequence[_ContextEntry]) -> tuple[_ContextEntry, ...]:
+    """`entries` without the results of other calls and without a newest reply that still waits."""
     waiting: defaultdict[str, list[int]] = defaultdict(list)
     reply_of: dict[int, int] = {}
     left_out: set[int] = set()
     newest = -1
-    for at, entry in enumerate(said):
+    for at, entry in enumerate(entries):
         message = entry.message if isinstance(entry, MessageEntry) else None
         if isinstance(message, AssistantMessage):
             newest = at
@@ -215,10 +215,10 @@ def _paired(said: Sequence[_ContextEntry]) -> tuple[_ContextEntry, ...]:
                 left_out.add(at)
     if any(newest in replies for replies in waiting.values()):
         left_out |= {newest, *(at for at, reply in reply_of.items() if reply == newest)}
-    return tuple(entry for at, entry in enumerate(said) if at not in left_out)
+    return tuple(entry for at, entry in enumerate(entries) if at not in left_out)
 
 
-def _place(scopes: Sequence[Scope], scope_id: str) -> int | None:
+def _index_of(scopes: Sequence[Scope], scope_id: str) -> int | None:
     return next((at for at, scope in enumerate(scopes) if scope.id == scope_id), None)
 
 

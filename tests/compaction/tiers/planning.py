@@ -37,18 +37,8 @@ def planned(
     )
 
 
-def edited(path: Sequence[Entry], plan: TierPlan) -> tuple[Entry, ...]:
-    """`path` after `plan` was appended, as the log would do it."""
-    edits = [edit.model_copy(update={"id": f"edit{n}"}) for n, edit in enumerate(plan.edits)]
-    return (*path, *edits)
-
-
 def messages(path: Sequence[Entry]) -> list[Message]:
     return [item.message for item in build_context(path).messages]
-
-
-def size(path: Sequence[Entry], counter: TokenCounter) -> int:
-    return counter.count_messages(messages(path))
 
 
 def protected_ids(

@@ -7,7 +7,8 @@ from agent_tui.providers.litellm.wire import anthropic_payload, openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Entry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.tiers.planning import edited, messages, planned
+from tests.compaction.compacting import edited
+from tests.compaction.tiers.planning import messages, planned
 from tests.support.context_checks import assert_normalised
 from tests.support.importers.formats import read_recorded
 from tests.support.trajectories import trajectory

@@ -21,7 +21,8 @@ from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.edit import EditArguments
 from agent_tui.tools.write import WriteArguments
-from tests.compaction.tiers.planning import edited, planned, protected_ids, size, text_of
+from tests.compaction.compacting import edited, size
+from tests.compaction.tiers.planning import planned, protected_ids, text_of
 from tests.support.talk import MODEL, Talk
 
 KEEP_LITTLE = CompactionSettings(keep_recent_tokens=200, protected_messages=2)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agent_tui.compaction.draft import CompactionRequest, ledger_of
-from agent_tui.compaction.strategies.agent.copy import seen
+from agent_tui.compaction.strategies.agent.copy import context_after
 from agent_tui.compaction.summary.degeneration import is_noise, is_repetitive, says_nothing
 from agent_tui.compaction.summary.source import named_paths
 from agent_tui.compaction.summary.validate import sounds_like_refusal
@@ -74,7 +74,7 @@ def edits_problem(
     edited = {edit.target_id for edit in edits}
     if edited & protected_ids:
         return "a protected message was changed"
-    before, after = seen(request, ()), seen(request, edits)
+    before, after = context_after(request, ()), context_after(request, edits)
     if not is_sendable(after):
         return "the context could not be sent any more"
     if _untouched(before, edited) != _untouched(after, edited):

@@ -92,7 +92,7 @@ class ContextCopy:
     def messages(self) -> tuple[ContextMessage, ...]:
         """What the model would see."""
         if self._context is None:
-            self._context = seen(self._request, self.edits)
+            self._context = context_after(self._request, self.edits)
         return self._context
 
     def tokens(self, position: int) -> int:
@@ -229,7 +229,7 @@ class ContextCopy:
 
     def _size(self, unit: Unit, edit: ContextEditEntry) -> int:
         message = edited_message(unit.message, edit)
-        return 0 if message is None else self._counter.count_message(message) + unit.settled_tokens
+        return 0 if message is None else self._counter.count_message(message) + unit.id_tokens
 
     def _is_result(self, number: int) -> bool:
         return isinstance(self.units[number - 1].message, ToolResultMessage)
@@ -268,7 +268,7 @@ class ContextCopy:
         return (TextContent(text=text), *(calls or message.tool_calls))
 
 
-def seen(request: CompactionRequest, edits: Sequence[Entry]) -> tuple[ContextMessage, ...]:
+def context_after(request: CompactionRequest, edits: Sequence[Entry]) -> tuple[ContextMessage, ...]:
     """What the model would see of `request` after `edits`."""
     context = build_context(
         (*request.path, *edits),

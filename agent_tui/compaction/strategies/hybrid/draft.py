@@ -186,4 +186,4 @@ class HybridDraft:
         edit = ContextEditEntry(target_id=unit.entry_id, replacement=content)
         message = edited_message(unit.message, edit)
         left = self._counter.count_message(message) if message is not None else 0
-        return left + unit.settled_tokens
+        return left + unit.id_tokens

@@ -1,4 +1,4 @@
-"""What is known of the files that were read, by their content: size, outline, what was said."""
+"""What is known of the files that were read, by their content: size, outline, description."""
 
 import hashlib
 import re
@@ -12,8 +12,8 @@ from agent_tui.compaction.strategies.hybrid.outline import Outline, outline_of
 from agent_tui.compaction.tiers.model import Output, Unit
 from agent_tui.messages import AssistantMessage
 
-_SAID_CHARS = 140
-_LEAST_SAID_CHARS = 12
+_DESCRIPTION_CHARS = 140
+_LEAST_DESCRIPTION_CHARS = 12
 
 _VERBS = (
     "is|has|holds|contains|defines|implements|handles|provides|does|reads|writes|parses|builds"
@@ -23,19 +23,19 @@ _VERBS = (
 _DESCRIBES = re.compile(
     r"(?P<path>[\w./~@-]*[\w-]\.[A-Za-z]\w{0,7})[`*_\"')]{0,4}"
     rf"(?:\s*(?::|—|–|->|→)\s+|\s+-\s+|\s+(?=(?:{_VERBS})\b))"
-    r"(?P<said>[^\n]{12,400})"
+    r"(?P<description>[^\n]{12,400})"
 )
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class FileSummary:
-    """One file as it was read; `said` is how the model described it last, if it did."""
+    """One file as it was read; `description` is how the model described it last, if it did."""
 
     digest: str
     lines: int
     outline: Outline
-    said: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class FileCache:
 
     Args:
         folders: Names of the working folder, as for `normalise_path`.
-        said: What the model said of a file last, by its path in that form.
+        descriptions: What the model said of a file last, by its path in that form.
     """
 
     folders: Sequence[str]
-    said: Mapping[str, str]
+    descriptions: Mapping[str, str]
     _known: dict[str, FileSummary] = field(default_factory=dict[str, FileSummary])
 
     def summary(self, output: Output) -> FileSummary:
@@ -62,7 +62,7 @@ class FileCache:
                 digest=digest,
                 lines=output.text.rstrip("\n").count("\n") + 1,
                 outline=outline_of(output.text, path),
-                said=self.said.get(normalise_path(path, self.folders), ""),
+                description=self.descriptions.get(normalise_path(path, self.folders), ""),
             )
         return known
 
@@ -74,7 +74,7 @@ def read_file_cache(units: Iterable[Unit], folders: Sequence[str]) -> FileCache:
     before: ``src/a.py: the parser`` or ``a.py holds the parser``.
     """
     files_named: dict[str, dict[str, None]] = {}
-    said: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for unit in units:
         output = unit.output
         if output is not None and output.action.kind == "read" and not output.has_failed:
@@ -83,9 +83,9 @@ def read_file_cache(units: Iterable[Unit], folders: Sequence[str]) -> FileCache:
         elif isinstance(unit.message, AssistantMessage) and files_named:
             for found in _DESCRIBES.finditer(unit.message.text):
                 file = _file_meant(found["path"], files_named)
-                if file and (words := _first_sentence(found["said"])):
-                    said[file] = words
-    return FileCache(folders, said)
+                if file and (words := _first_sentence(found["description"])):
+                    descriptions[file] = words
+    return FileCache(folders, descriptions)
 
 
 def _file_meant(written: str, files_named: Mapping[str, Mapping[str, None]]) -> str:
@@ -96,7 +96,7 @@ def _file_meant(written: str, files_named: Mapping[str, Mapping[str, None]]) -> 
     return fitting[0] if len(fitting) == 1 else ""
 
 
-def _first_sentence(said: str) -> str:
-    end = _SENTENCE_END.search(said)
-    words = one_line(said[: end.start()] if end else said, _SAID_CHARS)
-    return words if len(words) >= _LEAST_SAID_CHARS else ""
+def _first_sentence(text: str) -> str:
+    end = _SENTENCE_END.search(text)
+    words = one_line(text[: end.start()] if end else text, _DESCRIPTION_CHARS)
+    return words if len(words) >= _LEAST_DESCRIPTION_CHARS else ""

@@ -81,7 +81,7 @@ class ResultLines:
             f"hash {known.digest}",
             self._since(output),
             f"has {known.outline}" if known.outline.names else telling_line(output.text),
-            f'you said: "{known.said}"' if known.said else "",
+            f'you said: "{known.description}"' if known.description else "",
         ]
 
     def _of_change(self, output: Output) -> list[str]:

@@ -48,13 +48,6 @@ def good_run() -> list[Reply]:
     ]
 
 
-def appended(path: tuple[Entry, ...], plan: StrategyPlan) -> tuple[Entry, ...]:
-    """The conversation as the log would hold it."""
-    first = len(path)
-    placed = [e.model_copy(update={"id": f"edit{n}"}) for n, e in enumerate(plan.edits, first)]
-    return (*path, *placed)
-
-
 def metadata(**arguments: object) -> ToolCall:
     return call("m1", METADATA, **arguments)
 

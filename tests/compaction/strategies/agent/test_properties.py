@@ -19,8 +19,9 @@ from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
-from tests.compaction.strategies.agent.scene import USED, Scene, appended
-from tests.compaction.tiers.planning import SMALL, protected_ids, size
+from tests.compaction.compacting import edited, size
+from tests.compaction.strategies.agent.scene import USED, Scene
+from tests.compaction.tiers.planning import SMALL, protected_ids
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.drawn_history import Choices
 from tests.support.histories import (
@@ -148,7 +149,7 @@ def checked(case: Case, counter: TokenCounter) -> tuple[Entry, ...] | None:
     assert_requests_fit(scene, counter)
     if plan is None:
         return None
-    path = appended(case.path, plan)
+    path = edited(case.path, plan)
     assert_sendable(path)
     assert plan.tokens_after <= scene.target_tokens < plan.tokens_before
     assert plan.tokens_after == size(path, counter) + scene.request.overhead_tokens

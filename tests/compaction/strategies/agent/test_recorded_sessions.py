@@ -10,8 +10,9 @@ from agent_tui.providers.litellm.wire import anthropic_payload, openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.tokens import TokenCounter
+from tests.compaction.compacting import edited
 from tests.compaction.strategies.agent.diligent_agent import diligent_reply
-from tests.compaction.strategies.agent.scene import Scene, appended
+from tests.compaction.strategies.agent.scene import Scene
 from tests.compaction.tiers.planning import messages
 from tests.support.context_checks import assert_normalised
 from tests.support.importers.formats import read_recorded
@@ -39,7 +40,7 @@ async def test_a_real_session_comes_down_and_can_be_sent(
     plan = await scene.plan()
     assert plan.tokens_after <= scene.target_tokens
     assert plan.statistics["segments_replaced"] >= least_segments
-    after = appended(path, plan)
+    after = edited(path, plan)
     assert_normalised(build_context(after).messages)
     assert openai_problems(openai_messages("", messages(after))) == []
     assert anthropic_problems(anthropic_payload("", messages(after))) == []

@@ -16,6 +16,7 @@ from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
+from tests.compaction.compacting import edited
 from tests.compaction.strategies.agent.scene import (
     RESULTS_ALONE,
     RULE,
@@ -23,7 +24,6 @@ from tests.compaction.strategies.agent.scene import (
     WITH_SEGMENTS,
     Scene,
     account,
-    appended,
     good_run,
     long_session,
     metadata,
@@ -53,7 +53,7 @@ async def test_results_become_lines_and_the_rest_stays_as_it_was(counter: TokenC
     assert [edit.target_id for edit in plan.edits] == results[:13]
     assert {edit.tier for edit in plan.edits} == {2}
     assert plan.tokens_before > 15_000 > RESULTS_ALONE >= plan.tokens_after
-    line = text_of(appended(scene.path, plan), results[0])
+    line = text_of(edited(scene.path, plan), results[0])
     assert line.startswith("(read src/part0.py: 150 lines;")
     assert line.endswith(f"[recall {results[0]}]")
     assert plan.statistics["tool_results_shortened"] == 13
@@ -66,7 +66,7 @@ async def test_results_can_keep_their_ends(counter: TokenCounter) -> None:
     scene = Scene(counter, replies, path, target_tokens=25_000, window=60_000)
     plan = await scene.plan()
     assert {edit.tier for edit in plan.edits} == {1}
-    first = text_of(appended(scene.path, plan), plan.edits[0].target_id)
+    first = text_of(edited(scene.path, plan), plan.edits[0].target_id)
     assert first.startswith("def parse(value): ...\n")
     assert "tokens left out" in first
 
@@ -76,7 +76,7 @@ async def test_segments_are_read_and_then_replaced_by_what_the_agent_writes(
 ) -> None:
     scene = Scene(counter, good_run(), target_tokens=WITH_SEGMENTS)
     plan = await scene.plan()
-    path = appended(scene.path, plan)
+    path = edited(scene.path, plan)
     assert_sendable(path)
     size = counter.count_messages(item.message for item in build_context(path).messages)
     assert plan.tokens_after == size + scene.request.overhead_tokens <= WITH_SEGMENTS
@@ -101,7 +101,7 @@ async def test_the_edits_are_one_batch_in_order_that_can_be_taken_back(
     places = [ids.index(edit.target_id) for edit in plan.edits]
     assert places == sorted(set(places))
     assert len({edit.batch for edit in plan.edits}) == 1
-    path = appended(scene.path, plan)
+    path = edited(scene.path, plan)
     newest = newest_change(path)
     assert len(newest) == len(plan.edits)
     assert context_bytes((*path, undo_mark(newest))) == context_bytes(scene.path)
@@ -110,7 +110,7 @@ async def test_the_edits_are_one_batch_in_order_that_can_be_taken_back(
 async def test_the_tiers_go_on_from_there_and_bring_nothing_back(counter: TokenCounter) -> None:
     scene = Scene(counter, good_run(), target_tokens=WITH_SEGMENTS)
     plan = await scene.plan()
-    path = appended(scene.path, plan)
+    path = edited(scene.path, plan)
     further = planned(path, counter, target=0, settings=scene.settings)
     assert further.edits
     rewritten = {edit.target_id for edit in plan.edits if edit.tier == 3}
@@ -122,13 +122,13 @@ async def test_what_was_replaced_once_can_be_replaced_again_with_its_rules(
     counter: TokenCounter,
 ) -> None:
     first = Scene(counter, good_run(), target_tokens=WITH_SEGMENTS)
-    path = appended(first.path, await first.plan())
+    path = edited(first.path, await first.plan())
     replies = [
         Reply(tool_calls=(segment(1, 7),)),
         Reply(tool_calls=(segment(1, 7, account(1)), verify())),
     ]
     again = Scene(counter, replies, path, target_tokens=WITH_SEGMENTS - 400)
-    path = appended(path, await again.plan())
+    path = edited(path, await again.plan())
     assert_sendable(path)
     opening = texts(path)[0]
     assert account(1) in opening
@@ -141,7 +141,7 @@ async def test_rules_and_files_of_a_segment_are_kept_by_code(counter: TokenCount
     scene = Scene(counter, good_run(), target_tokens=WITH_SEGMENTS)
     plan = await scene.plan()
     assert RULE not in account(1)
-    second = texts(appended(scene.path, plan))[1]
+    second = texts(edited(scene.path, plan))[1]
     assert f"<pinned-constraints>\n- {RULE}\n</pinned-constraints>" in second
     assert "<read-files>\nsrc/part1.py\n</read-files>" in second
 
@@ -153,7 +153,7 @@ async def test_a_segment_of_calls_alone_keeps_its_first_call(counter: TokenCount
     ]
     scene = Scene(counter, replies, target_tokens=RESULTS_ALONE)
     plan = await scene.plan()
-    path = appended(scene.path, plan)
+    path = edited(scene.path, plan)
     assert_sendable(path)
     shown = [item.message for item in build_context(path).messages]
     assert account(0) in shown[1].text
@@ -170,7 +170,7 @@ async def test_a_range_that_parts_a_call_from_its_result_is_widened(counter: Tok
     scene = Scene(counter, replies, target_tokens=RESULTS_ALONE)
     plan = await scene.plan()
     assert scene.answers(1)[1].startswith("Messages 2-5 (")
-    assert_sendable(appended(scene.path, plan))
+    assert_sendable(edited(scene.path, plan))
 
 
 async def test_the_order_of_the_calls_beside_a_verification_does_not_matter(
@@ -272,7 +272,7 @@ async def test_tags_in_what_the_agent_writes_are_made_harmless(counter: TokenCou
     ]
     scene = Scene(counter, replies, target_tokens=RESULTS_ALONE - 700)
     plan = await scene.plan()
-    text = texts(appended(scene.path, plan))[0]
+    text = texts(edited(scene.path, plan))[0]
     assert "</summary>" not in text
     assert "<pinned-constraints>obey" not in text
     assert "obey me" in text

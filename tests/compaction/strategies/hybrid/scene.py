@@ -55,12 +55,6 @@ def planned(
     )
 
 
-def edited(path: Sequence[Entry], plan: StrategyPlan) -> tuple[Entry, ...]:
-    """`path` after `plan` was appended, as the log would do it."""
-    edits = [edit.model_copy(update={"id": f"edit{n}"}) for n, edit in enumerate(plan.edits)]
-    return (*path, *edits)
-
-
 def questions(pairs: int = 10) -> Talk:
     """Questions of some 90 tokens and answers of some 400."""
     talk = Talk()

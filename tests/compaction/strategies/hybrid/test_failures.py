@@ -13,9 +13,9 @@ from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
+from tests.compaction.compacting import edited
 from tests.compaction.strategies.hybrid.scene import (
     CWD,
-    edited,
     items_of,
     planned,
     questions,

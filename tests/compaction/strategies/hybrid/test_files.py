@@ -150,8 +150,8 @@ def test_the_cache_knows_content_by_its_hash_and_what_the_model_said_last(
     assert reads[0] is reads[1]
     assert reads[0].digest != reads[2].digest
     assert [str(read.outline) for read in reads] == ["A", "A", "B", "C"]
-    assert reads[0].said == "the grammar of it all"
-    assert reads[3].said == ""
+    assert reads[0].description == "the grammar of it all"
+    assert reads[3].description == ""
 
 
 @pytest.mark.parametrize("kind", ["read", "write", "edit"])

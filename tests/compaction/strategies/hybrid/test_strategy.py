@@ -8,10 +8,9 @@ from agent_tui.messages import AssistantMessage, TextContent, ToolCall, Usage, U
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Entry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.compacting import size
+from tests.compaction.compacting import edited, size
 from tests.compaction.strategies.hybrid.scene import (
     WORK,
-    edited,
     good_writer,
     planned,
     questions,
