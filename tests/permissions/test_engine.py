@@ -423,24 +423,28 @@ def test_the_person_is_told_why_a_file_asks():
 
 
 @pytest.mark.parametrize(
-    ("mode", "rules", "decision", "by"),
+    ("mode", "allow", "ask", "deny", "decision", "by"),
     [
-        ("ask", {}, "ask", "mode"),
-        ("full", {}, "ask", "mode"),
-        ("plan", {}, "deny", "mode"),
-        ("plan", {"allow": ("mcp__web",)}, "deny", "mode"),
-        ("ask", {"allow": ("mcp__web",)}, "allow", "rule"),
-        ("ask", {"allow": ("mcp__web",), "ask": ("mcp__web__search",)}, "ask", "rule"),
-        ("full", {"deny": ("mcp__web__*",), "allow": ("mcp__web__search",)}, "deny", "rule"),
-        ("ask", {"allow": ("mcp__we",)}, "ask", "mode"),
+        ("ask", (), (), (), "ask", "mode"),
+        ("full", (), (), (), "ask", "mode"),
+        ("plan", (), (), (), "deny", "mode"),
+        ("plan", ("mcp__web",), (), (), "deny", "mode"),
+        ("ask", ("mcp__web",), (), (), "allow", "rule"),
+        ("ask", ("mcp__web",), ("mcp__web__search",), (), "ask", "rule"),
+        ("full", ("mcp__web__search",), (), ("mcp__web__*",), "deny", "rule"),
+        ("ask", ("mcp__we",), (), (), "ask", "mode"),
     ],
 )
 def test_only_rules_allow_a_tool_of_another_program(
-    mode: PermissionMode, rules: dict[str, tuple[str, ...]], decision: str, by: str
+    mode: PermissionMode,
+    allow: tuple[str, ...],
+    ask: tuple[str, ...],
+    deny: tuple[str, ...],
+    decision: str,
+    by: str,
 ):
-    verdict = _approvals(mode, **rules).judge(
-        "mcp__web__search", Intent(title="search", access="outside")
-    )
+    engine = _approvals(mode, allow=allow, ask=ask, deny=deny)
+    verdict = engine.judge("mcp__web__search", Intent(title="search", access="outside"))
     assert (verdict.decision, verdict.by) == (decision, by)
     assert verdict.session_rule == ("mcp__web__search" if decision == "ask" else "")
 

@@ -97,6 +97,7 @@ def test_words_only_the_run_will_tell_have_no_value(word: str):
         ("a &> b", [("b", True)]),
         ("a >& b", [("b", True)]),
         ("a 2>&1 >&2 2>&-", []),
+        ("a <&-", []),
         ("> b", [("b", True)]),
         ("{ a; } > b", [("b", True)]),
         ("bash -c 'a > b'", [("b", True)]),

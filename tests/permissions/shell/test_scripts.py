@@ -113,6 +113,8 @@ def test_the_options_of_sed_count(arguments: list[str], is_so: bool):
         "/a|b>c/ { print }",
         '$1 ~ /system(/ { print "a > b" }',
         '{ print "a | b" }',
+        '{ print "a\\"|b" }',
+        "/a\\/|b/ { print }",
         "a || b",
         "{ x = a / b; print x }",
         "{ x[1] / 2 }",

@@ -93,6 +93,8 @@ def test_what_a_wrapper_would_run_is_listed_behind_it(command: str, parts: list[
         "env --split-string=x",
         "fd -xrm",
         "fd --exec=rm",
+        "echo ${x:=y}",
+        "echo ${x@P}",
     ],
 )
 def test_what_would_run_unseen_is_opaque_and_says_why(command: str):
@@ -130,6 +132,8 @@ def test_what_is_wrapped_knows_its_wrapper_and_what_was_set_before_it():
     assert (outer.note, outer.wrapper) == ("wrapper", "")
     assert (inner.wrapper, inner.assignments) == ("env", ("A=1", "B=2", "C+=3"))
     assert inner.source == "make"
+    for command in ("bash -c a", "eval a"):
+        assert split_command(command).commands[0].note == "wrapper"
     assert split_command("nice a b").commands[1].source == "a b"
     (_, run) = split_command("find . -exec a b ';'").commands
     assert (run.wrapper, run.source, run.is_wrapped_plainly) == ("find", "a b", False)
