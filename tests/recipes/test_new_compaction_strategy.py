@@ -9,8 +9,8 @@ from tests.recipes.program_copy import ProgramCopy
 MODULE = '''\
 """Strategy `abridge`: long messages keep their first words, all but the newest."""
 
-from agent_tui.compaction.asking import OnProgress, OnUsage
 from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
