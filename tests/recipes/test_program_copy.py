@@ -1,3 +1,5 @@
+import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,12 @@ def test_what_a_recipe_names_is_there(title):
     files_to_make = ("x.py", "x.md", "NAME.py")
     named = [path for path in named_paths(recipe(title)) if Path(path).name not in files_to_make]
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("file", Path(__file__).parent.glob("test_new_*.py"), ids=lambda f: f.stem)
+def test_what_the_files_to_add_import_is_there(file):
+    imported = re.findall(r"^from (agent_tui[\w.]*) import", file.read_text("utf-8"), re.MULTILINE)
+    assert [module for module in imported if find_spec(module) is None] == []
 
 
 def test_a_file_that_the_recipe_does_not_name_cannot_be_changed(tmp_path):
