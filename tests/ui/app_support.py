@@ -121,7 +121,17 @@ class Ui:
 
     async def measured(self) -> None:
         """Until the heights of all blocks are known, which the scroll bar shows."""
-        await self.until(lambda: all(item.is_measured for item in self.chat._stack))
+        before: object = None
+        unchanged = 0
+        for _ in range(1_500):
+            chat = self.chat
+            is_measured = all(item.is_measured for item in chat._stack)
+            place = (chat.size, chat.virtual_size, chat.scroll_offset, chat.max_scroll_y)
+            unchanged = unchanged + 1 if is_measured and place == before else 0
+            if unchanged == 5:  # a scroll bar that appears changes the width, and all heights
+                break
+            before = place
+            await self.pilot.pause(0.01)
         await self.drawn()
 
     async def until(
