@@ -99,14 +99,20 @@ async def answered(here: Screen, text: str) -> None:
 async def test_a_reply_streams_on_the_screen():
     async with screen("--local") as here:
         lengths: set[int] = set()
+        entries = here.app.runtime.conversation.log.path_entries
+        for _ in range(3):  # a weak model now and then says a word and ends, or only repeats it
+            before = len(entries())
 
-        def is_answered() -> bool:
-            lengths.add(len(here.text))
-            return len(here.app.runtime.conversation.log.path_entries()) > 1
+            def is_answered(before: int = before) -> bool:
+                lengths.add(len(here.text))
+                return len(entries()) > before + 1
 
-        await here.send("Tell me a short story about a ship.")
-        await here.until(is_answered)
-        await here.until_idle()
+            lengths.clear()
+            await here.send("Tell me a short story about a ship.")
+            await here.until(is_answered)
+            await here.until_idle()
+            if len(lengths) > 5 and here.last_message.text.strip() in here.text:
+                break
         assert here.last_message.stop_reason in ("stop", "length", "error")
         assert here.last_message.text.strip() in here.text
         assert len(lengths) > 5, "it came all at once"
