@@ -29,11 +29,12 @@ NURSERY = """
 import os, sys
 from agent_tui.__main__ import main
 import agent_tui.cli.compose, agent_tui.headless.printer
-from agent_tui.providers.scripted.provider import demo
+from agent_tui.providers.scripted import demo
 from agent_tui.tokens import TokenCounter
 
 TokenCounter().load()
 demo.DELAY_S_PER_CHUNK = 0.0
+print("ready", flush=True)
 for line in sys.stdin:
     folder = line.rstrip("\\n")
     if os.fork() == 0:
@@ -56,7 +57,8 @@ def nursery() -> Iterator[IO[str]]:
     with subprocess.Popen(
         [sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdin is not None
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
         yield process.stdin
 
 
