@@ -1,6 +1,8 @@
 """Compaction from a session's entries to a finished result; writes nothing."""
 
 import asyncio
+from dataclasses import replace
+from functools import partial
 
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, draft_branch
 from agent_tui.compaction.draft import (
@@ -17,7 +19,8 @@ from agent_tui.compaction.model_client import (
 )
 from agent_tui.compaction.result import CompactionResult
 from agent_tui.compaction.summary.candidates import ModelLookup, candidates
-from agent_tui.compaction.summary.prose import Prose, finished_prose
+from agent_tui.compaction.summary.fallback import fallback_summary
+from agent_tui.compaction.summary.prose import Prose, earlier_prose, finished_prose
 from agent_tui.compaction.summary.summariser import NoSummaryError, Summariser, WrittenSummary
 from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.summary.writer import SummaryJob
@@ -67,22 +70,21 @@ class CompactionService:
         draft = await asyncio.to_thread(self.draft, request)
         return await self.finish(request, draft, on_progress, on_usage)
 
-    def draft(self, request: CompactionRequest, earlier: Draft | None = None) -> Draft:
+    def draft(self, request: CompactionRequest) -> Draft:
         """All of a compaction but the prose; takes a moment, but asks no model.
-
-        Args:
-            request: The conversation.
-            earlier: An older draft of it, whose cut is taken again if it still will do.
 
         Raises:
             NothingToCompactError: A summary would gain nothing.
         """
-        return make_draft(request, counter=self._counter, earlier=earlier)
+        is_without = self._summariser is None
+        return make_draft(replace(request, is_without_model=is_without), counter=self._counter)
 
     def expected_tokens(self, request: CompactionRequest, draft: Draft) -> int:
         """Size of the next request after `draft`, with prose as long as it should be."""
         kept = request.overhead_tokens + draft.plan.kept_tokens
-        return kept + summary_tokens(draft.fact_blocks, self._counter) + draft.wanted_tokens
+        earlier = draft.log_facts.previous_prose if self._summariser is None else ""
+        prose = draft.wanted_tokens if self._summariser else self._counter.count_text(earlier)
+        return kept + summary_tokens(draft.summary(""), self._counter) + prose
 
     async def write_ahead(
         self, request: CompactionRequest, draft: Draft, on_usage: OnUsage
@@ -119,8 +121,15 @@ class CompactionService:
             template=template_named(request.settings.template),
             counter=self._counter,
             max_tokens=draft.max_tokens,
+            without_model=partial(
+                earlier_prose,
+                draft.log_facts.previous_prose,
+                template=template_named(request.settings.template),
+                counter=self._counter,
+                max_tokens=draft.max_tokens,
+            ),
         )
-        return self._result(request, draft, prose, usage)
+        return await asyncio.to_thread(self._result, request, draft, prose, usage)
 
     async def summarise_branch(
         self,
@@ -145,6 +154,13 @@ class CompactionService:
             template=draft.job.template,
             counter=self._counter,
             max_tokens=draft.job.max_tokens,
+            without_model=partial(
+                fallback_summary,
+                draft.log_facts,
+                template=draft.job.template,
+                counter=self._counter,
+                max_tokens=draft.job.max_tokens,
+            ),
         )
         text = "\n\n".join(part for part in (prose.text, draft.fact_blocks) if part)
         return BranchSummary(text, prose.note, tracker.total)
@@ -182,9 +198,9 @@ class CompactionService:
         self, request: CompactionRequest, draft: Draft, prose: Prose, usage: Usage | None
     ) -> CompactionResult:
         plan, ledger, written = draft.plan, draft.log_facts.ledger, prose.written
-        summary = "\n\n".join(text for text in (prose.text, draft.fact_blocks) if text)
+        summary = draft.summary(prose.text)
         kept = request.overhead_tokens + plan.kept_tokens
-        estimated_before = kept + draft.replaced_tokens
+        estimated_before = request.overhead_tokens + plan.kept_tokens_now + draft.replaced_tokens
         estimated_after = kept + summary_tokens(summary, self._counter)
         if estimated_after >= estimated_before:
             raise CompactionError("Nothing to compact: the summary would not be smaller.")
@@ -192,6 +208,7 @@ class CompactionService:
             summary=summary,
             first_kept_entry_id=plan.first_kept_entry_id,
             kept_entries=plan.kept_entries,
+            edits=plan.edits,
             tokens_before=request.tokens_before,
             tokens_after=request.tokens_before * estimated_after // estimated_before,
             carryover=Carryover(
@@ -199,6 +216,7 @@ class CompactionService:
                 read_files=tuple(sorted(ledger.read_files)),
                 modified_files=tuple(sorted(ledger.modified_files)),
                 ledger=ledger,
+                handover=draft.handover,
             ),
             summarised_by=written.model.name if written else "",
             is_fallback=written is None,

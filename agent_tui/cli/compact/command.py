@@ -21,7 +21,7 @@ from agent_tui.cli.compact.tiers import CompactionReport, FileCompaction
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
-from agent_tui.compaction.policy import output_reserve_tokens, usable_window
+
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.strategies.base import Strategy
 from agent_tui.compaction.strategies.registry import build_strategies
@@ -176,9 +176,8 @@ async def _compact_file(
     """By the strategy that was named, and by the tiers where there is none or it is not enough."""
     counter = TokenCounter()
     window = cast("int | None", arguments.window) or info.window or UNKNOWN_WINDOW
-    usable = usable_window(window, output_reserve_tokens(window, info.max_output))
     target = cast("float | None", arguments.target) or settings.target
-    target_tokens = max(int(usable * target), 1)
+    target_tokens = max(int(window * target), 1)
     into = None if arguments.is_dry_run else store
     cwd = Path(log.header.cwd) if log.header.cwd else present_folder()
     focus, phases = cast(str, arguments.focus), _PhaseLines()

@@ -126,7 +126,8 @@ class FileCompaction:
         """
         path, carryover = log.path_entries(), log.header.compaction
         on_progress("reading the conversation", 0)
-        edited = await asyncio.to_thread(self._edited, path, carryover)
+        before = await asyncio.to_thread(self._size, path, carryover)
+        edited = _Edited(path, before, before, {})
         request = CompactionRequest(
             path=edited.path,
             previous=carryover,

@@ -24,6 +24,13 @@ _TAGS = (
     "read-files",
     "modified-files",
     "names-by-file",
+    "said-by-the-person",
+    "task-text",
+    "work-state",
+    "findings",
+    "commands-run",
+    "files-now",
+    "way-so-far",
 )
 _BLOCK = re.compile(rf"(?<!\n)\n*<({'|'.join(_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
 

@@ -15,6 +15,11 @@ def recall_mark(entry_id: str) -> str:
     return f"[recall {entry_id}]"
 
 
+def left_out_mark(tokens: int, entry_id: str) -> str:
+    """What stands for `tokens` that were left out; the original is `entry_id`."""
+    return f"[... {tokens:,} tokens left out ...] {recall_mark(entry_id)}"
+
+
 def cut_middle(
     text: str, *, tokens: int, end_tokens: int, entry_id: str, counter: TokenCounter
 ) -> str:
@@ -40,7 +45,7 @@ def cut_middle(
         tail = tail[line_start:]
     left_out = max(tokens - counter.count_text(head) - counter.count_text(tail), 0)
     start = "" if head.endswith("\n") else "\n"
-    return f"{head}{start}[... {left_out:,} tokens left out ...] {recall_mark(entry_id)}\n{tail}"
+    return f"{head}{start}{left_out_mark(left_out, entry_id)}\n{tail}"
 
 
 def _fitting_chars(piece: str, max_tokens: int, counter: TokenCounter) -> int:
