@@ -1,6 +1,6 @@
 """Everything of a compaction that is settled before a model is asked: pure."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.fallback import LogFacts
 from agent_tui.compaction.summary.source import SummarySource, summary_source
+from agent_tui.compaction.summary.summariser import WrittenSummary
 from agent_tui.compaction.tiers.batch import batch_id
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
@@ -67,6 +68,11 @@ class CompactionRequest:
         target_tokens: What the result should come down to; 0 for what suits the window.
         on_disk: Reads a file of the working folder; None where the files are not at hand.
         is_without_model: Nobody will write prose, so that no room is kept for it.
+        wants_summary: Only a summary will do, whatever shorter messages would come to.
+        is_asked: The person asks for it, whatever the target is.
+        least_gain_tokens: What shorter messages must free, as estimated, to be worth it.
+        ratio: How many tokens the model counts for one of ours.
+        ahead: A summary that is being written ahead of time.
     """
 
     path: tuple[Entry, ...]
@@ -81,6 +87,29 @@ class CompactionRequest:
     target_tokens: int = 0
     on_disk: ReadFile | None = None
     is_without_model: bool = False
+    wants_summary: bool = False
+    is_asked: bool = False
+    least_gain_tokens: int = 1
+    ratio: float = 1.0
+    ahead: "AheadSummary | None" = None
+
+    @property
+    def estimated_before(self) -> int:
+        """`tokens_before` in tokens of ours."""
+        return round(self.tokens_before / self.ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class AheadSummary:
+    """A summary begun before it was needed.
+
+    Args:
+        draft: What it is the prose of.
+        written: Waits for it; None where none came of it.
+    """
+
+    draft: "Draft"
+    written: Callable[[], Awaitable[WrittenSummary | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +152,10 @@ class Draft:
             and self.plan.summarised_ids[: len(ids)] == ids
         )
 
+    def tokens_before(self, request: CompactionRequest) -> int:
+        """Size of the next request as it is, as estimated."""
+        return request.overhead_tokens + self.plan.kept_tokens_now + self.replaced_tokens
+
     def summary(self, prose: str) -> str:
         """The whole summary around `prose`."""
         return "\n\n".join(part for part in (self.before_prose, prose, self.after_prose) if part)
@@ -141,11 +174,11 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
     live = read_live(path, counter)
     summary = previous_summary(path, request.previous)
     replaced_before = summary_tokens(summary, counter) if summary else 0
-    if not (live.is_exchange or (summary and "assistant" in live.roles)):
-        if sum(live.tokens) <= request.window // 2:
-            raise NothingToCompactError(
-                "Nothing to compact: less than one exchange since the start or the last compaction."
-            )
+    is_exchange = live.is_exchange or (summary and "assistant" in live.roles)
+    if not is_exchange and sum(live.tokens) <= request.window // 2:
+        raise NothingToCompactError(
+            "Nothing to compact: less than one exchange since the start or the last compaction."
+        )
     room = _room(request, sum(live.tokens) + replaced_before)
     ledger = ledger_of(request)
     record = read_work(path, ledger, _handover(request), _folders(request))

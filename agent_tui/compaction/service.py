@@ -16,6 +16,7 @@ from agent_tui.compaction.model_client import (
     OnProgress,
     OnUsage,
     RequestTracker,
+    uncounted,
 )
 from agent_tui.compaction.result import CompactionResult
 from agent_tui.compaction.summary.candidates import ModelLookup, candidates
@@ -24,14 +25,12 @@ from agent_tui.compaction.summary.prose import Prose, earlier_prose, finished_pr
 from agent_tui.compaction.summary.summariser import NoSummaryError, Summariser, WrittenSummary
 from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.summary.writer import SummaryJob
+from agent_tui.compaction.tiers.model import Tier, TierPlan
+from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Usage
 from agent_tui.sessions.entries import Carryover
 from agent_tui.tokens import TokenCounter
-
-
-def _uncounted(usage: Usage) -> None:
-    """For callers that keep no account."""
 
 
 class CompactionService:
@@ -50,11 +49,20 @@ class CompactionService:
         self._counter = counter
         self._models = models
 
+    @property
+    def has_model(self) -> bool:
+        """Whether a model writes the summaries."""
+        return self._summariser is not None
+
+    def summary_tokens(self, summary: str) -> int:
+        """What `summary` takes in the context."""
+        return summary_tokens(summary, self._counter)
+
     async def compact(
         self,
         request: CompactionRequest,
         on_progress: OnProgress,
-        on_usage: OnUsage = _uncounted,
+        on_usage: OnUsage = uncounted,
     ) -> CompactionResult:
         """Compact `request` without any side effect; cancel the task to give up.
 
@@ -79,12 +87,14 @@ class CompactionService:
         is_without = self._summariser is None
         return make_draft(replace(request, is_without_model=is_without), counter=self._counter)
 
+    def needs_summary(self, request: CompactionRequest) -> bool:
+        """Whether the tiers without a model would not come down to the target."""
+        return tiers_for(request, self._counter).tokens_after > request.target_tokens
+
     def expected_tokens(self, request: CompactionRequest, draft: Draft) -> int:
         """Size of the next request after `draft`, with prose as long as it should be."""
         kept = request.overhead_tokens + draft.plan.kept_tokens
-        earlier = draft.log_facts.previous_prose if self._summariser is None else ""
-        prose = draft.wanted_tokens if self._summariser else self._counter.count_text(earlier)
-        return kept + summary_tokens(draft.summary(""), self._counter) + prose
+        return kept + summary_tokens(draft.summary(""), self._counter) + draft.wanted_tokens
 
     async def write_ahead(
         self, request: CompactionRequest, draft: Draft, on_usage: OnUsage
@@ -99,7 +109,7 @@ class CompactionService:
         request: CompactionRequest,
         draft: Draft,
         on_progress: OnProgress,
-        on_usage: OnUsage = _uncounted,
+        on_usage: OnUsage = uncounted,
         written: WrittenSummary | None = None,
     ) -> CompactionResult:
         """`draft` with its prose: `written` if there is one, else what is written now.
@@ -135,7 +145,7 @@ class CompactionService:
         self,
         request: BranchRequest,
         on_progress: OnProgress,
-        on_usage: OnUsage = _uncounted,
+        on_usage: OnUsage = uncounted,
     ) -> BranchSummary:
         """Sum up a branch that is being left; without any side effect, like `compact`.
 
@@ -200,7 +210,7 @@ class CompactionService:
         plan, ledger, written = draft.plan, draft.log_facts.ledger, prose.written
         summary = draft.summary(prose.text)
         kept = request.overhead_tokens + plan.kept_tokens
-        estimated_before = request.overhead_tokens + plan.kept_tokens_now + draft.replaced_tokens
+        estimated_before = draft.tokens_before(request)
         estimated_after = kept + summary_tokens(summary, self._counter)
         if estimated_after >= estimated_before:
             raise CompactionError("Nothing to compact: the summary would not be smaller.")
@@ -224,3 +234,17 @@ class CompactionService:
             note=prose.note,
             focus=request.focus,
         )
+
+
+def tiers_for(request: CompactionRequest, counter: TokenCounter, up_to: Tier = 2) -> TierPlan:
+    """What the tiers without a model would do to `request`, the highest being `up_to`."""
+    return plan_tiers(
+        request.path,
+        carryover=request.previous,
+        counter=counter,
+        settings=request.settings,
+        window=request.window,
+        overhead_tokens=request.overhead_tokens,
+        target_tokens=request.target_tokens,
+        up_to=up_to,
+    )

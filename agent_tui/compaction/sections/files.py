@@ -48,7 +48,8 @@ _HEREDOC = re.compile(
 _SED_EDIT = re.compile(r"\bsed\s+(?:-\w+\s+)*-i\S*\s.*?(?P<path>[\w./~@+-]+\.\w+)\s*(?:$|[;&|\n])")
 _WRAPPED = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)
 _PATCHED = re.compile(
-    r"^\*\*\* (?P<kind>Add|Update|Delete) File: (?P<path>.+?)\n(?P<body>.*?)(?=^\*\*\* (?:Add|Update|Delete|End)|\Z)",
+    r"^\*\*\* (?P<kind>Add|Update|Delete) File: (?P<path>.+?)\n(?P<body>.*?)"
+    r"(?=^\*\*\* (?:Add|Update|Delete|End)|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 _OLD_NAMES = ("old_string", "oldText", "old_str", "old_text", "search", "oldString")

@@ -11,7 +11,8 @@ _REASON = re.compile(
     r"\b(?:because|since|instead(?: of)?|rather than|so that|due to|which means|that means"
     r"|decided|turns out|root cause|caused by|the (?:real |actual )?(?:issue|problem|bug|reason"
     r"|cause|culprit|fix|trick|catch) (?:is|was|here)|to avoid|otherwise|must not|cannot|can['’]t"
-    r"|does(?:n['’]t| not) (?:work|support|exist|handle|match|accept)|did(?:n['’]t| not) (?:work|help)"
+    r"|does(?:n['’]t| not) (?:work|support|exist|handle|match|accept)"
+    r"|did(?:n['’]t| not) (?:work|help)"
     r"|no longer|in order to|weil|damit|statt)\b",
     re.IGNORECASE,
 )

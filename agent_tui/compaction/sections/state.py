@@ -19,7 +19,8 @@ _TEST_COMMAND = re.compile(
     r"(?:\s+\S+)*?\s+(?:test|check|verify)\b|(?:npm|pnpm|yarn)\s+(?:run\s+)?t(?:est)?\b)"
 )
 _TEST_RESULT = re.compile(
-    r"\b\d+ (?:\w+ ){0,2}(?:passed|failed|failures?|errors?|skipped|tests?|examples?|ok|passing|failing)\b"
+    r"\b\d+ (?:\w+ ){0,2}(?:passed|failed|failures?|errors?|skipped|tests?|examples?|ok|passing"
+    r"|failing)\b"
     r"|^(?:OK|FAILED|PASS|FAIL|ok|FAIL:)\b|test result:|\bBUILD (?:SUCCESS|FAILURE)",
     re.IGNORECASE,
 )

@@ -123,7 +123,8 @@ def _beginning(text: str, tokens: int, room: int, entry_id: str, counter: TokenC
     head = text[: len(text) * max(room - 24, 20) // tokens]
     while head and counter.count_text(head) > room - 16:
         head = head[: len(head) * 9 // 10]
-    return f"{head.rpartition(chr(10))[0] or head}\n[... the rest is left out ...] {recall_mark(entry_id)}"
+    mark = f"[... the rest is left out ...] {recall_mark(entry_id)}"
+    return f"{head.rpartition(chr(10))[0] or head}\n{mark}"
 
 
 def _item_shown(output: Output) -> str:

@@ -40,8 +40,8 @@ def propose_shorter(
     """Every edit of tier 1, protected messages left out.
 
     Outputs over `max_output_tokens` keep 250 tokens at each end, a long note beside a call 150; a
-    long text in the arguments of a call becomes a line. What the person wrote is theirs, but a message
-    over four times the limit is mostly a pasted log that no window has room for twice: it keeps
+    long text in the arguments of a call becomes a line. What the person wrote is theirs, but a
+    message over four times the limit is mostly a pasted log that no window has room for twice: it keeps
     1,000 tokens at each end, where people put their own words, and every sentence that states a
     rule.
     """
