@@ -26,14 +26,13 @@ from agent_tui.compaction.sections.compose import (
 from agent_tui.compaction.sections.files import ReadFile
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
-from agent_tui.compaction.summary.fallback import LogFacts
 from agent_tui.compaction.summary.source import SummarySource, summary_source
 from agent_tui.compaction.summary.summariser import WrittenSummary
 from agent_tui.compaction.tiers.batch import batch_id
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
-from agent_tui.messages import AssistantMessage, Message, UserMessage
+from agent_tui.messages import Message, UserMessage
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.context import wrap_summary
 from agent_tui.sessions.entries import Carryover, Entry, Handover, Ledger
@@ -118,7 +117,8 @@ class Draft:
 
     Args:
         plan: The cut, and what stays.
-        log_facts: What a thin summary is completed from.
+        previous_prose: What a model wrote of what was before, which the new prose continues.
+        ledger: Facts as of the end of the conversation.
         source: What the summary is about, for judging a model's.
         before_prose: The blocks that code puts before the prose.
         after_prose: Those that it puts after it.
@@ -130,7 +130,8 @@ class Draft:
     """
 
     plan: CompactionPlan
-    log_facts: LogFacts
+    ledger: Ledger
+    previous_prose: str
     source: SummarySource
     before_prose: str
     after_prose: str
@@ -148,7 +149,7 @@ class Draft:
         """
         ids = earlier.plan.summarised_ids
         return (
-            self.log_facts.previous_prose == earlier.log_facts.previous_prose
+            self.previous_prose == earlier.previous_prose
             and self.plan.summarised_ids[: len(ids)] == ids
         )
 
@@ -197,7 +198,8 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
     previous_prose = without_fact_blocks(summary)
     return Draft(
         plan=plan,
-        log_facts=LogFacts(ledger, previous_prose, _last_reply(plan.summarised)),
+        ledger=ledger,
+        previous_prose=previous_prose,
         source=summary_source(
             plan.summarised,
             previous_prose=previous_prose,
@@ -320,7 +322,7 @@ def _room(request: CompactionRequest, conversation: int) -> int:
     room = target - overhead
     if room >= conversation:
         room = int(conversation * settings.target)
-    least = int(max(request.window - overhead, 0) * settings.target / 2)
+    least = int(max(request.window - overhead, 0) * target / max(request.window, 1) / 2)
     return max(room, min(least, conversation // 2), _LEAST_ROOM_TOKENS)
 
 
@@ -350,8 +352,3 @@ def ledger_of(request: CompactionRequest) -> Ledger:
 def summary_tokens(summary: str, counter: TokenCounter) -> int:
     """What `summary` takes as the model sees it."""
     return counter.count_message(UserMessage(content=wrap_summary(summary)))
-
-
-def _last_reply(messages: Sequence[Message]) -> str:
-    texts = (m.text for m in reversed(messages) if isinstance(m, AssistantMessage))
-    return next((text for text in texts if text.strip()), "")

@@ -9,7 +9,7 @@ from agent_tui.compaction.model_client import OnProgress, OnUsage
 from agent_tui.compaction.result import CompactionResult, child_entries
 from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, target_when_asked
 from agent_tui.config import CompactionStrategy
-from agent_tui.errors import CompactionError
+from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.sessions.entries import ContextEditEntry, Entry
 from agent_tui.sessions.replay.changes import EditReport, describe_statistics, report_entry
 
@@ -62,7 +62,7 @@ class Outcome:
             used_tokens: Size before, as measured.
         """
         if self.summary is not None:
-            return (*self.edits, self.summary.entry(reason))
+            return (*self.edits, replace(self.summary, note=self.note).entry(reason))
         return (*self.edits, report_entry(self._report(reason, used_tokens)))
 
     def child_entries(
@@ -76,7 +76,7 @@ class Outcome:
             used_tokens: Size before, as measured.
         """
         if self.summary is not None:
-            return child_entries(self.summary, reason)
+            return child_entries(replace(self.summary, note=self.note), reason)
         return (*path, *self.entries(reason, used_tokens))
 
     def _report(self, reason: str, used_tokens: int) -> EditReport:
@@ -126,6 +126,10 @@ async def decide(
         wanted = replace(request, target_tokens=_wanted(request, name))
         try:
             found = await strategies[name].plan(wanted, on_progress=on_progress, on_usage=on_usage)
+        except NothingToCompactError:
+            if request.is_asked and request.estimated_before <= request.target_tokens:
+                raise
+            problem = "It found nothing to make shorter."
         except CompactionError as error:
             problem = str(error)
         if found is not None and found.freed_tokens < request.least_gain_tokens:

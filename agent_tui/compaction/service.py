@@ -127,13 +127,13 @@ class CompactionService:
             finished_prose,
             written,
             failures,
-            draft.log_facts,
+            None,
             template=template_named(request.settings.template),
             counter=self._counter,
             max_tokens=draft.max_tokens,
             without_model=partial(
                 earlier_prose,
-                draft.log_facts.previous_prose,
+                draft.previous_prose,
                 template=template_named(request.settings.template),
                 counter=self._counter,
                 max_tokens=draft.max_tokens,
@@ -178,7 +178,7 @@ class CompactionService:
     def _job(self, request: CompactionRequest, draft: Draft) -> SummaryJob:
         return SummaryJob(
             messages=draft.messages,
-            previous_prose=draft.log_facts.previous_prose,
+            previous_prose=draft.previous_prose,
             source=draft.source,
             focus=request.focus,
             template=template_named(request.settings.template),
@@ -207,7 +207,7 @@ class CompactionService:
     def _result(
         self, request: CompactionRequest, draft: Draft, prose: Prose, usage: Usage | None
     ) -> CompactionResult:
-        plan, ledger, written = draft.plan, draft.log_facts.ledger, prose.written
+        plan, ledger, written = draft.plan, draft.ledger, prose.written
         summary = draft.summary(prose.text)
         kept = request.overhead_tokens + plan.kept_tokens
         estimated_before = draft.tokens_before(request)

@@ -1,6 +1,7 @@
 """A compaction in the chat: the same words when it happens and when the log is read again."""
 
 from agent_tui.agent.compaction.strategy_attempt import StrategyAttempt, finished_event, report_on
+
 from agent_tui.compaction.strategies.base import StrategyPlan
 from agent_tui.events import CompactionFinished
 from agent_tui.sessions.entries import (

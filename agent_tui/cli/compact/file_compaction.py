@@ -1,7 +1,7 @@
 """One compaction of a session file: the outcome is written as a new session, its child."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from agent_tui.config import CompactionSettings, CompactionStrategy
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.context import build_context, wrap_summary
-from agent_tui.sessions.entries import Carryover
+from agent_tui.sessions.entries import Carryover, Entry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
@@ -122,7 +122,7 @@ class FileCompaction:
             SessionError: The child cannot be written.
         """
         on_progress("reading the conversation", 0)
-        used = await asyncio.to_thread(self._used_tokens, log)
+        used = await asyncio.to_thread(self._tokens_of, log.path_entries(), log.header.compaction)
         request = CompactionRequest(
             path=log.path_entries(),
             previous=log.header.compaction,
@@ -139,18 +139,19 @@ class FileCompaction:
         outcome = await self._planner.outcome(request, strategy, on_progress)
         summary = outcome.summary
         carryover = summary.carryover if summary else log.header.compaction
+        entries = outcome.child_entries(request.path, "manual", used)
+        after = await asyncio.to_thread(self._tokens_of, entries, carryover)
         path: Path | None = None
         if store is not None:
-            entries = outcome.child_entries(request.path, "manual", used)
             child = store.create_child(log, entries, carryover, cwd=cwd)
             child.close()
             path = child.path
-        gained = outcome.tokens_before - outcome.tokens_after
-        by_tier = {SUMMARY_TIER: gained} if summary else outcome.freed or {2: gained}
+        gained = used - after
+        by_tier = {SUMMARY_TIER: gained} if summary else _adding_up_to(gained, outcome.freed)
         return CompactionReport(
             path=path,
-            tokens_before=outcome.tokens_before,
-            tokens_after=outcome.tokens_after,
+            tokens_before=used,
+            tokens_after=after,
             freed=tuple(by_tier.get(tier, 0) for tier in _TIERS),
             target_tokens=self._target_tokens,
             carryover=summary.carryover if summary else _known(request),
@@ -160,15 +161,20 @@ class FileCompaction:
             statistics=outcome.statistics,
         )
 
-    def _used_tokens(self, log: SessionLog) -> int:
-        """Tokens of the next request on `log`, as ``agent-tui context`` shows them."""
+    def _tokens_of(self, path: Sequence[Entry], carryover: Carryover | None) -> int:
+        """Tokens of the next request on `path`, as ``agent-tui context`` shows them."""
         role = self._settings.summary_role
-        path, carryover = log.path_entries(), log.header.compaction
         context = build_context(path, summary_role=role, carryover=carryover)
         tokens = self._counter.count_messages(item.message for item in context.messages)
         if role == "system" and context.summary:
             tokens += self._counter.count_text(wrap_summary(context.summary))
         return tokens
+
+
+def _adding_up_to(gained: int, freed: Mapping[int, int]) -> Mapping[int, int]:
+    """`freed` by tier where that is all of `gained`; else the last tier's is the rest."""
+    known = {tier: tokens for tier, tokens in freed.items() if tier != 2}
+    return {**known, 2: gained - sum(known.values())}
 
 
 def _known(request: CompactionRequest) -> Carryover:

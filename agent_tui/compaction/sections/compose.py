@@ -45,7 +45,8 @@ ERRORS_SHARE = 0.02
 COMMANDS_SHARE = 0.03
 FILES_SHARE = 0.30
 WAY_SHARE = 0.15
-LISTS_SHARE = 0.03
+LISTS_SHARE = 0.05
+_LEAST_LIST_CHARS = 800
 TAIL_SHARE = 0.25
 """What the newest messages have in any case; they get what the sections leave, too."""
 
@@ -170,7 +171,7 @@ def make_sections(
     errors = _newest_that_fit(record.errors, int(room_tokens * ERRORS_SHARE), counter)
     commands = _newest_that_fit(record.commands, int(room_tokens * COMMANDS_SHARE), counter)
     shown = shown_files(record.files, int(room_tokens * FILES_SHARE), counter, on_disk)
-    chars = int(room_tokens * LISTS_SHARE * 4)
+    chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = capped_lists(lists, chars)
     person_text = "\n".join(person)

@@ -46,7 +46,6 @@ class TieredStrategy:
         """
         tiers: TierPlan | None = None
         if not request.wants_summary:
-            on_progress("reading the conversation", 0)
             tiers = await asyncio.to_thread(tiers_for, request, self.counter)
             gained = tiers.tokens_before - tiers.tokens_after
             if gained < request.least_gain_tokens or not tiers.edits:
@@ -68,7 +67,6 @@ class TieredStrategy:
         self, request: CompactionRequest, on_progress: OnProgress, on_usage: OnUsage
     ) -> StrategyPlan:
         service = self.service
-        on_progress("reading the conversation", 0)
         draft = await asyncio.to_thread(service.draft, request)
         before = draft.tokens_before(request)
         if self.is_preview and service.has_model:
@@ -79,6 +77,8 @@ class TieredStrategy:
         if ahead is not None and draft.can_take_prose_of(ahead.draft):
             on_progress("finishing the summary begun earlier", 0)
             written = await ahead.written()
+        else:
+            on_progress("reading the conversation", 0)
         result = await service.finish(request, draft, on_progress, on_usage, written)
         after = request.overhead_tokens + draft.plan.kept_tokens
         after += service.summary_tokens(result.summary)

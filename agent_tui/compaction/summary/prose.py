@@ -25,7 +25,7 @@ class Prose:
 def finished_prose(
     written: WrittenSummary | None,
     failures: Sequence[str],
-    log_facts: LogFacts,
+    log_facts: LogFacts | None,
     *,
     template: Template,
     counter: TokenCounter,
@@ -37,7 +37,7 @@ def finished_prose(
     Args:
         written: The model's document; None when there is none.
         failures: What went wrong on the way, one clause each.
-        log_facts: What the log says.
+        log_facts: What a thin document is completed from; None where that stands beside it.
         template: The form.
         counter: Measures the result.
         max_tokens: Its largest size.
@@ -48,7 +48,11 @@ def finished_prose(
         return Prose(without_model(), f"Summarised without a model{reasons}.", None)
     remarks: list[str] = []
     text, from_log = written.text, ()
-    if written.problem or written.left_out:
+    if log_facts is None:
+        text = _without_empty_sections(text, template)
+        if written.problem:
+            remarks.append(f"The summary by {written.model.name} says little: {written.problem}.")
+    elif written.problem or written.left_out:
         completed = complete_summary(
             text, log_facts, template=template, counter=counter, max_tokens=max_tokens
         )
@@ -63,6 +67,23 @@ def finished_prose(
             f"window of {written.model.name}."
         )
     return Prose(text, " ".join(remarks), written)
+
+
+def _without_empty_sections(document: str, template: Template) -> str:
+    """`document` without the sections that say nothing."""
+    bodies = {h: body for h, body in template.parse(document).items() if body != NOTHING}
+    parts: list[str] = []
+    group = ""
+    for section in template.sections:
+        if section.is_group:
+            group = section.heading
+        elif body := bodies.get(section.heading, ""):
+            level = section.heading.partition(" ")[0]
+            if group and len(level) > len(group.partition(" ")[0]):
+                parts.append(group)
+                group = ""
+            parts.append(f"{section.heading}\n{body}")
+    return "\n\n".join(parts) or document
 
 
 _OUTDATED: frozenset[Slot] = frozenset({"in_progress", "next_steps", "errors"})

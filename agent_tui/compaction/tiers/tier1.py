@@ -41,9 +41,9 @@ def propose_shorter(
 
     Outputs over `max_output_tokens` keep 250 tokens at each end, a long note beside a call 150; a
     long text in the arguments of a call becomes a line. What the person wrote is theirs, but a
-    message over four times the limit is mostly a pasted log that no window has room for twice: it keeps
-    1,000 tokens at each end, where people put their own words, and every sentence that states a
-    rule.
+    message over four times the limit is mostly a pasted log that no window has room for twice: it
+    keeps 1,000 tokens at each end, where people put their own words, and every sentence that
+    states a rule.
     """
     for unit in units:
         if unit.is_protected:
