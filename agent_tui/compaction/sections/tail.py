@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.plan import LiveConversation
-from agent_tui.compaction.tiers.cut import cut_middle, recall_mark
+from agent_tui.compaction.tiers.cut import cut_middle
 from agent_tui.compaction.tiers.model import Content, Unit
 from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.compaction.tiers.replies import left_out_whole, without_thinking
 from agent_tui.compaction.tiers.tier0 import pointers_to_newer
 from agent_tui.messages import AssistantMessage, TextContent, ToolCall, ToolResultMessage
+from agent_tui.omissions import recall_mark
 from agent_tui.sessions.context import edited_message
 from agent_tui.sessions.entries import ContextEditEntry, timestamp_now
 from agent_tui.tokens import TokenCounter

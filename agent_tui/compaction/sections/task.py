@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent_tui.compaction.sections.history import Done, Event
-from agent_tui.compaction.tiers.cut import recall_mark
 from agent_tui.compaction.tiers.model import Output
+from agent_tui.omissions import recall_mark
 from agent_tui.sessions.entries import TaskText
 from agent_tui.tokens import TokenCounter
 

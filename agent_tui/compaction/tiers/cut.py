@@ -1,5 +1,6 @@
 """Cutting the middle out of a text, measured in tokens."""
 
+from agent_tui.omissions import omission_mark, recall_mark
 from agent_tui.tokens import TokenCounter
 
 _MOST_CHARS_A_TOKEN = 6
@@ -10,14 +11,9 @@ _LINE_SHARE = 4
 """A cut is moved to the end of a line when that costs no more than this part of a piece."""
 
 
-def recall_mark(entry_id: str) -> str:
-    """How a message says where its original is."""
-    return f"[recall {entry_id}]"
-
-
 def left_out_mark(tokens: int, entry_id: str) -> str:
     """What stands for `tokens` that were left out; the original is `entry_id`."""
-    return f"[... {tokens:,} tokens left out ...] {recall_mark(entry_id)}"
+    return f"{omission_mark(f'{tokens:,} tokens')} {recall_mark(entry_id)}"
 
 
 def cut_middle(
