@@ -328,7 +328,7 @@ def _room(request: CompactionRequest, conversation: int) -> int:
 
 def _prose_tokens(request: CompactionRequest, room: int) -> int:
     """How long a model's prose may be."""
-    share = max(int(room * _PROSE_SHARE), min(2 * _LEAST_PROSE_TOKENS, room // 4))
+    share = max(int(room * _PROSE_SHARE), min(2 * _LEAST_PROSE_TOKENS, room // 2))
     return min(request.settings.max_summary_tokens, share)
 
 

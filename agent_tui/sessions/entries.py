@@ -56,13 +56,6 @@ def new_entry_id(taken: "frozenset[str] | set[str] | dict[str, object]") -> str:
     return candidate
 
 
-class NamedIn(Stored):
-    """Names that occurred in one file, each with its weight; ``path`` is empty for elsewhere."""
-
-    path: str = ""
-    names: dict[str, float] = Field(default_factory=dict)
-
-
 class TaskText(Stored):
     """What a tracker, a plan or a specification says is to be done, as an output showed it."""
 
@@ -129,7 +122,6 @@ class Ledger(Stored):
     commands: tuple[str, ...] = ()
     open_todos: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
-    names: tuple[NamedIn, ...] = ()
 
 
 class Carryover(Stored):

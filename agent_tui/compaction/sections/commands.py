@@ -13,7 +13,7 @@ _LEADING = re.compile(
     r"^(?:cd\s+\S+|set\s+[-+]\w+(?:\s+\w+)*|export\s+\S+|source\s+\S+|\.\s+\S+|true)$"
 )
 _WRAPPERS = re.compile(
-    r"^(?:\w+=\S*\s+|sudo\s+|time\s+|nohup\s+|command\s+|env\s+|timeout\s+(?:-\S+\s+)*\S+\s+"
+    r"^(?:\w+=\S*\s+|sudo\s+|time\s+|nohup\s+|command\s+|env\s+|timeout\s+(?:-\S+\s+(?:\d\S*\s+(?=\d))?)*\S+\s+"
     r"|uv\s+run\s+|poetry\s+run\s+|pipenv\s+run\s+|npx\s+(?:-\S+\s+)*|bunx\s+|pnpm\s+exec\s+"
     r"|bundle\s+exec\s+|python[\d.]*\s+-m\s+|\S*/bin/python[\d.]*\s+-m\s+)"
 )

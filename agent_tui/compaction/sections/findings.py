@@ -17,7 +17,10 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n+")
-_NAME = re.compile(r"[\w./-]*(?:_|/|\.\w|[a-z][A-Z])[\w./-]*\w")
+_WORD = re.compile(r"[\w./-]+")
+_IS_NAME = re.compile(r"_|/|\.\w|[a-z][A-Z]")
+_LONGEST_NAME = 200
+_LOOKED_AT_CHARS = 8_000
 _SHORTEST, _LONGEST = 25, 500
 _NEWEST_ACTIONS = 60
 _MOST = 400
@@ -48,8 +51,7 @@ def names_in_use(events: Sequence[Event], texts: Iterable[str]) -> frozenset[str
     """Files and identifiers that the newest actions and `texts` speak of."""
     actions = [event.output.action for event in events if isinstance(event, Done)]
     spoken = [f"{action.path} {action.command[:400]}" for action in actions[-_NEWEST_ACTIONS:]]
-    names = {name for text in (*spoken, *texts) for name in _NAME.findall(text)}
-    return frozenset(names | {name.rpartition("/")[2] for name in names})
+    return frozenset(name for text in (*spoken, *texts) for name in _names(text))
 
 
 def findings_that_fit(
@@ -89,9 +91,11 @@ def findings_that_fit(
     return [f"- {findings[at]}" for at in sorted(chosen)]
 
 
-def _names(sentence: str) -> frozenset[str]:
-    names = _NAME.findall(sentence)
-    return frozenset((*names, *(name.rpartition("/")[2] for name in names)))
+def _names(text: str) -> frozenset[str]:
+    """Words that look like names of code, and paths with their last part alone."""
+    words = {word.strip("./-") for word in _WORD.findall(text[:_LOOKED_AT_CHARS])}
+    names = {word for word in words if len(word) <= _LONGEST_NAME and _IS_NAME.search(word)}
+    return frozenset(names | {name.rpartition("/")[2] for name in names})
 
 
 def first_sentence(text: str, max_chars: int) -> str:

@@ -15,7 +15,26 @@ _NO_TRACKERS = frozenset(
         *("git", "docker", "podman", "kubectl", "helm", "systemctl", "launchctl", "brew", "apt"),
         *("apt-cache", "dpkg", "rpm", "pip", "pip3", "uv", "conda", "npm", "pnpm", "yarn", "cargo"),
         *("gem", "go", "rustup", "ip", "aws", "gcloud", "az", "terraform", "code", "poetry", "man"),
-        *("cat", "less", "tmux", "screen", "nmcli", "snap", "flatpak", "sqlite3", "redis-cli"),
+        *(
+            "cat",
+            "less",
+            "grep",
+            "rg",
+            "echo",
+            "sed",
+            "awk",
+            "find",
+            "ls",
+            "head",
+            "tail",
+            "tmux",
+            "screen",
+            "nmcli",
+            "snap",
+            "flatpak",
+            "sqlite3",
+            "redis-cli",
+        ),
     }
 )
 """Programs whose ``show``, ``view`` or ``get`` is about other things than work to be done."""
