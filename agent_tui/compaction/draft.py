@@ -318,10 +318,10 @@ def _room(request: CompactionRequest, conversation: int) -> int:
     it; where system prompt and tools leave nearly nothing, the same share of what they leave.
     """
     settings, overhead = request.settings, request.overhead_tokens
-    target = request.target_tokens or int(request.window * settings.target)
+    target = request.target_tokens or int(request.window * settings.target_share(request.window))
     room = target - overhead
     if room >= conversation:
-        room = int(conversation * settings.target)
+        room = int(conversation * settings.target_share(conversation))
     least = int(max(request.window - overhead, 0) * target / max(request.window, 1) / 2)
     return max(room, min(least, conversation // 2), _LEAST_ROOM_TOKENS)
 

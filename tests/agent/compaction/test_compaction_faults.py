@@ -206,7 +206,7 @@ async def compacted_file(scene: Scene, store: SessionStore) -> CompactionReport:
         counter,
         settings,
         window=30_000,
-        target_tokens=int(29_000 * settings.target),
+        target_tokens=int(29_000 * settings.target_share(29_000)),
     )
     return await file.run(
         scene.log,
