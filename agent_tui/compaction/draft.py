@@ -266,6 +266,7 @@ class _Planner:
         left = room - self._size(sections, way[0], summary) - sum(tail.tokens[cut:])
         cut, tail = self._filled(cut, tail, left)
         way = way_block(self._record, self._before(cut), way_room, counter)
+        sections = self._sections(cut, way[0])
         plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, summary)
         return plan, sections, way
 

@@ -41,8 +41,8 @@ from tests.support.talk import Talk
 WINDOW = 20_000
 OVERHEAD = 500
 SETTINGS = CompactionSettings(keep_recent_tokens=1_500, protected_messages=4)
-SLACK_TOKENS = 2
-"""A call id that the context had to change can move where a long text is sliced for counting."""
+SLACK_TOKENS = 6
+"""For each message: call ids that the context had to change need not be changed afterwards."""
 
 every_strategy = pytest.mark.parametrize("strategy", STRATEGY_NAMES)
 
@@ -123,16 +123,25 @@ def test_what_is_left_can_be_sent_and_is_as_small_as_it_is_said(
         outcome = outcome_of(request, strategy, counter)
         if outcome is None:
             return
-        assert outcome.tokens_before == size(case.path, counter)
+        before = size(case.path, counter)
+        assert before - _opening_tokens(case.path, counter) <= outcome.tokens_before <= before
         assert outcome.tokens_after < outcome.tokens_before
         carryover = outcome.summary.carryover if outcome.summary else None
         child = outcome.child_entries(request.path, "manual", outcome.tokens_before)
         for after, known in ((in_place(case.path, outcome), None), (child, carryover)):
             assert_sendable(after)
             left = size(after, counter, known)
-            assert left == pytest.approx(outcome.tokens_after, abs=SLACK_TOKENS)
+            slack = SLACK_TOKENS * len(build_context(after).messages)
+            assert left == pytest.approx(outcome.tokens_after, abs=slack)
 
     for_every(CASES, examples, check)
+
+
+def _opening_tokens(path: Sequence[Entry], counter: TokenCounter) -> int:
+    """What the context puts before a conversation that begins with a reply."""
+    return counter.count_messages(
+        item.message for item in build_context(path).messages if not item.entry_id
+    )
 
 
 @every_strategy

@@ -261,7 +261,10 @@ def test_new_edits_are_kept_for_messages_that_stay_and_come_last(counter: TokenC
         entry.id: ContextEditEntry(target_id=entry.id, replacement="short")
         for entry in (kept, gone)
     }
-    tokens = [10 if entry.id in edits else size for entry, size in zip(live.entries, live.tokens)]
+    tokens = [
+        10 if entry.id in edits else size
+        for entry, size in zip(live.entries, live.tokens, strict=True)
+    ]
     cut = plan_cut(talk.path, live, live.cuts[-2], edits, tokens, "")
     assert cut.edits == (edits[kept.id],)
     assert cut.kept_entries[-1] == edits[kept.id]

@@ -15,7 +15,7 @@ from agent_tui.providers.base import ModelRequest, Provider
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.entries import Carryover, Entry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.compacting import compacted, placed, size
+from tests.compaction.compacting import compacted, in_place, size
 from tests.compaction.writer import (
     BROKEN_OFF,
     CUT_OFF,
@@ -166,7 +166,7 @@ def _rounds(
         if in_child:
             talk.entries = list(child_entries(result))
         else:
-            talk.put(placed(result, f"{number:02d}-compaction"))
+            talk.entries = list(in_place(talk.path, result, f"{number:02d}-compaction"))
         after = size(talk.path, counter)
         yield Round(number, talk.path, result.summary, previous, before, after, counted)
 

@@ -13,7 +13,8 @@ _LEADING = re.compile(
     r"^(?:cd\s+\S+|set\s+[-+]\w+(?:\s+\w+)*|export\s+\S+|source\s+\S+|\.\s+\S+|true)$"
 )
 _WRAPPERS = re.compile(
-    r"^(?:\w+=\S*\s+|sudo\s+|time\s+|nohup\s+|command\s+|env\s+|timeout\s+(?:-\S+\s+(?:\d\S*\s+(?=\d))?)*\S+\s+"
+    r"^(?:\w+=\S*\s+|sudo\s+|time\s+|nohup\s+|command\s+|env\s+"
+    r"|timeout\s+(?:-\S+\s+(?:\d\S*\s+(?=\d))?)*\S+\s+"
     r"|uv\s+run\s+|poetry\s+run\s+|pipenv\s+run\s+|npx\s+(?:-\S+\s+)*|bunx\s+|pnpm\s+exec\s+"
     r"|bundle\s+exec\s+|python[\d.]*\s+-m\s+|\S*/bin/python[\d.]*\s+-m\s+)"
 )
@@ -22,16 +23,25 @@ _LOOKING_PROGRAMS = frozenset(
         *("ls", "cat", "nl", "head", "tail", "grep", "egrep", "rg", "ag", "find", "fd", "tree"),
         *("wc", "pwd", "which", "type", "file", "stat", "du", "df", "sort", "uniq", "cut", "tr"),
         *("less", "more", "echo", "printf", "env", "date", "ps", "jq", "diff", "column", "awk"),
-        *("sleep", "wait", "xargs", "test", "[", "whoami", "hostname", "uname", "realpath"),
+        *("sleep", "wait", "test", "[", "whoami", "hostname", "uname", "realpath"),
     }
 )
 _LOOKING = re.compile(
     r"^(?:sed\s+(?:-n|-\w*n\w*)\b|git\s+(?:-\S+\s+\S+\s+)?(?:status|log|diff|show|grep|blame|branch"
     r"|remote|ls-files|rev-parse|config\s+--get|stash\s+list)\b"
-    r"|(?:\S+\s+){1,2}(?:show|list|ls|view|ready|--version|--help|-h|-V)\b)"
+    r"|(?!(?:rm|mv|cp|ln|touch|mkdir|chmod|docker|podman)\b)(?:[\w./]+\s+){1,2}(?:show|list|ls|view"
+    r"|ready)\b|\S+(?:\s+[\w-]+)?\s+(?:--version|--help|-V)$)"
 )
 _SHOWN_PART = re.compile(r"(?:\s*2>&1)?(?:\s*\|\s*(?:tail|head|grep|cat)\b[^|]*)*\s*$")
 """What only chooses how much of the output is seen."""
+
+_RUNNERS = frozenset(
+    {
+        *("make", "just", "task", "rake", "npm", "pnpm", "yarn", "bun", "cargo", "go", "mix"),
+        *("gradle", "gradlew", "mvn", "mvnw", "dotnet", "swift", "bazel", "ninja", "meson", "git"),
+    }
+)
+"""Programs that do quite another thing for another word."""
 
 _INTERPRETERS = frozenset(
     {"python", "python3", "node", "ruby", "perl", "bash", "sh", "php", "deno", "bun"}
@@ -39,12 +49,14 @@ _INTERPRETERS = frozenset(
 _TARGET = re.compile(r"[./:]")
 _MOST_WORDS = 12
 _HEREDOC = re.compile(r"<<-?\s*['\"]?\w")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_ACTS = re.compile(r"\s-(?:delete|exec(?:dir)?\s+(?!grep|cat|head|wc|ls|file)|ok)\b")
 _REDIRECTED = re.compile(r"(?<![<>&\d])>{1,2}\s*(?!/dev/null|&)[\w./~$\"'-]")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The first program of a command that does something, and what it is run on.
+    """A program that does something, and what it is run on.
 
     `task` are the arguments that name neither an option nor a file (``test`` of ``npm test``),
     `targets` those that look like files, folders and single tests.
@@ -60,17 +72,34 @@ class Run:
         It does when the same program did the same to the same targets or more: without targets
         to all there are. An interpreter without a target ran a text of its own.
         """
-        if self.program != other.program or not self.task <= other.task:
+        if self.program != other.program:
             return False
-        is_all = not self.targets or any(target.endswith("...") for target in self.targets)
-        if is_all and self.program not in _INTERPRETERS:
+        if self.task != other.task and (self.program in _RUNNERS or not self.task <= other.task):
+            return False
+        if self.program in _INTERPRETERS and not self.targets:
+            return not other.targets
+        if not self.targets or "./..." in self.targets:
             return True
-        return self.targets >= other.targets and bool(self.targets) == bool(other.targets)
+        return bool(other.targets) and all(map(self._reaches, other.targets))
+
+    def _reaches(self, target: str) -> bool:
+        return any(
+            target == own or target.startswith((f"{own.rstrip('/')}/", f"{own}::"))
+            for own in self.targets
+        )
 
 
-def run_of(command: str) -> Run:
+def runs_of(command: str) -> tuple[Run, ...]:
     """What `command` runs, without folders gone to, variables set and wrappers around it."""
-    part = next(iter(_parts(command)), command)
+    return tuple(_run(part) for part in _parts(command) or [command])
+
+
+def covers_all(done: tuple[Run, ...], failed: tuple[Run, ...]) -> bool:
+    """Whether the success of `done` says that all of `failed` works now."""
+    return all(any(run.covers(other) for run in done) for other in failed)
+
+
+def _run(part: str) -> Run:
     words = part.split("|")[0].split()
     kept = [word.strip("'\"") for word in words[1:] if not _is_option(word)][:_MOST_WORDS]
     return Run(
@@ -82,7 +111,7 @@ def run_of(command: str) -> Run:
 
 def is_looking_around(command: str) -> bool:
     """Whether `command` only shows something: it changes nothing and checks nothing."""
-    if _HEREDOC.search(command) or _REDIRECTED.search(command):
+    if _HEREDOC.search(command) or _REDIRECTED.search(_QUOTED.sub("", command)):
         return False
     return all(_is_looking_part(part) for part in _parts(command))
 
@@ -120,9 +149,11 @@ def _unwrapped(part: str) -> str:
 
 
 def _is_looking_part(part: str) -> bool:
+    pieces = (re.sub(r"^\s*xargs(?:\s+-\S+)*\s+", "", piece).strip() for piece in part.split("|"))
     return all(
-        bool(_LOOKING.match(piece)) or piece.split()[0].rpartition("/")[2] in _LOOKING_PROGRAMS
-        for piece in (one.strip() for one in part.split("|"))
+        bool(_LOOKING.match(piece))
+        or (piece.split()[0].rpartition("/")[2] in _LOOKING_PROGRAMS and not _ACTS.search(piece))
+        for piece in pieces
         if piece
     )
 

@@ -4,7 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent_tui.compaction.ledger.call_facts import error_text, looks_like_error
-from agent_tui.compaction.sections.commands import Run, is_looking_around, run_of, without_folder
+from agent_tui.compaction.sections.commands import (
+    Run,
+    covers_all,
+    is_looking_around,
+    runs_of,
+    without_folder,
+)
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.tiers.model import Output
 
@@ -15,7 +21,7 @@ _MOST = 12
 class OpenError:
     """What failed and with which message; `text` is one line that says both."""
 
-    run: Run
+    runs: tuple[Run, ...]
     text: str
 
 
@@ -27,20 +33,20 @@ def open_errors(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[s
         earlier: Errors that a parent session handed on, ``$ command => message`` each, oldest
             first; they are closed in the same way.
     """
-    found = [OpenError(_run_of_line(line), line) for line in earlier]
+    found = [OpenError(_runs_of_line(line), line) for line in earlier]
     for event in events:
         if not isinstance(event, Done):
             continue
-        run = _run_of(event.output)
+        runs = _runs_of(event.output)
         has_failed = _has_failed(event.output)
         if has_failed:
             message = error_text(event.output.text)
             if not message or _is_a_look(event.output):
                 continue
-            found = [error for error in found if error.run != run]
-            found.append(OpenError(run, f"{_label(event.output)} => {message}"))
+            found = [error for error in found if error.runs != runs]
+            found.append(OpenError(runs, f"{_label(event.output)} => {message}"))
         else:
-            found = [error for error in found if not run.covers(error.run)]
+            found = [error for error in found if not covers_all(runs, error.runs)]
     return tuple(error.text for error in found[-_MOST:])
 
 
@@ -56,11 +62,11 @@ def _is_a_look(output: Output) -> bool:
     return bool(command) and is_looking_around(command) and "rror" not in output.text
 
 
-def _run_of(output: Output) -> Run:
+def _runs_of(output: Output) -> tuple[Run, ...]:
     action = output.action
     if action.command:
-        return run_of(action.command)
-    return Run(action.tool, targets=frozenset([action.path] if action.path else ()))
+        return runs_of(action.command)
+    return (Run(action.tool, targets=frozenset([action.path] if action.path else ())),)
 
 
 def _label(output: Output) -> str:
@@ -70,9 +76,9 @@ def _label(output: Output) -> str:
     )
 
 
-def _run_of_line(line: str) -> Run:
+def _runs_of_line(line: str) -> tuple[Run, ...]:
     label = line.partition(" => ")[0]
     if label.startswith("$ "):
-        return run_of(label[2:])
+        return runs_of(label[2:])
     tool, _, path = label.partition(" ")
-    return Run(tool, targets=frozenset([path] if path else ()))
+    return (Run(tool, targets=frozenset([path] if path else ())),)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
+from agent_tui.compaction.ledger.shell_files import shell_files
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.tiers.model import Output
 from agent_tui.messages import JsonObject
@@ -20,6 +21,7 @@ ReadFile: TypeAlias = Callable[[str], str | None]
 WHOLE_TOKENS = 5_000
 """A changed file larger than this is shown by its edited places."""
 
+_CHANGED_ON_DISK = "somebody else; read it again"
 _AROUND_LINES = 12
 _LEAST_TOKENS = 60
 _OFTEN_READ = 2
@@ -45,15 +47,22 @@ _HEREDOC = re.compile(
     rf"|<<-?\s*['\"]?(?P<end2>\w+)['\"]?\s*>\s*(?P<path2>[\w./~@+-]+))[^\n]*\n(?P<body>.*?)\n(?:(?P=end)|(?P=end2))\s*(?:\n|$)",
     re.DOTALL,
 )
-_SED_EDIT = re.compile(r"\bsed\s+(?:-\w+\s+)*-i\S*\s.*?(?P<path>[\w./~@+-]+\.\w+)\s*(?:$|[;&|\n])")
+_FOLDER = re.compile(r"^\s*cd\s+(?P<path>[\w./~@+-]+)\s*(?:&&|;|\n)")
+_MOVED = re.compile(r"(?:^|&&|;|\n)\s*(?:git\s+)?mv\s+(?:-\w+\s+)*([\w./~@+-]+)\s+([\w./~@+-]+)")
+_REMOVED = re.compile(r"(?:^|&&|;|\n)\s*(?:git\s+)?rm\s+((?:[\w./~@+-]+\s*)+)")
+_RESTORED = re.compile(r"\bgit\s+(?:checkout|restore)\s+(?:\S+\s+)*?(?:--\s+)?([\w./~@+-]+\.\w+)")
+_SCRIPTED_EDIT = re.compile(r"\b(?:sed|perl)\s[^|;&\n]*?-\w*i[^|;&\n]*")
+_FILE_NAME = re.compile(r"(?<=\s)[\w./~@+-]+\.\w+")
 _WRAPPED = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)
 _PATCHED = re.compile(
     r"^\*\*\* (?P<kind>Add|Update|Delete) File: (?P<path>.+?)\n(?P<body>.*?)"
     r"(?=^\*\*\* (?:Add|Update|Delete|End)|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_OLD_NAMES = ("old_string", "oldText", "old_str", "old_text", "search", "oldString")
-_NEW_NAMES = ("new_string", "newText", "new_str", "new_text", "replace", "newString")
+_MOVED_TO = re.compile(r"^\*\*\* Move to: (.+)$", re.MULTILINE)
+_OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
+_NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
+_EVERYWHERE_NAMES = ("all", "replace_all", "replaceAll")
 _BODY_NAMES = ("content", "file_text", "contents", "text")
 
 
@@ -160,7 +169,7 @@ class FileReader:
         for event in events:
             if isinstance(event, Done):
                 self._clock += 1
-                self._read(event.output)
+                self._read(event)
         return sorted(self._files.values(), key=lambda file: -file.last)
 
     def _file(self, path: str) -> FileState | None:
@@ -171,17 +180,15 @@ class FileReader:
         file.last = self._clock
         return file
 
-    def _read(self, output: Output) -> None:
-        action = output.action
+    def _read(self, event: Done) -> None:
+        output, action = event.output, event.output.action
         if action.command:
-            self._follow_command(action.command, output)
+            self._follow_command(event)
             return
         if output.has_failed or action.kind == "other":
             return
         patches = [v for v in action.arguments.values() if isinstance(v, str) and "*** " in v]
-        if action.kind == "edit" and (found := [m for p in patches for m in _PATCHED.finditer(p)]):
-            for match in found:
-                self._patch(match["kind"], match["path"].strip(), match["body"])
+        if action.kind == "edit" and any(self._follow_patch(text) for text in patches):
             return
         if not action.path or (file := self._file(action.path)) is None:
             return
@@ -197,34 +204,71 @@ class FileReader:
                 for old, new, is_everywhere in _edits(action.arguments):
                     file.edit(old, new, is_everywhere=is_everywhere)
 
-    def _follow_command(self, command: str, output: Output) -> None:
-        if found := _HEREDOC.search(command):
-            if output.exit_code in (None, 0) and not output.has_failed:
-                file = self._file(found["path"] or found["path2"])
-                if file is not None:
-                    file.write(found["body"])
+    def _follow_command(self, event: Done) -> None:
+        """What a command did to files; of what it does not show only that it changed them."""
+        output, command = event.output, event.output.action.command
+        if output.has_failed or output.exit_code not in (None, 0):
+            self._note_changes(event.changed, command)
             return
-        if found := _SED_EDIT.search(command):
-            if not output.has_failed and (file := self._file(found["path"])) is not None:
+        found = _FOLDER.match(command)
+        folder = f"{found['path']}/" if found else ""
+        known = set(self._follow_patch(command))
+        for old, new in _MOVED.findall(command):
+            known.update((self._move(_within(folder, old), _within(folder, new)),))
+        for names in _REMOVED.findall(command):
+            for name in names.split():
+                self._files.pop(normalise_path(_within(folder, name), self._folders), "")
+        if body := _HEREDOC.search(command):
+            path = _within(folder, body["path"] or body["path2"])
+            if (file := self._file(path)) is not None:
+                file.write(body["body"])
+                known.add(file.path)
+        touched = shell_files(command)
+        others = [*touched.written, *touched.edited, *event.changed]
+        others += [_within(folder, name) for name in _RESTORED.findall(command)]
+        for edit in _SCRIPTED_EDIT.findall(command):
+            others += [_within(folder, name) for name in _FILE_NAME.findall(edit)]
+        paths = {normalise_path(path, self._folders) for path in others} - known
+        self._note_changes(sorted(paths), command)
+        if not known and not paths:
+            self._follow_view(output, folder)
+
+    def _note_changes(self, paths: Iterable[str], command: str) -> None:
+        for path in paths:
+            if (file := self._file(path)) is not None:
                 file.changed_by(" ".join(command.split())[:160])
-            return
+
+    def _follow_view(self, output: Output, folder: str) -> None:
+        command = output.action.command
         shown = _SED_SHOWN.search(command) or _HEAD_SHOWN.search(command) or _SHOWN.search(command)
-        if shown is None or output.has_failed or output.exit_code not in (None, 0):
+        if shown is None or (file := self._file(_within(folder, shown["path"]))) is None:
             return
         ranges = shown.groupdict()
-        file = self._file(shown["path"])
-        if file is None:
-            return
-        text = _inner(output.text)
-        first, lines, is_cut = _shown_lines(text)
+        first, lines, is_cut = _shown_lines(_inner(output.text))
         start = int(ranges.get("a") or 0)
         is_part = bool(start or ranges.get("h")) or is_cut or output.is_truncated
         file.read(first or start or 1, lines, is_whole=not is_part)
 
-    def _patch(self, kind: str, path: str, body: str) -> None:
+    def _move(self, old: str, new: str) -> str:
+        """The file `old` is called `new` from now on; its new path in one form."""
+        state = self._files.pop(normalise_path(old, self._folders), None)
+        path = normalise_path(new, self._folders)
+        if state is not None and path:
+            state.path, state.last, state.is_changed = path, self._clock, True
+            self._files[path] = state
+        return path
+
+    def _follow_patch(self, text: str) -> list[str]:
+        """Apply the patch in `text`; the paths it changed."""
+        return [
+            self._patch(match["kind"], match["path"].strip(), match["body"])
+            for match in _PATCHED.finditer(text)
+        ]
+
+    def _patch(self, kind: str, path: str, body: str) -> str:
         file = self._file(path)
         if file is None:
-            return
+            return ""
         if kind == "Delete":
             self._files.pop(file.path)
         elif kind == "Add":
@@ -235,6 +279,9 @@ class FileReader:
                 if any(line[:1] in "+-" for line in lines):
                     old = "\n".join(line[1:] for line in lines if line[0] in " -")
                     file.edit(old, "\n".join(line[1:] for line in lines if line[0] in " +"))
+            if moved := _MOVED_TO.search(body):
+                return self._move(file.path, moved[1].strip())
+        return file.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,15 +343,22 @@ def known_files(files: Sequence[FileState], shown: Sequence[ShownFile]) -> tuple
 
 
 def _complete(file: FileState, on_disk: ReadFile | None) -> None:
-    if on_disk is None or (file.is_whole and not file.unseen):
+    """Take what stands on the disk for what the log does not show.
+
+    That is where the disk holds every line that the log knows, or, after commands that changed
+    it unseen, half of them at least. Where it holds others somebody else changed the file: then
+    it is not known as a whole any more.
+    """
+    if on_disk is None or not file.runs or (text := on_disk(file.path)) is None:
         return
-    text = on_disk(file.path)
-    if text is None or (file.unseen and not file.runs):
-        return
-    known = ("\n".join(lines) for _, lines in file.runs)
-    if file.runs and all(part in text for part in known):
+    known = [line for _, lines in file.runs for line in lines if line.strip()]
+    there = set(text.split("\n"))
+    agreeing = sum(line in there for line in known)
+    if agreeing == len(known) or (file.unseen and 2 * agreeing >= len(known)):
         file.runs, file.is_whole = [(1, text.removesuffix("\n").split("\n"))], True
         file.unseen = []
+    elif not file.unseen:
+        file.unseen = [_CHANGED_ON_DISK]
 
 
 def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[str, bool]]:
@@ -394,7 +448,9 @@ def _edits(arguments: JsonObject) -> list[tuple[str, str, bool]]:
             continue
         old, new = _first_text(part, _OLD_NAMES), _first_text(part, _NEW_NAMES)
         if old or new:
-            everywhere = bool(part.get("replace_all") or part.get("replaceAll"))
+            everywhere = any(
+                part.get(name) is True for name in ("all", "replace_all", "replaceAll")
+            )
             found.append((old or "", new or "", everywhere))
     return found
 
@@ -406,3 +462,8 @@ def _first_text(arguments: JsonObject, names: Sequence[str]) -> str | None:
 def _inner(text: str) -> str:
     found = _WRAPPED.search(text)
     return found[1] if found else text
+
+
+def _within(folder: str, path: str) -> str:
+    plain = path.strip("'\"")
+    return plain if plain.startswith(("/", "~")) else f"{folder}{plain}"

@@ -34,10 +34,14 @@ class Replied:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An action and what came of it. `entry_id` is that of its output."""
+    """An action and what came of it. `entry_id` is that of its output.
+
+    `changed` are the files that were seen to change meanwhile.
+    """
 
     entry_id: str
     output: Output
+    changed: tuple[str, ...] = ()
 
 
 Event: TypeAlias = Said | Replied | Done
@@ -51,7 +55,7 @@ def read_history(path: Sequence[Entry]) -> tuple[Event, ...]:
     events: list[Event] = []
     for entry, output in zip(entries, outputs, strict=True):
         if output is not None:
-            events.append(Done(entry.id, output))
+            events.append(Done(entry.id, output, _changed_files(entry.message)))
         elif isinstance(entry.message, UserMessage):
             if text := entry.message.text.strip():
                 events.append(Said(entry.id, text))
@@ -74,6 +78,17 @@ def _results_after_their_calls(entries: Iterable[MessageEntry]) -> list[MessageE
         if isinstance(message, AssistantMessage):
             by_call.update((call.id, group) for call in message.tool_calls)
     return [entry for group in groups for entry in group]
+
+
+def _changed_files(message: Message) -> tuple[str, ...]:
+    match message:
+        case ToolResultMessage():
+            files = message.tool_details.files
+        case BashExecutionMessage():
+            files = message.files
+        case _:
+            files = None
+    return (*files.written, *files.edited) if files is not None else ()
 
 
 def _is_hidden(message: Message) -> bool:

@@ -8,9 +8,9 @@ from pydantic import JsonValue
 
 from agent_tui.compaction.sections.commands import without_folder
 from agent_tui.compaction.sections.history import Done, Event
-from agent_tui.compaction.sections.task import item_change
+from agent_tui.compaction.sections.task import item_changes
 from agent_tui.compaction.shorten import one_line
-from agent_tui.compaction.tiers.model import Output
+from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.sessions.entries import WorkState
 
 _TEST_COMMAND = re.compile(
@@ -24,7 +24,9 @@ _TEST_RESULT = re.compile(
     r"|^(?:OK|FAILED|PASS|FAIL|ok|FAIL:)\b|test result:|\bBUILD (?:SUCCESS|FAILURE)",
     re.IGNORECASE,
 )
-_COMMIT = re.compile(r"^\[([\w./-]+)(?: \([\w-]+\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE)
+_COMMIT = re.compile(
+    r"^\[(detached HEAD|[\w./-]+)(?: \([\w-]+\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
+)
 _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
 _TITLE_MARKS = re.compile(r"^[\s\W_]*(?:\[[ x~]\])?[\s\W_]*")
 _MOST_ITEMS = 60
@@ -76,23 +78,23 @@ class StateReader:
 
     def _read(self, output: Output) -> None:
         action, text = output.action, output.text[-_LOOKED_AT_CHARS:]
-        todos = action.arguments.get("todos")
+        todos = action.arguments.get("todos") or action.arguments.get("plan")
         if isinstance(todos, list) and not output.has_failed:
             self._plan = dict(step for todo in todos if (step := _step(todo)))
+        if not output.has_failed:
+            self._follow_tracker(action, output.text)
         if not action.command:
             return
-        if not output.has_failed:
-            self._follow_tracker(action.command, output.text)
         for branch, commit, message in _COMMIT.findall(text):
-            self._branch = branch if branch != "detached" else self._branch
+            self._branch = branch if branch != "detached HEAD" else self._branch
             self._commits[commit] = one_line(message, _TITLE_CHARS)
         if found := list(_ON_BRANCH.finditer(text)):
             self._branch = found[-1][1] or found[-1][2]
         if _TEST_COMMAND.search(action.command):
             self._note_test(output, text)
 
-    def _follow_tracker(self, command: str, text: str) -> None:
-        for change in item_change(command):
+    def _follow_tracker(self, action: Action, text: str) -> None:
+        for change in item_changes(action):
             for item in change.items:
                 self._items.pop(item, None)
                 self._items[item] = change.state

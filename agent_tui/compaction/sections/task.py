@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent_tui.compaction.sections.history import Done, Event
-from agent_tui.compaction.tiers.model import Output
+from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.omissions import recall_mark
 from agent_tui.sessions.entries import TaskText
 from agent_tui.tokens import TokenCounter
@@ -39,20 +39,27 @@ _NO_TRACKERS = frozenset(
 )
 """Programs whose ``show``, ``view`` or ``get`` is about other things than work to be done."""
 
-_ITEM = r"(?:#?\d{1,7}|[A-Za-z][\w]*(?:-[\w.]+)+|[0-9a-f]{7,40}|https?://\S+/(?:issues|pull)/\d+)"
+_ITEM = (
+    r"(?:#?\d{1,7}(?![\w.-])|[A-Za-z]\w*(?:-[\w.]+)+|[0-9a-f]{7,40}"
+    r"|https?://\S+/(?:issues|pull)/\d+)"
+)
+_KIND = r"(?:issues?|bugs?|tickets?|tasks?|pr|stor(?:y|ies)|workitem|cards?|status)"
+_BEGINS = r"(?:^|&&|;|\n|\|\|)\s*(?:\w+=\S+\s+)*([\w./-]+)"
 _SHOWS = re.compile(
-    rf"(?:^|&&|;|\n|\|\|)\s*(?:\w+=\S+\s+)*([\w./-]+)((?:\s+(?:issues?|bugs?|tickets?|tasks?|pr"
-    rf"|stor(?:y|ies)|workitem|cards?))*)\s+(?:show|view|get|describe|read|open|display)"
-    rf"((?:\s+(?:-\S+|{_ITEM}))+)",
+    rf"{_BEGINS}((?:\s+{_KIND})*)\s+(?:show|view|get|describe|read|open|display)"
+    rf"((?:\s+(?:-\S+|{_ITEM}))+)"
 )
 _SETTLES = re.compile(
-    rf"(?:^|&&|;|\n|\|\|)\s*([\w./-]+)(?:\s+(?:issues?|bugs?|tickets?|tasks?|pr))*\s+"
+    rf"{_BEGINS}((?:\s+{_KIND})*)\s+"
     rf"(?:close|resolved?|done|complete|finish|fix(?:ed)?|delete|wontfix)((?:\s+{_ITEM})+)"
 )
 _UPDATES = re.compile(
-    rf"(?:^|&&|;|\n|\|\|)\s*([\w./-]+)(?:\s+(?:issues?|bugs?|tickets?|tasks?))*\s+"
-    rf"(?:update|edit|move|transition|set|start|claim|begin|take|reopen|assign)"
+    rf"{_BEGINS}((?:\s+{_KIND})*)\s+"
+    rf"(update|edit|move|transition|set|start|claim|begin|take|reopen|assign)"
     rf"((?:\s+{_ITEM})+)([^\n;&|]*)"
+)
+_STATE = re.compile(
+    r"(?:^|--?(?:status|state|s)[ =])\s*[\"']?(?P<state>[A-Za-z][A-Za-z_-]*(?:[ _-][Pp]rogress)?)"
 )
 _OF_ITEM = re.compile(_ITEM)
 _PLAN_FILE = re.compile(
@@ -61,6 +68,7 @@ _PLAN_FILE = re.compile(
     re.IGNORECASE,
 )
 _ITEM_TOOL = re.compile(r"issue|ticket|task|bug|story|card|work_?item", re.IGNORECASE)
+_CHANGING_TOOL = re.compile(r"update|close|resolve|transition|complete|edit|set|move", re.I)
 _SHOWING_TOOL = re.compile(r"get|show|view|read|fetch", re.IGNORECASE)
 _LEAST_CHARS = 60
 _LEAST_TOKENS = 80
@@ -74,25 +82,49 @@ class ItemChange:
     state: str
 
 
-def item_change(command: str) -> list[ItemChange]:
-    """The items whose state `command` changes."""
+def item_changes(action: Action) -> list[ItemChange]:
+    """The items whose state `action` changes: a tracker's command, or its tool."""
+    if not action.command:
+        return _changes_by_tool(action)
     changes = [
-        ItemChange(tuple(_OF_ITEM.findall(found[2])), "done")
-        for found in _SETTLES.finditer(command)
-        if _is_tracker(found[1])
+        ItemChange(tuple(_OF_ITEM.findall(found[3])), "done")
+        for found in _SETTLES.finditer(action.command)
+        if found[2] or _is_tracker(found[1])
     ]
-    for found in _UPDATES.finditer(command):
-        if _is_tracker(found[1]) and (state := _state_in(found[0])):
-            changes.append(ItemChange(tuple(_OF_ITEM.findall(found[2])), state))
+    for found in _UPDATES.finditer(action.command):
+        if (found[2] or _is_tracker(found[1])) and (state := _state_in(found[3], found[5])):
+            changes.append(ItemChange(tuple(_OF_ITEM.findall(found[4])), state))
     return changes
 
 
-def _state_in(update: str) -> str:
-    if re.search(r"\b(?:closed?|done|resolved|completed?|finished)\b", update):
-        return "done"
-    if re.search(r"in[_ -]?progress|\b(?:start|claim|begin|take|doing|active)\b", update):
+def _changes_by_tool(action: Action) -> list[ItemChange]:
+    if not (_ITEM_TOOL.search(action.tool) and _CHANGING_TOOL.search(action.tool)):
+        return []
+    values = [str(v) for v in action.arguments.values() if isinstance(v, str | int)]
+    items = tuple(value for value in values if _OF_ITEM.fullmatch(value))[:1]
+    named = (action.arguments.get("state"), action.arguments.get("status"))
+    state = next((_known_state(v) for v in named if isinstance(v, str)), "")
+    if re.search(r"close|resolve|complete", action.tool, re.IGNORECASE):
+        state = "done"
+    return [ItemChange(items, state)] if items and state else []
+
+
+def _state_in(verb: str, rest: str) -> str:
+    if verb in ("start", "claim", "begin", "take"):
         return "in progress"
-    return "open" if re.search(r"\b(?:open|reopen|todo|pending|blocked)\b", update) else ""
+    if verb == "reopen":
+        return "open"
+    found = _STATE.search(rest.strip())
+    return _known_state(found["state"]) if found else ""
+
+
+def _known_state(word: str) -> str:
+    plain = re.sub(r"[ _-]", "", word).lower()
+    if plain in ("closed", "close", "done", "resolved", "complete", "completed", "finished"):
+        return "done"
+    if plain in ("inprogress", "doing", "active", "started", "wip"):
+        return "in progress"
+    return "open" if plain in ("open", "reopened", "todo", "pending", "blocked", "backlog") else ""
 
 
 def task_texts(events: Iterable[Event], earlier: Iterable[TaskText] = ()) -> tuple[TaskText, ...]:
@@ -106,7 +138,7 @@ def task_texts(events: Iterable[Event], earlier: Iterable[TaskText] = ()) -> tup
     for event in events:
         if not isinstance(event, Done):
             continue
-        for change in item_change(event.output.action.command):
+        for change in item_changes(event.output.action):
             for item in change.items if change.state == "done" else ():
                 found.pop(item, None)
         item = "" if event.output.has_failed else _item_shown(event.output)
@@ -143,7 +175,8 @@ def _beginning(text: str, tokens: int, room: int, entry_id: str, counter: TokenC
     while head and counter.count_text(head) > room - 16:
         head = head[: len(head) * 9 // 10]
     mark = f"[... the rest is left out ...] {recall_mark(entry_id)}"
-    return f"{head.rpartition(chr(10))[0] or head}\n{mark}"
+    lines = head.rpartition("\n")[0]
+    return f"{lines if 4 * len(lines) > 3 * len(head) else head}\n{mark}"
 
 
 def _item_shown(output: Output) -> str:

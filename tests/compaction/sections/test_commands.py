@@ -5,8 +5,9 @@ import pytest
 from agent_tui.compaction.sections.commands import (
     Run,
     commands_run,
+    covers_all,
     is_looking_around,
-    run_of,
+    runs_of,
     without_folder,
 )
 from tests.compaction.sections.scene import ran
@@ -34,7 +35,7 @@ from tests.compaction.sections.scene import ran
 def test_the_run_is_told_without_folders_wrappers_options_and_pipes(
     command: str, program: str, task: set[str], targets: set[str]
 ) -> None:
-    assert run_of(command) == Run(program, frozenset(task), frozenset(targets))
+    assert runs_of(command)[0] == Run(program, frozenset(task), frozenset(targets))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_the_run_is_told_without_folders_wrappers_options_and_pipes(
     ],
 )
 def test_a_run_covers_the_same_and_what_it_includes(succeeds: str, failed: str) -> None:
-    assert run_of(succeeds).covers(run_of(failed))
+    assert covers_all(runs_of(succeeds), runs_of(failed))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_a_run_covers_the_same_and_what_it_includes(succeeds: str, failed: str) 
     ],
 )
 def test_a_narrower_or_another_run_covers_nothing(succeeds: str, failed: str) -> None:
-    assert not run_of(succeeds).covers(run_of(failed))
+    assert not covers_all(runs_of(succeeds), runs_of(failed))
 
 
 @pytest.mark.parametrize(

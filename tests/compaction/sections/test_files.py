@@ -320,11 +320,15 @@ def test_a_file_that_another_one_changed_on_the_disk_is_not_taken_from_there(
         assert shown.text.endswith("\nline 5\nline 6")
 
 
-def test_the_disk_is_not_asked_for_a_file_that_is_known_whole(counter: TokenCounter) -> None:
-    def on_disk(path: str) -> str:
-        raise AssertionError(path)
-
-    assert shown_files([file_after(READ, READ)], 1_000, counter, on_disk)[0].is_whole
+def test_a_file_known_whole_that_differs_on_the_disk_is_said_to_be_changed(
+    counter: TokenCounter,
+) -> None:
+    (same,) = shown_files([file_after(READ, READ)], 1_000, counter, lambda _: WHOLE)
+    assert same.is_whole
+    other = WHOLE.replace("line 6", "else")
+    (changed,) = shown_files([file_after(READ, READ)], 1_000, counter, lambda _: other)
+    assert not changed.is_whole
+    assert "read it again" in changed.text
 
 
 def test_a_later_session_knows_the_files_that_were_shown_and_goes_on_from_them(

@@ -101,3 +101,8 @@ def test_the_first_sentence_is_the_beginning_of_a_text() -> None:
     assert first_sentence("A heading\nand more", 100) == "A heading"
     assert first_sentence("v1.2 is out", 100) == "v1.2 is out"
     assert first_sentence("word " * 50, 20) == "word word word word…"
+
+
+def test_only_the_newest_four_hundred_are_handed_on() -> None:
+    earlier = tuple(f"Number {n} is left out since nobody asks for it." for n in range(450))
+    assert all_findings(replied(WHY), earlier) == (*earlier[-399:], WHY)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agent_tui.compaction.sections.task import ItemChange, item_change, task_blocks, task_texts
+from agent_tui.compaction.sections.task import ItemChange, item_changes, task_blocks, task_texts
+from agent_tui.compaction.tiers.outputs import run_action
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.entries import TaskText
 from agent_tui.tokens import TokenCounter
@@ -135,14 +136,14 @@ def test_what_a_parent_session_handed_on_stays_until_it_is_closed() -> None:
 def test_a_command_that_changes_the_state_of_items_names_both(
     command: str, items: tuple[str, ...], state: str
 ) -> None:
-    assert item_change(command) == [ItemChange(items, state)]
+    assert item_changes(run_action("bash", command)) == [ItemChange(items, state)]
 
 
 @pytest.mark.parametrize(
     "command", ["docker start 12", "npm update some-package", "systemctl start some-unit", "ls 12"]
 )
 def test_other_programs_change_the_state_of_no_item(command: str) -> None:
-    assert item_change(command) == []
+    assert item_changes(run_action("bash", command)) == []
 
 
 def task(item: str, words: int) -> TaskText:
