@@ -57,7 +57,8 @@ def nursery() -> Iterator[IO[str]]:
     with subprocess.Popen(
         [sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         yield process.stdin
 
