@@ -16,10 +16,10 @@ from agent_tui.sessions.listing.sqlite_cache import open_database
 from agent_tui.sessions.search.records import load_record, record_text, title_part
 from agent_tui.text_search import WordTerm, words_of
 
-PART_BYTES = 128_000
+_PART_BYTES = 128_000
 """So much of a file is one row; where a word occurs is known as exactly as this."""
 
-BATCH_BYTES = 8_000_000
+_BATCH_BYTES = 8_000_000
 """So much is indexed in one go, and lost when the program is stopped meanwhile."""
 
 _SCHEMA_VERSION = 1
@@ -56,7 +56,7 @@ class FilePart:
 
 
 @dataclass(frozen=True, slots=True)
-class FileState:
+class _FileState:
     """How far a file is indexed: `done` bytes, whole lines, with the checksum `crc`.
 
     `size` and `mtime_ns` are the file's when all of it was; `size` is -1 until then. `name` and
@@ -72,7 +72,7 @@ class FileState:
 
 
 @dataclass(frozen=True, slots=True)
-class PartWords:
+class _PartWords:
     """The different words of a part, folded, with spaces between them."""
 
     place: FilePart
@@ -80,17 +80,17 @@ class PartWords:
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
+class _FileChange:
     """A step from what is known of a file to what it holds.
 
     `starts_anew`: what is known is of no use, the file was rewritten.
     """
 
     path: Path
-    before: FileState | None
-    after: FileState
+    before: _FileState | None
+    after: _FileState
     starts_anew: bool
-    parts: tuple[PartWords, ...]
+    parts: tuple[_PartWords, ...]
 
     @property
     def size_bytes(self) -> int:
@@ -98,27 +98,27 @@ class FileChange:
         return sum(part.place.stop - part.place.start for part in self.parts)
 
 
-def file_changes(file: SessionFile, known: FileState | None) -> Iterator[FileChange]:
+def _file_changes(file: SessionFile, known: _FileState | None) -> Iterator[_FileChange]:
     """The steps from `known` to all whole lines of `file`, each of at most some megabytes.
 
     A file that cannot be read has none: it stays as it was.
     """
-    before, after = known, known or FileState()
+    before, after = known, known or _FileState()
     starts_anew = known is None or not _continues(file, known)
     if starts_anew:
-        after = FileState()
-    parts: list[PartWords] = []
+        after = _FileState()
+    parts: list[_PartWords] = []
     size_bytes = 0
     with suppress(OSError):
-        for data in read_chunks(file.path, after.done, PART_BYTES):
+        for data in read_chunks(file.path, after.done, _PART_BYTES):
             if not data.endswith(b"\n"):
                 break
             part, after = _read_part(data, after)
             parts.append(part)
             size_bytes += len(data)
-            if size_bytes >= BATCH_BYTES:
+            if size_bytes >= _BATCH_BYTES:
                 after = replace(after, size=-1, crc=checksum(file.path, after.done))
-                yield FileChange(file.path, before, after, starts_anew, tuple(parts))
+                yield _FileChange(file.path, before, after, starts_anew, tuple(parts))
                 before, starts_anew, parts, size_bytes = after, False, [], 0
         after = replace(
             after,
@@ -126,16 +126,16 @@ def file_changes(file: SessionFile, known: FileState | None) -> Iterator[FileCha
             mtime_ns=file.mtime_ns,
             crc=checksum(file.path, after.done),
         )
-        yield FileChange(file.path, before, after, starts_anew, tuple(parts))
+        yield _FileChange(file.path, before, after, starts_anew, tuple(parts))
 
 
-def _continues(file: SessionFile, known: FileState) -> bool:
+def _continues(file: SessionFile, known: _FileState) -> bool:
     if known.done == 0 or known.done > file.size_bytes or known.size == file.size_bytes:
         return False  # of the same size with another time: rewritten
     return known.crc >= 0 and checksum(file.path, known.done) == known.crc
 
 
-def _read_part(data: bytes, before: FileState) -> tuple[PartWords, FileState]:
+def _read_part(data: bytes, before: _FileState) -> tuple[_PartWords, _FileState]:
     name, prompt = before.name, before.prompt
     texts: list[str] = []
     for line in data.split(b"\n"):
@@ -147,7 +147,7 @@ def _read_part(data: bytes, before: FileState) -> tuple[PartWords, FileState]:
         texts.append(record_text(entry))
     stop = before.done + len(data)
     words = " ".join(words_of("\n".join(texts)))
-    part = PartWords(FilePart(before.done, stop), words)
+    part = _PartWords(FilePart(before.done, stop), words)
     return part, replace(before, done=stop, name=printable_line(name), prompt=prompt)
 
 
@@ -225,13 +225,13 @@ class WordIndex:
         Yields after each how many of `files` are done. What another process has indexed
         meanwhile is left as it is.
         """
-        batch: list[FileChange] = []
+        batch: list[_FileChange] = []
         for number, file in enumerate(files):
-            for change in file_changes(file, self._state_of(file.path)):
+            for change in _file_changes(file, self._state_of(file.path)):
                 if is_cancelled():
                     return
                 batch.append(change)
-                if sum(waiting.size_bytes for waiting in batch) >= BATCH_BYTES:
+                if sum(waiting.size_bytes for waiting in batch) >= _BATCH_BYTES:
                     self._write(batch)
                     batch = []
                     yield number
@@ -285,21 +285,21 @@ class WordIndex:
         for statement in _SCHEMA:
             self._database.execute(statement)
 
-    def _state_of(self, path: Path) -> FileState | None:
+    def _state_of(self, path: Path) -> _FileState | None:
         row = self._database.execute(
             "SELECT size, mtime_ns, done, crc, name, prompt FROM files WHERE path = ?",
             (os.fsencode(path),),
         ).fetchone()
-        return FileState(*row) if row else None
+        return _FileState(*row) if row else None
 
-    def _write(self, batch: Sequence[FileChange]) -> None:
+    def _write(self, batch: Sequence[_FileChange]) -> None:
         with self._database:
             self._database.execute("BEGIN IMMEDIATE")
             for change in batch:
                 if self._state_of(change.path) == change.before:
                     self._apply(change)
 
-    def _apply(self, change: FileChange) -> None:
+    def _apply(self, change: _FileChange) -> None:
         key, after = os.fsencode(change.path), change.after
         if change.starts_anew:
             rows = self._database.execute("SELECT id FROM files WHERE path = ?", (key,)).fetchall()

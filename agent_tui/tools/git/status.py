@@ -18,7 +18,7 @@ from pathlib import Path
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
-MAX_HASHED_BYTES = 2_000_000
+_MAX_HASHED_BYTES = 2_000_000
 """Larger files are not read to see whether they are still the same."""
 
 _STATUS = (
@@ -91,7 +91,7 @@ async def committed_changes(
     """
     if before == after:
         return {}
-    nothing = object_id("tree", b"", like=before or after)
+    nothing = _object_id("tree", b"", like=before or after)
     argv = git_argv("diff-tree", *_DIFF, before or nothing, after or nothing)
     answer = await ask_git(keeper, argv, root, environ)
     try:
@@ -100,7 +100,7 @@ async def committed_changes(
         raise GitSilentError("not what git diff-tree says") from error
 
 
-def object_id(kind: str, content: bytes, *, like: str) -> str:
+def _object_id(kind: str, content: bytes, *, like: str) -> str:
     """The id git gives `content`, in the kind of hash that `like` is one of."""
     algorithm = "sha256" if len(like) == 64 else "sha1"
     header = f"{kind} {len(content)}\0".encode()
@@ -116,20 +116,20 @@ def has_content(path: Path, blob: str) -> bool:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
             content = os.fsencode(path.readlink())
-        elif stat.S_ISREG(status.st_mode) and status.st_size <= MAX_HASHED_BYTES:
+        elif stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_HASHED_BYTES:
             content = _content(path)
         else:
             return False
     except OSError:
         return False
-    return object_id("blob", content, like=blob) == blob
+    return _object_id("blob", content, like=blob) == blob
 
 
 def _content(path: Path) -> bytes:
     """All of a regular file; what has taken its place meanwhile neither blocks nor leads on."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
-        return file.read(MAX_HASHED_BYTES + 1)
+        return file.read(_MAX_HASHED_BYTES + 1)
 
 
 def _may_be_repository(cwd: Path, environ: Mapping[str, str]) -> bool:
