@@ -15,7 +15,7 @@ from agent_tui.events import SessionChanged
 from agent_tui.sessions.entries import Ledger
 
 PREVIEW = "--preview"
-STRATEGY = "--strategy"
+_STRATEGY = "--strategy"
 TIER_LABELS: Mapping[int, str] = {
     0: "repeats and thinking go",
     1: "long outputs shortened",
@@ -25,34 +25,34 @@ TIER_LABELS: Mapping[int, str] = {
 
 
 @command(
-    f"[focus] [{PREVIEW}] [{STRATEGY} NAME]",
+    f"[focus] [{PREVIEW}] [{_STRATEGY} NAME]",
     refusal="Cannot compact while responding. Use /abort first.",
     completions=lambda _front: (
         Completion(PREVIEW, "show what it would do"),
-        *(Completion(f"{STRATEGY} {name}", strategy_description(name)) for name in STRATEGY_NAMES),
+        *(Completion(f"{_STRATEGY} {name}", strategy_description(name)) for name in STRATEGY_NAMES),
     ),
     harmless=(PREVIEW,),
 )
 async def compact(front: Front, argument: str) -> None:
     """Summarise and go on in a new session."""
-    words = argument.replace(f"{STRATEGY}=", f"{STRATEGY} ").split()
+    words = argument.replace(f"{_STRATEGY}=", f"{_STRATEGY} ").split()
     if PREVIEW in words:
         await _preview(front, is_focus_given=len(words) > 1)
-    elif STRATEGY in words:
+    elif _STRATEGY in words:
         await _compact_here(front, words)
     elif words and words[0].startswith("--"):
-        front.say(f"/compact has no option {words[0]}, only {PREVIEW} and {STRATEGY}.", "warning")
+        front.say(f"/compact has no option {words[0]}, only {PREVIEW} and {_STRATEGY}.", "warning")
     else:
         await front.run(front.runtime.compact(argument))
 
 
 async def _compact_here(front: Front, words: Sequence[str]) -> None:
     """By a strategy that was named: in this session, message by message."""
-    at = words.index(STRATEGY)
+    at = words.index(_STRATEGY)
     wanted = "".join(words[at + 1 : at + 2])
     strategy = strategy_named(wanted)
     if strategy is None:
-        problem = f"{wanted!r} is not a strategy" if wanted else f"{STRATEGY} needs a name"
+        problem = f"{wanted!r} is not a strategy" if wanted else f"{_STRATEGY} needs a name"
         front.say(f"{problem}; there are {', '.join(STRATEGY_NAMES)}.", "warning")
         return
     focus = " ".join((*words[:at], *words[at + 2 :]))

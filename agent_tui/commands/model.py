@@ -15,7 +15,7 @@ from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.safe_text import safe_text
 
-THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
+_THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
 _SHOWN = {"show": True, "hide": False}
 
 
@@ -79,7 +79,7 @@ def marked(names: Iterable[str], present: str) -> tuple[Completion, ...]:
 @command(
     "[level|show|hide]",
     completions=lambda front: (
-        *marked(THINKING_LEVELS, front.runtime.conversation.thinking),
+        *marked(_THINKING_LEVELS, front.runtime.conversation.thinking),
         Completion("show", "show what it thinks"),
         Completion("hide", "hide what it thinks"),
     ),
@@ -88,18 +88,18 @@ async def thinking(front: Front, argument: str) -> None:
     """Let the model think more or less."""
     wanted = argument.lower()
     if not wanted:
-        levels = "|".join((*THINKING_LEVELS, *_SHOWN))
+        levels = "|".join((*_THINKING_LEVELS, *_SHOWN))
         front.say(f"Thinking is {front.runtime.conversation.thinking}. Use /thinking {levels}.")
         return
     if wanted in _SHOWN:
         front.show_thinking(_SHOWN[wanted])
         return
-    for level in THINKING_LEVELS:
+    for level in _THINKING_LEVELS:
         if level == wanted:
             front.show_events(front.runtime.set_thinking(level))
             front.say(f"Thinking: {level}")
             return
-    known = ", ".join((*THINKING_LEVELS, *_SHOWN))
+    known = ", ".join((*_THINKING_LEVELS, *_SHOWN))
     front.say(f"No level {argument}: use one of {known}.", "warning")
 
 

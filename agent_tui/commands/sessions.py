@@ -112,7 +112,7 @@ async def resume(front: Front, argument: str) -> None:
     if isinstance(picked, str):
         is_open = await open_session(front, picked)
     else:
-        is_open = await open_picked(front, picked)
+        is_open = await _open_picked(front, picked)
     if is_open:
         await ask_about_workspace(front)
 
@@ -270,7 +270,7 @@ async def open_session(front: Front, ref: str, *, keep_model: bool = False) -> b
     return True
 
 
-async def open_picked(front: Front, picked: PickedSession) -> bool:
+async def _open_picked(front: Front, picked: PickedSession) -> bool:
     """Go on with a picked session; one of another agent in a copy of our own."""
     if picked.agent is None:
         return await open_session(front, str(picked.path))

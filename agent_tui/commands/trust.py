@@ -13,9 +13,9 @@ from agent_tui.permissions.trust import TrustAnswer, TrustQuestion, TrustState
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.mcp.spec import ServerSpec
 
-MAX_FILES_SHOWN = 3
-MAX_PATH_CHARS = 100
-MAX_NAME_CHARS = 46
+_MAX_FILES_SHOWN = 3
+_MAX_PATH_CHARS = 100
+_MAX_NAME_CHARS = 46
 
 _TRUST_ANSWERS: tuple[Choice[TrustAnswer], ...] = (
     Choice("trust", "trust it, and what is below it, from now on", "y"),
@@ -90,17 +90,17 @@ async def ask_about_servers(front: Front) -> None:
 
 def trust_question(question: TrustQuestion) -> Question[TrustAnswer]:
     """Whether a folder is trusted; short enough for the answers to stay in sight."""
-    facts = [_short(str(question.folder), MAX_PATH_CHARS), ""]
+    facts = [_short(str(question.folder), _MAX_PATH_CHARS), ""]
     if question.files:
         facts.append("What would be obeyed:")
-        facts += [f"  {_shown(file, question)}" for file in question.files[:MAX_FILES_SHOWN]]
-        more = len(question.files) - MAX_FILES_SHOWN
+        facts += [f"  {_shown(file, question)}" for file in question.files[:_MAX_FILES_SHOWN]]
+        more = len(question.files) - _MAX_FILES_SHOWN
         facts += [f"  … and {more} more"] if more > 0 else []
     else:
         facts.append("It holds no AGENTS.md, settings or commands of ours now.")
     if question.git_risk:
         doubt = question.git_risk.replace(f"{question.folder}/", "")
-        facts.append(_short(f"What git would obey: {doubt}", MAX_PATH_CHARS))
+        facts.append(_short(f"What git would obey: {doubt}", _MAX_PATH_CHARS))
     elif question.has_repository:
         facts.append("Git would be asked which files a command changed.")
     return Question(
@@ -133,7 +133,7 @@ def _shown(file: Path, question: TrustQuestion) -> str:
     """A file; of a folder of prompt files, which is not listed before, what it may hold."""
     name = str(file.relative_to(question.folder))
     of_prompts = file.parts[-2:] == COMMANDS_FOLDER.parts
-    return _short(name, MAX_NAME_CHARS) + ("/*.md (commands)" if of_prompts else "")
+    return _short(name, _MAX_NAME_CHARS) + ("/*.md (commands)" if of_prompts else "")
 
 
 def _short(text: str, limit: int) -> str:

@@ -1,5 +1,7 @@
 """Cutting long text in the middle, saying how much went."""
 
+from agent_tui.omissions import cut_middle_mark
+
 
 def shorten_middle(text: str, max_chars: int) -> str:
     """`text`, or its head and tail with the number of characters left out between them.
@@ -9,7 +11,7 @@ def shorten_middle(text: str, max_chars: int) -> str:
     """
     if len(text) <= max_chars:
         return text
-    remark = f" … [{len(text) - max_chars} characters left out] … "
+    remark = cut_middle_mark(len(text) - max_chars)
     room = max(max_chars - len(remark), 2)
     tail = room // 3
     return f"{text[: room - tail]}{remark}{text[len(text) - tail :]}"

@@ -123,7 +123,7 @@ async def print_command(
     return ExitCode.USAGE if why else code
 
 
-def event_json(event: AgentEvent) -> JsonObject:
+def _event_json(event: AgentEvent) -> JsonObject:
     """An event as JSON: ``type`` is its class name, fields as in `agent_tui.events`."""
     fields: JsonObject = to_jsonable_python(event, by_alias=True, exclude_none=True)
     return {"type": type(event).__name__, **fields}
@@ -258,7 +258,7 @@ class _JsonWatcher(_Watcher):
 class _StreamJsonWatcher(_JsonWatcher):
     def see(self, event: AgentEvent) -> None:
         super().see(event)
-        self.print_json(event_json(event))
+        self.print_json(_event_json(event))
 
 
 _WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO], _Watcher]] = {

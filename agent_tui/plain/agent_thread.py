@@ -16,7 +16,7 @@ from agent_tui.errors import AgentTuiError
 
 ValueT = TypeVar("ValueT")
 
-TICK_S = 1.0
+_TICK_S = 1.0
 """How long `AgentThread.wait` finds nothing to do before it says so."""
 
 
@@ -61,7 +61,7 @@ class AgentThread:
 
         Args:
             work: What to wait for.
-            on_quiet: Called whenever nothing was to be done for `TICK_S`.
+            on_quiet: Called whenever nothing was to be done for `_TICK_S`.
 
         Raises:
             KeyboardInterrupt: `stop_waiting` was called.
@@ -76,7 +76,7 @@ class AgentThread:
         try:
             while not (future.done() and self._for_main.empty()):
                 try:
-                    function = self._for_main.get(timeout=TICK_S)
+                    function = self._for_main.get(timeout=_TICK_S)
                 except queue.Empty:
                     on_quiet()
                 else:

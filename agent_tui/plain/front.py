@@ -84,7 +84,7 @@ class PlainFront:
             self.agent.in_main(partial(self.narrator.tell, event))
             if isinstance(event, SessionChanged) and event.reason == "resumed":
                 log = self.runtime.conversation.log
-                opened = opened_lines(log.name, self.runtime.conversation.log.path_entries())
+                opened = _opened_lines(log.name, self.runtime.conversation.log.path_entries())
                 self.agent.in_main(partial(self.lines.lines, opened))
 
     def show_thinking(self, is_shown: bool) -> None:
@@ -181,7 +181,7 @@ class PlainFront:
         self.agent.soon(lambda: self.runtime.pending_approvals.answer(request.id, answer))
 
 
-def opened_lines(name: str, entries: Sequence[Entry]) -> list[str]:
+def _opened_lines(name: str, entries: Sequence[Entry]) -> list[str]:
     """What was opened, and what was said last in it."""
     messages = [entry.message for entry in entries if isinstance(entry, MessageEntry)]
     called = f" {printable_line(name)}" if name else ""

@@ -11,7 +11,7 @@ from typing import Protocol, TextIO
 from agent_tui.safe_text import safe_text
 
 BLOCK = '"""'
-MORE = "... "
+_MORE = "... "
 """The prompt for the further lines of a message."""
 
 _DUMB = ("", "dumb", "emacs", "unknown")
@@ -104,12 +104,12 @@ class Keyboard:
         lines = [first]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1][:-1]
-            lines.append(self.line(MORE))
+            lines.append(self.line(_MORE))
         return TypedMessage("\n".join(lines).strip())
 
     def _block(self) -> str:
         lines: list[str] = []
-        while (line := self.line(MORE)).strip() != BLOCK:
+        while (line := self.line(_MORE)).strip() != BLOCK:
             lines.append(line)
         return "\n".join(lines)
 

@@ -138,7 +138,7 @@ class Narrator:
             case CompactionProgress():
                 self._progress.doing(_counted(f"Compacting: {event.phase}", event.summary_chars))
             case CompactionFinished():
-                self._voice.say(compaction_line(event))
+                self._voice.say(_compaction_line(event))
             case CompactionFailed():
                 self._voice.say(event.message)
             case BranchSummaryProgress():
@@ -179,7 +179,7 @@ class Narrator:
 
     def _plan(self, todos: tuple[Todo, ...]) -> None:
         if todos and todos != self._told_todos:
-            self._voice.say(plan_line(todos))
+            self._voice.say(_plan_line(todos))
         self._told_todos = todos
 
     def _think(self, text: str) -> None:
@@ -225,7 +225,7 @@ class Narrator:
                 assert_never(event.outcome)
 
 
-def plan_line(todos: tuple[Todo, ...]) -> str:
+def _plan_line(todos: tuple[Todo, ...]) -> str:
     """The model's plan in one line: how far it is, and what is done now."""
     done = sum(todo.status == "completed" for todo in todos)
     now = next((todo.text for todo in todos if todo.status == "in_progress"), "")
@@ -233,7 +233,7 @@ def plan_line(todos: tuple[Todo, ...]) -> str:
     return f"Plan: {done} of {len(todos)} done.{now}"
 
 
-def compaction_line(event: CompactionFinished) -> str:
+def _compaction_line(event: CompactionFinished) -> str:
     """What a compaction did to the size of the context, and what is to be known about it."""
     note = event.note or (f"The summary was {MADE_WITHOUT_MODEL}." if event.is_fallback else "")
     sizes = f"{event.tokens_before:,} tokens before, {event.tokens_after:,} after."

@@ -5,7 +5,7 @@ from collections.abc import Callable
 FIRST_AFTER_S = 5.0
 """Seconds of silence before something is said; twice as many before each further line."""
 
-LAST_AFTER_S = 40.0
+_LAST_AFTER_S = 40.0
 
 WAITING = "Waiting for the model."
 
@@ -39,5 +39,5 @@ class Progress:
             return ""
         self._said = self._now
         self._quiet_since_s = self._clock()
-        self._pause_s = min(self._pause_s * 2, LAST_AFTER_S)
+        self._pause_s = min(self._pause_s * 2, _LAST_AFTER_S)
         return self._now

@@ -35,7 +35,7 @@ class Asker:
         self.lines.lines(approval_lines(request))
         try:
             while True:
-                typed = self.keyboard.line(approval_prompt(request)).strip()
+                typed = self.keyboard.line(_approval_prompt(request)).strip()
                 answer = approval_answer(typed, may_make_rule=bool(request.session_rule))
                 if typed.lower() == "e":
                     words = self.keyboard.line("What should be done instead? ").strip()
@@ -114,7 +114,7 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
     return lines
 
 
-def approval_prompt(request: ApprovalRequest) -> str:
+def _approval_prompt(request: ApprovalRequest) -> str:
     """The answers there are."""
     rules = ", a session, p project" if request.session_rule else ""
     return f"y once{rules}, n no, e no with words: "

@@ -94,7 +94,7 @@ class ToolNarrator:
         title = self._titles.pop(event.call_id, "")
         self.last_output = message.text
         if details.todos is None or message.is_error:  # a plan is told by an event of its own
-            self._voice.say(tool_line(message, title))
+            self._voice.say(_tool_line(message, title))
         if details.diff and event.call_id not in self._shown_diffs:
             self._voice.say(*(f"    {line}" for line in diff_words(details.diff)))
         self._progress.doing(WAITING)
@@ -113,7 +113,7 @@ class ToolNarrator:
             self._voice.say(f"The command ended with exit code {message.exit_code}.")
 
 
-def tool_line(message: ToolResultMessage, title: str) -> str:
+def _tool_line(message: ToolResultMessage, title: str) -> str:
     """A tool call and what it came to: in its own words, else in the first line of its output."""
     name, subject = message.tool_name, printable_line(title)
     subject = subject.removeprefix(f"{name} ")

@@ -27,6 +27,7 @@ from agent_tui.tools.files.text_files import (
     read_bytes,
     replace_file,
 )
+from agent_tui.tools.files.whole_text import check_whole
 
 _MOST_LINES_NAMED = 10
 
@@ -145,6 +146,7 @@ def _spans(
         places = _occurrences(text, old)
         if not places:
             raise ToolError(f"{name} is not in {shown}. {describe_nearest(text, old)}")
+        check_whole(new, text, f"{name}.new" if len(edits) > 1 else "new")
         if len(places) > 1 and not edit.all:
             lines = [str(text.count("\n", 0, at) + 1) for at in places[:_MOST_LINES_NAMED]]
             more = ", ..." if len(places) > _MOST_LINES_NAMED else ""

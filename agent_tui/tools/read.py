@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from agent_tui.messages import FileTouches, ImageContent, ToolDetails
+from agent_tui.omissions import more_lines_mark
 from agent_tui.tools.base import (
     Intent,
     ToolArguments,
@@ -91,7 +92,7 @@ def _numbered(
     last = first + kept.text.count("\n")
     if last == len(lines):
         return kept.text, f"{last - first + 1} lines", kept.is_cut
-    note = f"[lines {first}-{last} of {len(lines)}; use offset={last + 1} for more]"
+    note = more_lines_mark(first, last, len(lines))
     return f"{kept.text}\n{note}", f"lines {first}-{last} of {len(lines)}", True
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from agent_tui.omissions import cut_end_mark, omission_mark
 from agent_tui.safe_text import final_lines, strip_escape_sequences
 
 _MARKER_BYTES = 80
@@ -68,7 +69,7 @@ def keep_ends(text: str, *, max_lines: int, max_bytes: int, head_share: float = 
         tail = [_suffix(after_head[-1], tail_bytes)]
     omitted_lines = max(0, len(lines) - len(head) - len(tail))
     omitted_bytes = total - size_bytes("\n".join(head)) - size_bytes("\n".join(tail))
-    marker = f"[... {omitted_lines} lines, {omitted_bytes} bytes left out ...]"
+    marker = omission_mark(f"{omitted_lines} lines, {omitted_bytes} bytes")
     return Shortened("\n".join([*head, marker, *tail]), omitted_lines, omitted_bytes)
 
 
@@ -76,7 +77,7 @@ def cut_line(line: str, max_chars: int) -> str:
     """`line`, or its beginning and how many characters follow."""
     if len(line) <= max_chars:
         return line
-    return f"{line[:max_chars]}… [+{len(line) - max_chars} characters]"
+    return line[:max_chars] + cut_end_mark(len(line) - max_chars)
 
 
 def _fitting(lines: Iterable[str], max_bytes: int) -> list[str]:

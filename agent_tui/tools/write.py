@@ -23,6 +23,7 @@ from agent_tui.tools.files.text_files import (
     read_bytes,
     replace_file,
 )
+from agent_tui.tools.files.whole_text import check_whole
 
 
 class WriteArguments(ToolArguments):
@@ -81,14 +82,13 @@ def _planned(arguments: WriteArguments, context: ToolContext) -> _Change:
         after = arguments.content.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ToolError("content holds a lone surrogate, which no file can hold.") from error
-    if not path.exists():
-        return _Change(path, None, after, unified_diff("", arguments.content, shown))
-    before = read_bytes(path, shown)
+    before = read_bytes(path, shown) if path.exists() else None
     if before:
         check_seen(path, before, context.files, shown)
-    old = decode(before)
-    diff = unified_diff("" if old is None else old.raw_text, arguments.content, shown)
-    return _Change(path, before, after, diff)
+    old = decode(before) if before is not None else None
+    old_text = "" if old is None else old.raw_text
+    check_whole(arguments.content, old_text, "content")
+    return _Change(path, before, after, unified_diff(old_text, arguments.content, shown))
 
 
 def _write(arguments: WriteArguments, context: ToolContext) -> ToolOutput:

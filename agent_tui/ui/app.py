@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
     from agent_tui.ui.options import UiOptions
     from agent_tui.ui.transcript import Transcript
 
-LEAVE_WITHIN_S = 1.5
+_LEAVE_WITHIN_S = 1.5
 """A second Ctrl+C within this time leaves."""
 
 
@@ -336,12 +336,12 @@ class AgentApp(App[UiOutcome]):
             return
         clock = self.loaded.controller.options.clock if self.loaded is not None else time.monotonic
         now = clock()
-        if self._cleared_at is not None and now - self._cleared_at <= LEAVE_WITHIN_S:
+        if self._cleared_at is not None and now - self._cleared_at <= _LEAVE_WITHIN_S:
             self.exit(UiOutcome())
             return
         self._cleared_at = now
         self.prompt.clear()
-        self.notify("Press ctrl+c again to leave.", timeout=LEAVE_WITHIN_S)
+        self.notify("Press ctrl+c again to leave.", timeout=_LEAVE_WITHIN_S)
 
     def action_leave_if_empty(self) -> None:
         """Ctrl+D: leave if nothing is written, else delete to the right."""

@@ -15,7 +15,7 @@ from agent_tui.local_models.model import Offer, PullProgress
 from agent_tui.providers.base import ModelRef
 from agent_tui.tools.mcp.hub import McpHub
 
-APPROVAL_QUIET_S = 1.0
+_APPROVAL_QUIET_S = 1.0
 """How long no key may have been typed before the keys of an approval work (safety.md)."""
 
 
@@ -144,5 +144,5 @@ class UiOptions:
     welcome: str = ""
     is_demo: bool = False
     sandbox_word: Callable[[Path], str] = _not_special
-    approval_quiet_s: float = APPROVAL_QUIET_S
+    approval_quiet_s: float = _APPROVAL_QUIET_S
     clock: Callable[[], float] = time.monotonic

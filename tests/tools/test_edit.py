@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
+from agent_tui.omissions import omission_mark, recall_mark
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.files.text_files import decode, digest_of
 from tests.support.tool_calls import call_tool, intent_of
@@ -129,6 +130,18 @@ async def test_the_encoding_is_kept_and_a_character_it_lacks_is_refused(
     assert path.read_bytes() == text.replace("ist", "war").encode("cp1252")
     with pytest.raises(ToolError, match="which has no '漢'"):
         await call_tool(context, "edit", _edit(("war", "漢")))
+
+
+async def test_a_mark_for_text_left_out_is_only_kept_where_it_stood(
+    context: ToolContext, source: Path
+):
+    mark = f"{omission_mark('187 tokens')} {recall_mark('0000001a')}"
+    with pytest.raises(ToolError, match=r"^new holds .*187 tokens left out"):
+        await call_tool(context, "edit", _edit(("return 1", f"return 3\n{mark}")))
+    assert source.read_text() == _SOURCE
+    _seen(context, source, f"{mark}\nreturn 1\n".encode())
+    await call_tool(context, "edit", _edit((f"{mark}\nreturn 1", f"{mark}\nreturn 3")))
+    assert source.read_text() == f"{mark}\nreturn 3\n"
 
 
 def test_the_intent_shows_the_diff_and_changes_nothing(context: ToolContext, source: Path):

@@ -4,6 +4,13 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ToolError
+from agent_tui.omissions import (
+    cut_end_mark,
+    cut_middle_mark,
+    more_lines_mark,
+    omission_mark,
+    recall_mark,
+)
 from agent_tui.tools.base import ToolContext
 from tests.support.tool_calls import call_tool, intent_of
 
@@ -84,3 +91,33 @@ def test_the_fingerprint_follows_target_and_both_contents(context: ToolContext, 
     swapped = intent_of(context, "write", {"path": "a", "content": "x"})
     assert swapped.paths == (workspace / "elsewhere",)
     assert first.fingerprint != swapped.fingerprint
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        f"{omission_mark('187 tokens')} {recall_mark('0000001a')}",
+        omission_mark("12 lines, 3400 bytes"),
+        f"    (was read again later, in 0000001b) {recall_mark('0000001a')}",
+        f"x = [1, 2, 3{cut_end_mark(500)}",
+        f"x = [1, 2{cut_middle_mark(500)}8, 9]",
+        more_lines_mark(1, 20, 90),
+    ],
+)
+async def test_a_mark_for_text_left_out_is_not_written(
+    context: ToolContext, workspace: Path, mark: str
+):
+    with pytest.raises(ToolError, match=r"stands for text left out.*Read the file, or recall"):
+        await call_tool(context, "write", {"path": "a", "content": f"x\n{mark}\ny\n"})
+    assert not (workspace / "a").exists()
+
+
+async def test_a_mark_that_stood_in_the_file_or_is_quoted_is_written(
+    context: ToolContext, workspace: Path
+):
+    mark = omission_mark("187 tokens")
+    (workspace / "a.py").write_text(f"{mark}\n")
+    await call_tool(context, "read", {"path": "a.py"})
+    new = f'{mark}\nassert shown == "{mark}"\n# {mark} it says.\n'
+    await call_tool(context, "write", {"path": "a.py", "content": new})
+    assert (workspace / "a.py").read_text() == new

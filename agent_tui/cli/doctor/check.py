@@ -29,7 +29,7 @@ does not work."""
 TIME_LIMIT_S = 3.0
 _PROGRAM_FAULT = "The rest of this report stands. If it stays so, please report it."
 _AROUND_A_KEY = " \t\r\n\"'`"
-ANSWER_WITHIN_S = 2.0
+_ANSWER_WITHIN_S = 2.0
 _MAX_NAME_CHARS = 32
 
 
@@ -241,7 +241,7 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
 
 
 def ask_program(
-    argv: Sequence[str], environ: Mapping[str, str], timeout_s: float = ANSWER_WITHIN_S
+    argv: Sequence[str], environ: Mapping[str, str], timeout_s: float = _ANSWER_WITHIN_S
 ) -> Answer | None:
     """Run `argv` outside the project; None if it cannot be started or does not end in time.
 

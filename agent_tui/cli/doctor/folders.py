@@ -19,7 +19,7 @@ _FOLDERS = "folders"
 _MIN_FREE_BYTES = 200_000_000
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph")
 _MEMORY = ("tmpfs", "ramfs")
-MOUNTS_FILE = Path("/proc/self/mountinfo")
+_MOUNTS_FILE = Path("/proc/self/mountinfo")
 _WORKSPACE = "working folder"
 
 
@@ -187,7 +187,7 @@ class FileSystem:
     kind: str
 
 
-def file_system(folder: Path, mounts_file: Path = MOUNTS_FILE) -> FileSystem:
+def file_system(folder: Path, mounts_file: Path = _MOUNTS_FILE) -> FileSystem:
     """The file system of `folder` (absolute); its root and no kind where nothing is told.
 
     The file's form is in the kernel's Documentation/filesystems/proc.rst: the fifth field is the

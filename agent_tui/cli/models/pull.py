@@ -56,7 +56,7 @@ def fetch(
         _tell(f"{shown_address(what)}\n  goes to   {library.files_dir}")
     is_terminal = sys.stderr.isatty() and redraws
     line = ProgressLine(sys.stderr, is_terminal=is_terminal)
-    environ = fetching_environment()
+    environ = _fetching_environment()
     try:
         return asyncio.run(
             pull(library, what, name=name, sha256=sha256, on_progress=line.show, environ=environ)
@@ -69,7 +69,7 @@ def fetch(
         line.close()
 
 
-def fetching_environment() -> dict[str, str]:
+def _fetching_environment() -> dict[str, str]:
     """Our environment, for pip's settings are there, without the providers' keys."""
     secrets = secret_variables()
     return {name: value for name, value in os.environ.items() if name not in secrets}
@@ -119,7 +119,7 @@ class BuiltInModel:
             self._library,
             self.offer.name,
             on_progress=on_progress,
-            environ=fetching_environment(),
+            environ=_fetching_environment(),
         )
         return ModelRef(f"local/{model.name}")
 

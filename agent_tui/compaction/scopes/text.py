@@ -15,6 +15,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agent_tui.omissions import omission_mark
 from agent_tui.sessions.entries import BranchSummaryEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopeStep, mark_of
 from agent_tui.tokens import TokenCounter
@@ -139,5 +140,5 @@ def _ends_of(lines: Sequence[str], counter: TokenCounter, room_tokens: int) -> s
             break
         room -= size
         first, last = (first + 1, last) if takes_first else (first, last - 1)
-    left_out = f"[{last - first} lines left out]"
+    left_out = omission_mark(f"{last - first} lines")
     return "\n".join([*lines[:first], left_out, *lines[last:]])

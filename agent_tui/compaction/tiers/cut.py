@@ -1,5 +1,6 @@
 """Cutting the middle out of a text, measured in tokens."""
 
+from agent_tui.omissions import omission_mark, recall_mark
 from agent_tui.tokens import TokenCounter
 
 _MOST_CHARS_A_TOKEN = 6
@@ -8,11 +9,6 @@ _MOST_CHARS_A_TOKEN = 6
 _SLACK = 1.1
 _LINE_SHARE = 4
 """A cut is moved to the end of a line when that costs no more than this part of a piece."""
-
-
-def recall_mark(entry_id: str) -> str:
-    """How a message says where its original is."""
-    return f"[recall {entry_id}]"
 
 
 def cut_middle(
@@ -40,7 +36,8 @@ def cut_middle(
         tail = tail[line_start:]
     left_out = max(tokens - counter.count_text(head) - counter.count_text(tail), 0)
     start = "" if head.endswith("\n") else "\n"
-    return f"{head}{start}[... {left_out:,} tokens left out ...] {recall_mark(entry_id)}\n{tail}"
+    mark = f"{omission_mark(f'{left_out:,} tokens')} {recall_mark(entry_id)}"
+    return f"{head}{start}{mark}\n{tail}"
 
 
 def _fitting_chars(piece: str, max_tokens: int, counter: TokenCounter) -> int:

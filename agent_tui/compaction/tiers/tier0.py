@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 
-from agent_tui.compaction.tiers.cut import recall_mark
 from agent_tui.compaction.tiers.model import Content, Output, Proposal, Unit
 from agent_tui.compaction.tiers.replies import without_thinking
 from agent_tui.messages import AssistantMessage, JsonObject, TextContent
+from agent_tui.omissions import recall_mark
 
 _POINTER_TOKENS = 40
 _SMALLEST_REPEATED_TOKENS = 60

@@ -7,11 +7,11 @@ from functools import partial
 
 from agent_tui.compaction.ledger.call_facts import error_text, looks_like_error
 from agent_tui.compaction.shorten import one_line
-from agent_tui.compaction.tiers.cut import recall_mark
 from agent_tui.compaction.tiers.model import Content, Output, Proposal, Unit
 from agent_tui.compaction.tiers.replies import ReplyLimits, TextLimits
 from agent_tui.compaction.tiers.tier1 import propose_shorter_reply
 from agent_tui.messages import AssistantMessage
+from agent_tui.omissions import recall_mark
 from agent_tui.tokens import TokenCounter
 
 _LOOKED_AT_CHARS = 8_000

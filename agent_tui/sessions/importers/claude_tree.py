@@ -8,8 +8,9 @@ from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.importers.builder import Warnings
+from agent_tui.sessions.importers.claude_queue import ClaudeQueue, QueuedMessage
 from agent_tui.sessions.importers.claude_results import noted_facts
-from agent_tui.sessions.importers.fields import as_list, as_object, text_at
+from agent_tui.sessions.importers.fields import as_list, as_object, joined_text, text_at
 
 _SPOKEN = frozenset({"user", "assistant"})
 _SILENT = frozenset(
@@ -105,12 +106,14 @@ class ClaudeTree:
         self._numbers: dict[str, int] = {}
         self._newest = ""
         self._subagent_lines = 0
-        previous = ""
+        self._queue = ClaudeQueue()
+        self._reply_ids: set[str] = set()
+        self._previous = ""
         for number, data in numbered:
-            uuid = self._take(number, data)
-            if uuid:
-                self._before[uuid] = previous
-                previous = uuid
+            self._take(number, data)
+        for message in self._queue.never_given():
+            if not is_of_the_program(message.text):
+                self._link_queued(message, self._newest)
 
     @property
     def title(self) -> str:
@@ -154,23 +157,55 @@ class ClaudeTree:
                 calls -= answered
         return chosen
 
-    def _take(self, number: int, data: JsonValue) -> str:
-        """Keep the line if it is part of the tree; returns its uuid then."""
+    def _take(self, number: int, data: JsonValue) -> None:
+        """Keep the line if it is part of the tree."""
         if not isinstance(data, dict):
             self._warnings.add(f"line {number}: not a JSON object; left out")
-            return ""
+            return
         kind = text_at(data, "type")
         self._take_title(kind, data)
         if kind not in _SPOKEN and kind not in _SILENT:
             self._warnings.add(f"line {number}: unknown kind {kind[:40]!r}; left out")
         if data.get("isSidechain") is True:
             self._subagent_lines += kind in _SPOKEN
-            return ""
+            return
+        if kind == "queue-operation":
+            self._queue.take(number, data)
         uuid = text_at(data, "uuid")
         if not uuid and kind in _SPOKEN:
             uuid = f"line {number}"
             data.setdefault("parentUuid", self._newest or None)
-        return self._link(ClaudeRecord(number, uuid, data), kind) if uuid else ""
+        if uuid:
+            line = ClaudeRecord(number, uuid, data)
+            self._take_queued(line)
+            self._link(line, kind)
+
+    def _take_queued(self, line: ClaudeRecord) -> None:
+        """Put what was queued, and given to the model, between a new reply and what is above it.
+
+        A queued message that is in the file as an ordinary one, too, is that one.
+        """
+        if not line.is_reply:
+            said = line.queued if line.queued is not None else line.message.get("content")
+            self._queue.was_said(joined_text(said))
+        elif reply_id(line) not in self._reply_ids:
+            self._reply_ids.add(reply_id(line))
+            for message in self._queue.given():
+                above = text_at(line.data, "parentUuid", "logicalParentUuid")
+                line.data["parentUuid"] = self._link_queued(message, above)
+
+    def _link_queued(self, message: QueuedMessage, parent: str) -> str:
+        """Put a queued message below `parent` into the tree; returns its uuid."""
+        uuid = f"line {message.number}"
+        said: JsonObject = {
+            "type": "user",
+            "uuid": uuid,
+            "parentUuid": parent or None,
+            "timestamp": message.timestamp,
+            "message": {"role": "user", "content": message.text},
+        }
+        self._link(ClaudeRecord(message.number, uuid, said), "user")
+        return uuid
 
     def _take_title(self, kind: str, data: JsonObject) -> None:
         if kind == "summary":
@@ -178,12 +213,12 @@ class ClaudeTree:
         elif kind in ("custom-title", "ai-title"):
             self._title = text_at(data, "customTitle", "aiTitle") or self._title
 
-    def _link(self, line: ClaudeRecord, kind: str) -> str:
-        """Put a line into the tree, unless its uuid is there already; returns its uuid."""
+    def _link(self, line: ClaudeRecord, kind: str) -> None:
+        """Put a line into the tree, unless its uuid is there already."""
         number, uuid, data = line.number, line.uuid, line.data
         if uuid in self._parents:
             self._warnings.add(f"line {number}: repeats {uuid}; left out")
-            return ""
+            return
         self._parents[uuid] = text_at(data, "parentUuid", "logicalParentUuid")
         self._numbers[uuid] = number
         if "toolUseResult" in data:
@@ -192,7 +227,8 @@ class ClaudeTree:
             self._lines.append(line)
         if kind in _SPOKEN:
             self._newest = uuid
-        return uuid
+        self._before[uuid] = self._previous
+        self._previous = uuid
 
     def _way_up(self, leaf: str) -> set[str]:
         """`leaf` and everything above it."""

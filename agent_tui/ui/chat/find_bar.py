@@ -17,7 +17,7 @@ from agent_tui.ui.transcript.finder import FindState
 
 ReturnT = TypeVar("ReturnT")
 
-NARROW_COLUMNS = 100
+_NARROW_COLUMNS = 100
 """On a narrower screen the keys are named in few words."""
 
 
@@ -84,8 +84,8 @@ class FindBar(Horizontal):
 
     def show(self, state: FindState) -> None:
         """Say where the search stands."""
-        is_narrow = self.app.size.width < NARROW_COLUMNS
-        text = state_text(state, stays=self._stays, is_narrow=is_narrow)
+        is_narrow = self.app.size.width < _NARROW_COLUMNS
+        text = _state_text(state, stays=self._stays, is_narrow=is_narrow)
         self.query_one("#find-state", Static).update(text)
 
     @property
@@ -143,7 +143,7 @@ def close_find(app: App[ReturnT]) -> bool:
     return bool(bars)
 
 
-def state_text(state: FindState, *, stays: bool, is_narrow: bool) -> Content:
+def _state_text(state: FindState, *, stays: bool, is_narrow: bool) -> Content:
     """``3 of 17 in a reply``, and the keys; where Esc leads depends on `stays`."""
     ways = "↑↓" if is_narrow else "enter ↓ next · ↑ previous"
     keys = f"{ways} · esc {'close' if stays else 'back'}"

@@ -84,7 +84,7 @@ def _add_message(
         case UserMessage():
             blocks.append(UserBlock(without_attachments(message.text), len(message.images)))
         case AssistantMessage():
-            for block in reply_blocks(message):
+            for block in _reply_blocks(message):
                 if isinstance(block, ToolBlock):
                     calls[block.call_id] = len(blocks)
                 blocks.append(block)
@@ -97,7 +97,7 @@ def _add_message(
             blocks.append(bash_block(entry_id, message))
 
 
-def reply_blocks(message: AssistantMessage) -> Iterable[Block]:
+def _reply_blocks(message: AssistantMessage) -> Iterable[Block]:
     """A reply in its parts; calls without a result yet count as cancelled."""
     mark = REPLY_MARKS[message.stop_reason]
     last_text = next(

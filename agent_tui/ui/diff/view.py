@@ -19,8 +19,8 @@ RowKind: TypeAlias = Literal["added", "removed", "unchanged", "gap", "file"]
 Inks: TypeAlias = Callable[[str, str], Sequence[Sequence[Segment]]]
 """Colours the lines of a text by the name of its file (`CodePainter.inks`)."""
 
-MAX_COLOURED_ROWS = 400
-MAX_COLOURED_CHARS = 40_000
+_MAX_COLOURED_ROWS = 400
+_MAX_COLOURED_CHARS = 40_000
 """Of one diff: the rest keeps its surfaces, without the colours of its language."""
 
 _ITALIC = Style(italic=True)
@@ -101,8 +101,8 @@ def _coloured(
 ) -> dict[int, Sequence[Segment]]:
     """The coloured runs of rows: each stretch is read as the new file, then as the old one."""
     coloured: dict[int, Sequence[Segment]] = {}
-    left = MAX_COLOURED_CHARS
-    numbers = range(min(len(rows), MAX_COLOURED_ROWS))
+    left = _MAX_COLOURED_CHARS
+    numbers = range(min(len(rows), _MAX_COLOURED_ROWS))
     for is_code, stretch in groupby(numbers, lambda n: rows[n].kind not in ("gap", "file")):
         members = list(stretch)
         path = rows[members[0]].path

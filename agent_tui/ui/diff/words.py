@@ -9,7 +9,7 @@ from typing import TypeAlias
 Marks: TypeAlias = tuple[tuple[int, int], ...]
 """First and last character of each changed piece of a line, in order."""
 
-LEAST_ALIKE = 0.4
+_LEAST_ALIKE = 0.4
 """Share of their characters that two lines must have in common to be one line that changed.
 
 Below it nearly everything would be marked, which says less than no marks.
@@ -22,8 +22,8 @@ In a larger change lines are paired one by one where there are as many new as ol
 """
 
 MAX_CHARS = 8_000
-MAX_WORDS = 400
-MAX_WORD_PAIRS = 4_000
+_MAX_WORDS = 400
+_MAX_WORD_PAIRS = 4_000
 """Of one pair of lines: what takes more comparing is marked from first to last difference."""
 
 _WORDS = re.compile(r"\w+|\s+|.")
@@ -87,7 +87,7 @@ def _alike(left: Counter[str], right: Counter[str]) -> float:
     """Share of the characters that two lines have in common; 0 where that is too few."""
     total = left.total() + right.total()
     share = 2 * (left & right).total() / total if total else 0.0
-    return share if share >= LEAST_ALIKE else 0.0
+    return share if share >= _LEAST_ALIKE else 0.0
 
 
 def _compared(old: Sequence[str], new: Sequence[str]) -> tuple[Marks, Marks]:
@@ -110,10 +110,10 @@ def _compared(old: Sequence[str], new: Sequence[str]) -> tuple[Marks, Marks]:
 
 
 def _is_cheap(old: Sequence[str], new: Sequence[str]) -> bool:
-    if max(len(old), len(new)) > MAX_WORDS:
+    if max(len(old), len(new)) > _MAX_WORDS:
         return False
     counted = Counter(new)
-    return sum(counted[word] for word in old) <= MAX_WORD_PAIRS
+    return sum(counted[word] for word in old) <= _MAX_WORD_PAIRS
 
 
 def _marks(words: Sequence[str], changes: Sequence[tuple[int, int]]) -> Marks:

@@ -10,7 +10,7 @@ from agent_tui.ui.chat.activity_line import elapsed
 PACE_OVER_S = 5.0
 """The pace is the mean of this long: shorter jumps about, longer lags behind."""
 
-PACE_AFTER_S = 1.0
+_PACE_AFTER_S = 1.0
 """Before this time a pace would be a guess."""
 
 _PERCENT_CELLS = 5
@@ -40,7 +40,7 @@ class Pace:
         if not self._seen:
             return None
         (first_s, first), (last_s, last) = self._seen[0], self._seen[-1]
-        if last_s - first_s < PACE_AFTER_S or last == first:
+        if last_s - first_s < _PACE_AFTER_S or last == first:
             return None
         return (last - first) / (last_s - first_s)
 

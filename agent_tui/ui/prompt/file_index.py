@@ -7,13 +7,13 @@ from pathlib import Path
 from agent_tui.ui.prompt.path_ranking import PathCatalog, fold_path, rank_paths
 
 MAX_FILES = 250_000
-MAX_AGE_S = 3.0
-MAX_EFFORT = 5
+_MAX_AGE_S = 3.0
+_MAX_EFFORT = 5
 """A list older than this, and than so many times what listing takes, is shown at once and read
 anew behind it."""
 _MIN_AGE_S = 1.0
 """A list younger than this is never read anew."""
-PARTIAL_EVERY_S = 0.25
+_PARTIAL_EVERY_S = 0.25
 """While the first listing takes its time, what was found so far is shown so often."""
 
 ListFiles = Callable[[Path, int], Iterable[str]]
@@ -56,7 +56,7 @@ class FileIndex:
         while True:
             reading = self._reading
             if is_first and reading is not None:
-                await asyncio.wait({reading}, timeout=PARTIAL_EVERY_S)
+                await asyncio.wait({reading}, timeout=_PARTIAL_EVERY_S)
                 reading = self._reading
             found = await asyncio.to_thread(
                 rank_paths, self._catalog, typed, limit, lambda: self._query is query
@@ -89,7 +89,7 @@ class FileIndex:
         root = self.root
         if root != self._listed and self._reading is None:
             self._listed, self._catalog, self._read_at = root, PathCatalog(), None
-        max_age_s = max(MAX_AGE_S, MAX_EFFORT * self._took_s)
+        max_age_s = max(_MAX_AGE_S, _MAX_EFFORT * self._took_s)
         is_stale = self._read_at is None or self._clock() - self._read_at > max_age_s
         if is_stale and self._reading is None:
             self._begin_reading()

@@ -11,7 +11,7 @@ from textual.widgets.option_list import Option
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.prompt.completion import MenuItem
 
-MAX_ROWS = 8
+_MAX_ROWS = 8
 _BORDER_ROWS = 2
 _NARROW_COLUMNS = 60
 
@@ -57,7 +57,7 @@ class CompletionMenu(OptionList, can_focus=False):
             self.was_moved = False
             self.set_options(Option(row) for row in _rows(self._items, width - 6))
             self.highlighted = 0
-        rows = min(len(self._items), MAX_ROWS, max(above - _BORDER_ROWS, 1))
+        rows = min(len(self._items), _MAX_ROWS, max(above - _BORDER_ROWS, 1))
         self.styles.height = rows + _BORDER_ROWS
         self.absolute_offset = Offset(0, max(above - rows - _BORDER_ROWS, 0))
         self.display = True

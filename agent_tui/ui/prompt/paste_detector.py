@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-PASTE_GAP_S = 0.02
+_PASTE_GAP_S = 0.02
 """Keys closer together than this are not typed: fingers need 30 ms, key repeat 25 and more."""
 
 
@@ -24,7 +24,7 @@ class PasteDetector:
 
     async def is_pasted(self, key: str, at: float) -> bool:
         """Whether `key`, which came at `at` (seconds), is text of a paste and no command."""
-        is_burst = at - self._last_at <= PASTE_GAP_S
+        is_burst = at - self._last_at <= _PASTE_GAP_S
         self._last_at = at
         if not is_burst:
             self._has_lines = False

@@ -7,8 +7,8 @@ from typing import Literal
 
 from agent_tui.tools.files.images import ImageFile
 
-PASTE_LINES = 10
-PASTE_CHARS = 1_000
+_PASTE_LINES = 10
+_PASTE_CHARS = 1_000
 """A paste longer than either is shown as a mark."""
 _NAME_CHARS = 40
 
@@ -136,7 +136,7 @@ def _renumbered(text: str, numbers: Mapping[tuple[str, int], int]) -> str:
 
 def is_large(text: str) -> bool:
     """Whether a paste is shown as a mark instead of as text."""
-    return text.count("\n") >= PASTE_LINES or len(text) > PASTE_CHARS
+    return text.count("\n") >= _PASTE_LINES or len(text) > _PASTE_CHARS
 
 
 def paste_mark(number: int, text: str) -> str:

@@ -28,9 +28,9 @@ from agent_tui.ui.prompt.pasted_images import is_image_name
 from agent_tui.ui.prompt.pastes import Draft, Mark, joined
 from agent_tui.ui.prompt.sources import PromptSources
 
-MOST_OPENED_CHARS = 100_000
+_MOST_OPENED_CHARS = 100_000
 """A longer paste is not written out in the prompt."""
-PLACEHOLDER = "Ask anything · / commands · @ files · ! shell"
+_PLACEHOLDER = "Ask anything · / commands · @ files · ! shell"
 
 
 class Prompt(Vertical):
@@ -72,7 +72,7 @@ class Prompt(Vertical):
         self._query: Query | None = None
         self._answered: Query | None = None
         self.menu = CompletionMenu()
-        self.area = PromptArea(self._take_key, self._take_paste, PLACEHOLDER)
+        self.area = PromptArea(self._take_key, self._take_paste, _PLACEHOLDER)
 
     def compose(self) -> ComposeResult:
         """A sign and the text field in a frame, the menu over it."""
@@ -255,7 +255,7 @@ class Prompt(Vertical):
         text = self._attachments.paste(mark.number)
         if text is None:
             return
-        if len(text) > MOST_OPENED_CHARS:
+        if len(text) > _MOST_OPENED_CHARS:
             reason = "This paste is too long to be shown here; ctrl+g opens it in your editor."
             self._refuse(reason)
             return

@@ -132,13 +132,13 @@ class ContextScreen(ReadingScreen):
         except AgentTuiError as error:
             found = [_note(str(error))]
         else:
-            found = tier_lines(preview)
+            found = _tier_lines(preview)
         tiers = self.query_one("#context-tiers")
         await tiers.remove_children()
         await tiers.mount_all(found)
 
 
-def tier_lines(preview: CompactionPreview) -> list[Widget]:
+def _tier_lines(preview: CompactionPreview) -> list[Widget]:
     """A line for each tier, a mark at the one where an automatic compaction would stop."""
     last = last_tier(preview)
     lines: list[Widget] = []

@@ -13,7 +13,7 @@ from agent_tui.commands.model import facts_of
 from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 
-WIDTH_FOR_PRICES = 100
+_WIDTH_FOR_PRICES = 100
 """Columns of the terminal from which on there is room for prices beside whole names."""
 
 
@@ -50,7 +50,7 @@ class ModelPicker(PickerScreen[ModelRef]):
         """The models found: the present one, favourites, the last ones, then what is nearest."""
         await asyncio.to_thread(self._known.load)
         self._found = await self._models.found()
-        if self.size.width < WIDTH_FOR_PRICES:
+        if self.size.width < _WIDTH_FOR_PRICES:
             self.column_titles = type(self).column_titles[1:]
         return self._ordered()
 

@@ -11,7 +11,7 @@ from agent_tui.commands.core.pages import Page, PageSection
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.screens.reading import ReadingScreen
 
-MAX_FIRST_COLUMN = 28
+_MAX_FIRST_COLUMN = 28
 
 
 class PageScreen(ReadingScreen):
@@ -37,7 +37,7 @@ def section_widgets(
     The first heading needs a blank row above it only where it `is_after_other` content.
     """
     widest = max((len(left) for section in sections for left, _ in section.rows), default=0)
-    column = min(widest, MAX_FIRST_COLUMN)
+    column = min(widest, _MAX_FIRST_COLUMN)
     for number, section in enumerate(sections):
         if section.heading:
             is_first = number == 0 and not is_after_other

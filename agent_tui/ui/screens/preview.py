@@ -115,13 +115,13 @@ class PreviewScreen(ReadingScreen):
         except AgentTuiError as error:
             found = [Static(safe_text(str(error)), classes="preview-note", markup=False)]
         else:
-            found = preview_widgets(preview, self._present_label())
+            found = _preview_widgets(preview, self._present_label())
         line = self.query_one(ActivityLine)
         await self.query_one("#page").mount_all(found, before=line)
         await line.remove()
 
 
-def preview_widgets(preview: CompactionPreview, present_label: str) -> list[Widget]:
+def _preview_widgets(preview: CompactionPreview, present_label: str) -> list[Widget]:
     """The table, what follows from it, and the facts that stay."""
     notes = [verdict(preview)]
     if preview.problem:

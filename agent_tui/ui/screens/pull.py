@@ -27,7 +27,7 @@ from agent_tui.ui.first_run.progress import Pace, transfer_bar, transfer_text
 from agent_tui.ui.options import LocalModels
 from agent_tui.ui.screens.page import PageRow
 
-FRAMES_PER_S = 5
+_FRAMES_PER_S = 5
 QUIET_S = 0.5
 """Enter begins nothing this soon after the screen came up or a letter was typed: what was meant
 for the prompt must not start a download."""
@@ -111,7 +111,7 @@ class PullScreen(ModalScreen[ModelRef]):
 
     def on_mount(self) -> None:
         """Prepare the drawing of the progress; it stands still while nothing is pulled."""
-        self._frames = self.set_interval(1 / FRAMES_PER_S, self._draw_progress, pause=True)
+        self._frames = self.set_interval(1 / _FRAMES_PER_S, self._draw_progress, pause=True)
         self._enter(self._stage, self._local.problem)
 
     def on_resize(self) -> None:

@@ -240,7 +240,7 @@ class SessionPicker(PickerScreen[PickedSession]):
 
     async def _show_end(self, row: PickerRow[PickedSession]) -> None:
         try:
-            end = await asyncio.to_thread(read_end, row.value)
+            end = await asyncio.to_thread(_read_end, row.value)
         except (SessionError, OSError) as error:
             end = Content.assemble((safe_text(str(error)), "$text-error"))
         preview = self.query_one("#picker-preview-text", Static)
@@ -313,7 +313,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         return True
 
 
-def read_end(picked: PickedSession) -> Content:
+def _read_end(picked: PickedSession) -> Content:
     """The last messages of a session file, oldest of them first. Blocking.
 
     Raises:

@@ -21,8 +21,8 @@ from agent_tui.sessions.lineage.rows import lineage_rows
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.ui.screens.picker import PickerRow
 
-PREVIEW_MESSAGES = 6
-PREVIEW_CHARS = 600
+_PREVIEW_MESSAGES = 6
+_PREVIEW_CHARS = 600
 
 
 def session_rows(
@@ -59,7 +59,7 @@ def session_facts(summary: SessionSummary, now: datetime) -> Content:
     return _titled(session_title(summary), facts)
 
 
-def foreign_title(file: ForeignFile) -> str:
+def _foreign_title(file: ForeignFile) -> str:
     """Its name, or the beginning of its first prompt."""
     return file.title or NO_MESSAGE
 
@@ -68,13 +68,13 @@ def foreign_facts(file: ForeignFile, now: datetime) -> Content:
     """What is known of another agent's session without reading it whole."""
     where = short_path(file.cwd, Path.home()) if file.cwd != Path() else "folder unknown"
     size = f"{file.agent_label} · {_kilobytes(file)}"
-    return _titled(foreign_title(file), [where, size, age(file.modified, now)])
+    return _titled(_foreign_title(file), [where, size, age(file.modified, now)])
 
 
 def end_of(entries: Sequence[Entry]) -> Content:
     """The last messages of `entries`, oldest of them first."""
     shown = [line for entry in entries if (line := _end_line(entry)) is not None]
-    return Content("\n\n").join(shown[-PREVIEW_MESSAGES:])
+    return Content("\n\n").join(shown[-_PREVIEW_MESSAGES:])
 
 
 def _is_here(summary: SessionSummary, cwd: Path) -> bool:
@@ -101,7 +101,7 @@ def _row(
 
 
 def _foreign_row(file: ForeignFile, now: datetime, *, is_here: bool) -> PickerRow[PickedSession]:
-    title = foreign_title(file)
+    title = _foreign_title(file)
     return PickerRow(
         value=PickedSession(file.path, file.agent),
         title=title if is_here or not file.cwd.name else f"{title}  ({file.cwd.name})",
@@ -135,5 +135,5 @@ def _end_line(entry: Entry) -> Content | None:
 
 def _quote(sign: str, sign_style: str, text: str, style: str) -> Content:
     whole = safe_text(text.strip())
-    short = whole if len(whole) <= PREVIEW_CHARS else whole[:PREVIEW_CHARS].rstrip() + " …"
+    short = whole if len(whole) <= _PREVIEW_CHARS else whole[:_PREVIEW_CHARS].rstrip() + " …"
     return Content.assemble((f"{sign} ", sign_style), (short, style))

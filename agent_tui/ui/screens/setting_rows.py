@@ -11,7 +11,7 @@ from agent_tui.config.specs import SettingSpec, setting_specs
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.screens.picker import PickerRow
 
-VALUE_CHARS = 24
+_VALUE_CHARS = 24
 _GENERAL = "general"
 
 
@@ -38,8 +38,8 @@ def _row(loaded: LoadedSettings, spec: SettingSpec, title: str) -> PickerRow[Set
     if len(origins) > 1 and spec.kind == "list":
         origin = f"{len(origins)} files"
     value = shown_value(loaded.settings, spec)
-    if len(value) > VALUE_CHARS:
-        value = f"{value[: VALUE_CHARS - 1]}…"
+    if len(value) > _VALUE_CHARS:
+        value = f"{value[: _VALUE_CHARS - 1]}…"
     return PickerRow(spec, title, (origin, value), search=f"{spec.name} {spec.description}")
 
 

@@ -42,7 +42,7 @@ def notify_method(environ: Mapping[str, str], ask_tmux: Callable[[], str]) -> No
 
     Args:
         environ: The variables that terminals set about themselves.
-        ask_tmux: What `tmux_facts` returns; called inside tmux only, may block.
+        ask_tmux: What `_tmux_facts` returns; called inside tmux only, may block.
     """
     if environ.get("TMUX"):
         passthrough, _, names = ask_tmux().partition(" ")
@@ -76,7 +76,7 @@ _PROTOCOLS: tuple[tuple[str, Protocol], ...] = (
 """Each by its own manual. ``TERM`` alone is enough for most, and is all that ssh hands on."""
 
 
-def tmux_facts() -> str:
+def _tmux_facts() -> str:
     """Whether tmux hands sequences on, and the outer terminal's names.
 
     The first word is ``off``, ``on`` or ``all``, in older ones ``0`` or ``1``. Empty where tmux
@@ -158,9 +158,9 @@ class Notifier:
             if self.setting == "bell":
                 self._method = BELL_ONLY
             elif environ.get("TMUX"):
-                self._method = await asyncio.to_thread(notify_method, environ, tmux_facts)
+                self._method = await asyncio.to_thread(notify_method, environ, _tmux_facts)
             else:
-                self._method = notify_method(environ, tmux_facts)
+                self._method = notify_method(environ, _tmux_facts)
         return self._method
 
     def text_for(self, event: AgentEvent) -> str:

@@ -91,7 +91,7 @@ def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content
     where = fields.folder
     if fields.branch and "branch" not in left_out:
         where += f" ({fields.branch})"
-    totals = totals_text(fields) if fields.input_tokens or fields.output_tokens else ""
+    totals = _totals_text(fields) if fields.input_tokens or fields.output_tokens else ""
     parts = (
         ("badge", fields.badge, "bold $text-accent"),
         ("folder", where, "$foreground-muted"),
@@ -109,7 +109,7 @@ def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content
     ]
 
 
-def totals_text(fields: StatusFields) -> str:
+def _totals_text(fields: StatusFields) -> str:
     """Tokens up and down and the cost, if there is one: ``↑12.3k ↓4.1k $0.18``."""
     text = f"↑{short_count(fields.input_tokens)} ↓{short_count(fields.output_tokens)}"
     if fields.cost_usd > 0:

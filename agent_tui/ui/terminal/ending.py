@@ -12,7 +12,7 @@ from textual.app import App
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.terminal.outcome import UiOutcome
 
-END_WITHIN_S = 10
+_END_WITHIN_S = 10
 """How long leaving may take once the terminal is gone."""
 
 
@@ -56,4 +56,4 @@ def _write_nowhere() -> None:
     for output in (1, 2):
         os.dup2(nowhere, output)
     os.close(nowhere)
-    signal.alarm(END_WITHIN_S)
+    signal.alarm(_END_WITHIN_S)

@@ -13,7 +13,7 @@ from textual.app import App
 from agent_tui.ui.transcript.blocks import Block
 from agent_tui.ui.transcript.plain import plain_text
 
-SCREENS_LEFT = 2
+_SCREENS_LEFT = 2
 """So many screens of the conversation stay in the terminal after leaving."""
 
 _CUT = "[…]"
@@ -23,14 +23,14 @@ ReturnT = TypeVar("ReturnT")
 
 
 def last_screens(blocks: Sequence[Block], columns: int, rows: int) -> str:
-    """The end of a conversation as plain text, at most `SCREENS_LEFT` screens of it.
+    """The end of a conversation as plain text, at most `_SCREENS_LEFT` screens of it.
 
     Args:
         blocks: All of it.
         columns: The terminal's width in cells.
         rows: The terminal's height.
     """
-    room = SCREENS_LEFT * rows
+    room = _SCREENS_LEFT * rows
     kept: list[str] = []
     for line in _lines_from_the_end(blocks):
         room -= max(-(-cell_len(line) // max(columns, 1)), 1)

@@ -14,7 +14,7 @@ from agent_tui.ui.theme.palette import Palette
 
 _TokenType = type(Token)
 
-PIECE_LINES = 40
+_PIECE_LINES = 40
 """Lines coloured at one go: while a code block streams, only its last piece is redone.
 
 A string or comment that spans two pieces loses its colour in the second; in return no code
@@ -41,8 +41,8 @@ class CodePainter:
         """Rows of a code block on its own quiet surface, filled to `width` cells."""
         rows: list[Line] = []
         source = clip(code).split("\n")
-        for start in range(0, len(source), PIECE_LINES):
-            piece = "\n".join(source[start : start + PIECE_LINES])
+        for start in range(0, len(source), _PIECE_LINES):
+            piece = "\n".join(source[start : start + _PIECE_LINES])
             rows.extend(self._piece(piece, language, width, is_first=start == 0))
         return rows
 

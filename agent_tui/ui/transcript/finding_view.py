@@ -12,8 +12,8 @@ from agent_tui.ui.transcript.finder import Finder, FindState
 from agent_tui.ui.transcript.stack import Place, can_toggle
 from agent_tui.ui.transcript.stack_view import StackView
 
-COUNT_INTERVAL_S = 0.03
-COUNT_SLICE_S = 0.01
+_COUNT_INTERVAL_S = 0.03
+_COUNT_SLICE_S = 0.01
 """Reading 5,000 messages for the first time takes a few slices; a key never waits longer."""
 
 
@@ -46,7 +46,7 @@ class FindingView(StackView):
         self._finder = self._marks = Finder(self._stack, self._palette)
         self._before = _Before(self._place, width, self._is_following)
         self._set_following(False)
-        self._count_timer = self.set_interval(COUNT_INTERVAL_S, self._count_on)
+        self._count_timer = self.set_interval(_COUNT_INTERVAL_S, self._count_on)
 
     def find(self, text: str) -> None:
         """Look for `text` in a search that was begun; the nearest match becomes current."""
@@ -98,7 +98,7 @@ class FindingView(StackView):
             if not finder.is_stale:
                 return
             self._counting = finder.counting()
-        deadline = perf_counter() + COUNT_SLICE_S
+        deadline = perf_counter() + _COUNT_SLICE_S
         for number, _ in enumerate(self._counting):
             if not number % 50 and perf_counter() > deadline:
                 break

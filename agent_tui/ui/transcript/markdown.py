@@ -13,7 +13,7 @@ from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.code import CodePainter
 from agent_tui.ui.transcript.table import table_lines
 
-MIN_WIDTH = 8
+_MIN_WIDTH = 8
 """Columns that nested content always gets, however deep it is."""
 
 _BULLETS = ("•", "◦", "▪")
@@ -44,7 +44,7 @@ class MarkdownPainter:
         return prefixed(wrap_text(text, self._palette.text, self._width), self._margin)
 
     def _block(self, node: SyntaxTreeNode, width: int, depth: int) -> list[Line]:
-        width = max(MIN_WIDTH, width)
+        width = max(_MIN_WIDTH, width)
         palette = self._palette
         match node.type:
             case "heading":

@@ -11,11 +11,11 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.styled_lines import BLANK, MAX_LINE_CHARS, Line
 from agent_tui.ui.transcript.markdown import MarkdownPainter
 
-MAX_TAIL_CHARS = 16_000
-MAX_FENCE_CHARS = 200_000
+_MAX_TAIL_CHARS = 16_000
+_MAX_FENCE_CHARS = 200_000
 """An unfinished block (or code block) longer than this is no longer read as Markdown."""
 
-SLICE_CHARS = 4_000
+_SLICE_CHARS = 4_000
 """How much of a long finished text is parsed at one go (a few milliseconds)."""
 
 _MARKUP_ONLY = re.compile(r"[ \t]*(?:[-=*_+#>`~|:]+|\d{1,9}[.)]?)[ \t]*\Z")
@@ -120,7 +120,7 @@ class MarkdownStream:
         tail = self._tail
         if not tail.strip():
             return []
-        limit = MAX_FENCE_CHARS if tail.lstrip().startswith(("```", "~~~")) else MAX_TAIL_CHARS
+        limit = _MAX_FENCE_CHARS if tail.lstrip().startswith(("```", "~~~")) else _MAX_TAIL_CHARS
         if len(tail) > limit:
             whole, _, rest = tail.rpartition("\n")
             if whole:
@@ -169,12 +169,12 @@ class MarkdownStream:
 
 
 def _sliced(text: str) -> Iterator[str]:
-    """Pieces of about `SLICE_CHARS`, cut after a newline where there is one."""
+    """Pieces of about `_SLICE_CHARS`, cut after a newline where there is one."""
     start = 0
-    while len(text) - start > SLICE_CHARS:
-        end = text.rfind("\n", start, start + SLICE_CHARS) + 1
+    while len(text) - start > _SLICE_CHARS:
+        end = text.rfind("\n", start, start + _SLICE_CHARS) + 1
         if end <= start:
-            end = start + SLICE_CHARS
+            end = start + _SLICE_CHARS
         yield text[start:end]
         start = end
     if start < len(text):

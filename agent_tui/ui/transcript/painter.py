@@ -36,13 +36,13 @@ from agent_tui.ui.transcript.markdown import MarkdownPainter
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
 from agent_tui.ui.transcript.tool_lines import bash_lines, tool_lines
 
-MAX_MEASURE = 110
+_MAX_MEASURE = 110
 """Columns of running text on a wide screen: longer lines are hard to read."""
 
-MARGIN = 3
+_MARGIN = 3
 """Columns before the text: blank, mark, blank."""
 
-FOLDED_USER_LINES = 30
+_FOLDED_USER_LINES = 30
 """Lines of a long message of the person (a paste) that show while it is folded."""
 
 _LEAST_DASHES = 3
@@ -59,10 +59,10 @@ class BlockPainter:
         self.width = width
         self.show_thinking = show_thinking
         self._parser = parser
-        self._room = max(10, width - MARGIN - 2)
-        measure = min(self._room, MAX_MEASURE)
+        self._room = max(10, width - _MARGIN - 2)
+        measure = min(self._room, _MAX_MEASURE)
         self._code = CodePainter(palette)
-        self._markdown = MarkdownPainter(palette, self._code, measure, MARGIN)
+        self._markdown = MarkdownPainter(palette, self._code, measure, _MARGIN)
 
     def stream(self) -> MarkdownStream:
         """A Markdown text to be fed piece by piece."""
@@ -112,7 +112,7 @@ class BlockPainter:
         rows = prefixed(
             wrap_text(note, style, self._room),
             [Segment(f" {glyph} ", style)],
-            [Segment(" " * MARGIN)],
+            [Segment(" " * _MARGIN)],
         )
         return [BLANK, *rows] if block.markdown.strip() else rows
 
@@ -120,15 +120,15 @@ class BlockPainter:
         palette = self.palette
         text = block.text.rstrip("\n")
         hidden = 0
-        if not is_expanded and (extra := text.count("\n") + 1 - FOLDED_USER_LINES) > 1:
-            text, hidden = "\n".join(text.split("\n", FOLDED_USER_LINES)[:-1]), extra
-        rows = wrap_text(safe_text(clip(text)), palette.user, min(self._room, MAX_MEASURE))
+        if not is_expanded and (extra := text.count("\n") + 1 - _FOLDED_USER_LINES) > 1:
+            text, hidden = "\n".join(text.split("\n", _FOLDED_USER_LINES)[:-1]), extra
+        rows = wrap_text(safe_text(clip(text)), palette.user, min(self._room, _MAX_MEASURE))
         notes: list[str] = []
         if hidden:
             notes.append(f"… +{hidden:,} lines · ctrl+o")
         if block.image_count:
             notes.append(f"+ {block.image_count} image{'s' * (block.image_count > 1)}")
-        surface = replace_colour(palette.user, palette.muted)
+        surface = _replace_colour(palette.user, palette.muted)
         rows += [
             Line((Segment(note, surface),), is_decoration=True, toggles=bool(hidden))
             for note in notes
@@ -142,14 +142,14 @@ class BlockPainter:
             return []
         style = self.palette.thinking
         if self.show_thinking or is_expanded:
-            rows = wrap_text(text, style, min(self._room, MAX_MEASURE))
+            rows = wrap_text(text, style, min(self._room, _MAX_MEASURE))
             rows[0] = replace(rows[0], toggles=True)
         else:
             word = "Thought" if block.is_finished else "Thinking…"
             count = text.count("\n") + 1
             folded = Segment(f"{word} {count:,} line{'s' * (count > 1)}", style)
             rows = [Line((folded,), is_decoration=True, toggles=True)]
-        return prefixed(rows, [Segment(" ◇ ", style)], [Segment(" " * MARGIN)])
+        return prefixed(rows, [Segment(" ◇ ", style)], [Segment(" " * _MARGIN)])
 
     def _summary(self, block: SummaryBlock, *, is_expanded: bool) -> list[Line]:
         note = safe_text(block.note, keep_newlines=False)
@@ -170,8 +170,8 @@ class BlockPainter:
             "warning": ("▲", palette.warning),
             "error": ("✗", palette.error),
         }[block.level]
-        rows = wrap_text(safe_text(block.text), style, min(self._room, MAX_MEASURE))
-        return prefixed(rows, [Segment(f" {glyph} ", style)], [Segment(" " * MARGIN)])
+        rows = wrap_text(safe_text(block.text), style, min(self._room, _MAX_MEASURE))
+        return prefixed(rows, [Segment(f" {glyph} ", style)], [Segment(" " * _MARGIN)])
 
     def _divider(self, title: str, hint: str = "") -> list[Line]:
         """A rule with `title` in it, and `hint` near its right end where there is room."""
@@ -209,7 +209,7 @@ class BlockPainter:
         return prefixed(rows[:-1], [Segment(" ")])
 
 
-def replace_colour(surface: Style, ink: Style) -> Style:
+def _replace_colour(surface: Style, ink: Style) -> Style:
     """The background of `surface` with the colour and attributes of `ink`."""
     return Style(bgcolor=surface.bgcolor) + ink
 
@@ -230,7 +230,7 @@ def estimate_rows(block: Block, width: int) -> int:
     """A guess of how many rows a block takes, without drawing it."""
     match block:
         case UserBlock(text=text) | AssistantBlock(markdown=text):
-            measure = max(10, min(width - MARGIN - 2, MAX_MEASURE))
+            measure = max(10, min(width - _MARGIN - 2, _MAX_MEASURE))
             return 1 + text.count("\n") + len(text) // measure
         case WelcomeBlock():
             return 2 + len(block.facts) + len(block.hints)

@@ -14,10 +14,10 @@ from agent_tui.ui.transcript.blocks import (
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
 from agent_tui.ui.transcript.painter import BlockPainter, estimate_rows
 
-TRAILING_ROWS = 1
+_TRAILING_ROWS = 1
 """Blank rows below the last block."""
 
-MAX_KEPT_ROWS = 3_000
+_MAX_KEPT_ROWS = 3_000
 """Drawn rows kept in memory; blocks far from the screen are drawn again when seen.
 
 More would save little time and cost much: each row is a handful of objects, and a full garbage
@@ -186,7 +186,7 @@ class BlockStack:
 
     def drop_rows_far_from(self, first: int, last: int) -> None:
         """Free drawn rows outside the blocks `first` to `last` when too many are kept."""
-        if self._kept_rows > MAX_KEPT_ROWS:
+        if self._kept_rows > _MAX_KEPT_ROWS:
             for index, item in enumerate(self._items):
                 if not first <= index <= last and item.stream is None:
                     self._forget_rows(item)
@@ -268,7 +268,7 @@ class BlockStack:
             if item.height:
                 previous = item
         self._valid = len(self._items)
-        self._total = y + TRAILING_ROWS if y else 0
+        self._total = y + _TRAILING_ROWS if y else 0
 
 
 def _gap(above: Item | None, item: Item) -> int:

@@ -26,17 +26,17 @@ from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.selection import address, highlighted, selected_text
 from agent_tui.ui.transcript.stack import BlockStack, Place
 
-IDLE_INTERVAL_S = 0.03
-IDLE_SLICE_S = 0.008
+_IDLE_INTERVAL_S = 0.03
+_IDLE_SLICE_S = 0.008
 """Drawing ahead takes about a quarter of the time and never delays a key noticeably."""
 
-KEPT_AROUND = 40
+_KEPT_AROUND = 40
 """Blocks above and below the screen whose rows are kept in any case."""
 
-NEAR_SCREENS = 4
+_NEAR_SCREENS = 4
 """A scroll of fewer screens moves relative to what was seen; a longer one is a jump."""
 
-MAX_CACHED_STRIPS = 500
+_MAX_CACHED_STRIPS = 500
 
 
 class RowMarks(Protocol):
@@ -119,7 +119,7 @@ class StackView(ScrollView, can_focus=False):
 
     def on_mount(self) -> None:
         """Take over the theme and get ready to draw ahead."""
-        self._idle_timer = self.set_interval(IDLE_INTERVAL_S, self._draw_ahead, pause=True)
+        self._idle_timer = self.set_interval(_IDLE_INTERVAL_S, self._draw_ahead, pause=True)
         self.app.theme_changed_signal.subscribe(self, self._retheme)
         self._retheme(self.app.current_theme)
 
@@ -180,7 +180,7 @@ class StackView(ScrollView, can_focus=False):
         cached = self._strips.get((block_id, row))
         if cached is not None and cached[0] is line and cached[1].cell_length == width:
             return cached[1]
-        if len(self._strips) >= MAX_CACHED_STRIPS:
+        if len(self._strips) >= _MAX_CACHED_STRIPS:
             self._strips.clear()
         strip = _strip(line, block_id, row, width, base)
         self._strips[block_id, row] = (line, strip)
@@ -297,7 +297,7 @@ class StackView(ScrollView, can_focus=False):
         """Draw what scrolled into sight; where guesses were wrong, correct for them."""
         stack, height = self._stack, self.scrollable_content_region.height
         place, delta = self._place, new - old
-        if new <= 0 or place is None or abs(delta) > NEAR_SCREENS * height:
+        if new <= 0 or place is None or abs(delta) > _NEAR_SCREENS * height:
             place, delta = stack.place(new), 0
         y = new
         while place is not None:
@@ -344,7 +344,7 @@ class StackView(ScrollView, can_focus=False):
         if not self.scrollable_content_region.width or self._idle_timer is None:
             return
         ahead = self._ahead = self._ahead or self._drawing_ahead()
-        deadline = perf_counter() + IDLE_SLICE_S
+        deadline = perf_counter() + _IDLE_SLICE_S
         is_done = False
         while not is_done and perf_counter() < deadline:
             is_done = next(ahead, _DONE) is _DONE
@@ -353,7 +353,7 @@ class StackView(ScrollView, can_focus=False):
             self._idle_timer.pause()
         self._shift()
         seen = self._stack.visible(self.scroll_offset.y, self.size.height)
-        self._stack.drop_rows_far_from(seen.start - KEPT_AROUND, seen.stop + KEPT_AROUND)
+        self._stack.drop_rows_far_from(seen.start - _KEPT_AROUND, seen.stop + _KEPT_AROUND)
 
     def _drawing_ahead(self) -> Iterator[None]:
         """Steps that draw every guessed block: upwards from the screen, then downwards."""

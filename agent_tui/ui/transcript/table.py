@@ -8,8 +8,8 @@ from rich.style import Style
 
 from agent_tui.ui.styled_lines import BLANK, Line, Runs, wrap
 
-GAP = 3
-MIN_COLUMN = 4
+_GAP = 3
+_MIN_COLUMN = 4
 
 
 def table_lines(
@@ -27,14 +27,14 @@ def table_lines(
         return []
     cells = [[_one_line(cell) for cell in row] for row in rows]
     natural = [max(map(_cells, column)) for column in zip(*cells, strict=False)]
-    widths = fit_columns(natural, width - GAP * (len(natural) - 1))
-    if sum(widths) + GAP * (len(widths) - 1) > width:
+    widths = fit_columns(natural, width - _GAP * (len(natural) - 1))
+    if sum(widths) + _GAP * (len(widths) - 1) > width:
         return _as_list(cells, width)
     lines: list[Line] = []
     for number, row in enumerate(cells):
         lines.extend(_row(row, widths, right))
         if number == 0:
-            dashes = (" " * GAP).join("─" * size for size in widths)
+            dashes = (" " * _GAP).join("─" * size for size in widths)
             lines.append(Line((Segment(dashes, rule),), is_decoration=True))
     return lines
 
@@ -48,7 +48,7 @@ def fit_columns(natural: Sequence[int], room: int) -> list[int]:
     left, columns = room, sorted(range(len(widths)), key=lambda column: widths[column])
     for done, column in enumerate(columns):
         share = left // (len(columns) - done)
-        fitted[column] = max(min(MIN_COLUMN, widths[column]), min(widths[column], share))
+        fitted[column] = max(min(_MIN_COLUMN, widths[column]), min(widths[column], share))
         left -= fitted[column]
     return fitted
 
@@ -64,7 +64,7 @@ def _row(cells: Sequence[Runs], widths: Sequence[int], right: Sequence[bool]) ->
             is_right = column < len(right) and right[column]
             segments += [room, *part.segments] if is_right else [*part.segments, room]
             if column < len(wrapped) - 1:
-                segments.append(Segment(" " * GAP))
+                segments.append(Segment(" " * _GAP))
         lines.append(Line(tuple(segment for segment in segments if segment.text)))
     return lines
 

@@ -20,22 +20,22 @@ from agent_tui.ui.styled_lines import (
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import BashBlock, ToolBlock, ToolStatus
 
-LIVE_LINES = 5
+_LIVE_LINES = 5
 """Last lines of output that show while a command runs."""
 
-FOLDED_ERROR_LINES = 4
-FOLDED_BASH_LINES = 10
-FOLDED_DIFF_LINES = 12
-UNFOLDED_LINES = 2_000
+_FOLDED_ERROR_LINES = 4
+_FOLDED_BASH_LINES = 10
+_FOLDED_DIFF_LINES = 12
+_UNFOLDED_LINES = 2_000
 """Lines drawn when unfolded; tools are capped at as many."""
 
-FOLDED_LINE_CHARS = 400
+_FOLDED_LINE_CHARS = 400
 """Characters of one long line while its output is folded: a few rows."""
 
 MAX_TITLE_CHARS = 1_000
 """Longer titles are cut before anything else: one row is all they get."""
 
-SHOWN_ELAPSED_S = 1.0
+_SHOWN_ELAPSED_S = 1.0
 """A shorter run is not worth a number."""
 
 _BODY = Segment("   ")
@@ -50,11 +50,11 @@ def tool_lines(
     if block.diff:
         body += _diff(block.diff, palette, inks, width, is_expanded=is_expanded)
     if is_expanded:
-        body += _output(block, palette, width, UNFOLDED_LINES)
+        body += _output(block, palette, width, _UNFOLDED_LINES)
     elif block.status == "running":
-        body += _output(block, palette, width, LIVE_LINES)
+        body += _output(block, palette, width, _LIVE_LINES)
     elif block.status in ("error", "denied"):
-        body += _output(block, palette, width, FOLDED_ERROR_LINES)
+        body += _output(block, palette, width, _FOLDED_ERROR_LINES)
     return [_tool_head(block, palette, width), *body]
 
 
@@ -68,9 +68,9 @@ def bash_lines(block: BashBlock, palette: Palette, width: int, *, is_expanded: b
         [_BODY],
     )
     head = [replace(line, toggles=True) for line in head]
-    limit = UNFOLDED_LINES if is_expanded else FOLDED_BASH_LINES
+    limit = _UNFOLDED_LINES if is_expanded else _FOLDED_BASH_LINES
     if block.status == "running" and not is_expanded:
-        limit = LIVE_LINES
+        limit = _LIVE_LINES
     notes: list[str] = []
     if block.status == "cancelled":
         notes.append("cancelled")
@@ -115,7 +115,7 @@ def _notes(block: ToolBlock, palette: Palette, title: str) -> list[Segment]:
         notes.append(Segment(f"  {set_cell_size(summary, min(cell_len(summary), 40))}", style))
     if block.status in ("denied", "cancelled"):
         notes.append(Segment(f"  {block.status}", palette.warning))
-    elif block.elapsed_s is not None and block.elapsed_s >= SHOWN_ELAPSED_S:
+    elif block.elapsed_s is not None and block.elapsed_s >= _SHOWN_ELAPSED_S:
         notes.append(Segment(f"  {short_time(block.elapsed_s)}", palette.muted))
     return notes
 
@@ -135,7 +135,7 @@ def _diff(diff: str, palette: Palette, inks: Inks, width: int, *, is_expanded: b
     rows = parse_diff(diff)
     if sum(row.kind == "file" for row in rows) == 1:
         rows = tuple(row for row in rows if row.kind != "file")
-    limit = UNFOLDED_LINES if is_expanded else FOLDED_DIFF_LINES
+    limit = _UNFOLDED_LINES if is_expanded else _FOLDED_DIFF_LINES
     shown = rows if len(rows) <= limit + 1 else rows[:limit]
     lines = prefixed(diff_lines(shown, max(10, width - 4), palette, inks), [_BODY])
     if len(shown) < len(rows):
@@ -148,11 +148,11 @@ def _output(block: ToolBlock | BashBlock, palette: Palette, width: int, limit: i
     output = block.output.rstrip()
     if not output:
         return []
-    is_expanded = limit == UNFOLDED_LINES
+    is_expanded = limit == _UNFOLDED_LINES
     hidden = output.count("\n") + 1 - limit
     if hidden > 1:
         output = "\n".join(output.rsplit("\n", limit)[1:])
-    output = clip(output, MAX_LINE_CHARS if is_expanded else FOLDED_LINE_CHARS)
+    output = clip(output, MAX_LINE_CHARS if is_expanded else _FOLDED_LINE_CHARS)
     rows = wrap_text(safe_output(output), palette.muted, max(10, width - 7), words=False)
     lines = prefixed(rows, [_BODY, Segment("│ ", palette.faint)])
     hidden = (hidden if hidden > 1 else 0) + block.lines_before

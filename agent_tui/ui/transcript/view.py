@@ -30,10 +30,10 @@ from agent_tui.ui.transcript.stack import Item, can_toggle
 FLUSH_INTERVAL_S = 0.08
 """Streamed text is shown 12 times a second: more would be paid for by the echo of keys."""
 
-FLUSH_SHARE = 6
+_FLUSH_SHARE = 6
 """After a flush, at least this many times its duration is left to everything else."""
 
-MAX_LIVE_CHARS = 32_000
+_MAX_LIVE_CHARS = 32_000
 """Output of a running command that is kept for the screen."""
 
 
@@ -273,7 +273,7 @@ class Transcript(FindingView):
         for call_id, parts in outputs.items():
             self._extend_output(call_id, "".join(parts))
         now_s = perf_counter()
-        self._next_flush_s = now_s + FLUSH_SHARE * (now_s - started_s)
+        self._next_flush_s = now_s + _FLUSH_SHARE * (now_s - started_s)
 
     def _extend_output(self, call_id: str, text: str) -> None:
         index = self._stack.index(self._by_call.get(call_id, 0))
@@ -282,8 +282,8 @@ class Transcript(FindingView):
         block = self._stack[index].block
         if isinstance(block, ToolBlock | BashBlock):
             output = whole = block.output + text
-            if len(output) > MAX_LIVE_CHARS:
-                output = output[-MAX_LIVE_CHARS:].partition("\n")[2] or output[-MAX_LIVE_CHARS:]
+            if len(output) > _MAX_LIVE_CHARS:
+                output = output[-_MAX_LIVE_CHARS:].partition("\n")[2] or output[-_MAX_LIVE_CHARS:]
             cut = whole.count("\n") - output.count("\n")
             grown = replace(block, output=output, lines_before=block.lines_before + cut)
             self._stack.grow(index, grown)

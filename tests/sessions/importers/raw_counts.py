@@ -24,7 +24,9 @@ def _lines(path: Path) -> list[Any]:
 
 
 def claude(path: Path) -> Counts:
-    lines = [line for line in _lines(path) if line["type"] in ("user", "assistant")]
+    whole = _lines(path)
+    given = [line for line in whole if line.get("operation") == "remove"]
+    lines = [line for line in whole if line["type"] in ("user", "assistant")]
     assert not any(line["isSidechain"] for line in lines)
     users = [line for line in lines if line["type"] == "user"]
     summaries = [line for line in users if line.get("isCompactSummary")]
@@ -32,7 +34,7 @@ def claude(path: Path) -> Counts:
     parts = [line["message"]["content"] for line in users if line not in summaries]
     answers = [p for p in parts if isinstance(p, list) and p[0]["type"] == "tool_result"]
     return Counts(
-        spoken=len(parts) - len(answers),
+        spoken=len(parts) - len(answers) + len(given),
         replies=len({message["id"] for message in asked}),
         calls=sum(b["type"] == "tool_use" for message in asked for b in message["content"]),
         results=sum(len(answer) for answer in answers),

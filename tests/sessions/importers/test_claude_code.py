@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from agent_tui.sessions.entries import CompactionEntry, SessionInfoEntry
 from agent_tui.sessions.importers.claude_code import read_claude_code
 from tests.sessions.importers.claude_lines import (
     FOLDER,
+    WHEN,
     boundary,
     call,
     line,
@@ -219,6 +221,86 @@ def test_what_was_typed_while_a_turn_ran_is_kept(file: Path) -> None:
     )
     session = read_claude_code(file)
     assert said_in(session) == ["Begin.", "Use tabs, please."]
+
+
+def queue(operation: str, content: str = "") -> dict[str, Any]:
+    whole = {"type": "queue-operation", "operation": operation, "timestamp": WHEN}
+    return {**whole, "content": content} if content else whole
+
+
+def test_a_queued_message_stands_before_the_reply_that_was_given_it(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Begin."),
+        replied("a1", "u1", call("t1"), reply="msg_1"),
+        queue("enqueue", "Use tabs, please."),
+        replied("a2", "a1", call("t2"), reply="msg_1"),
+        queue("remove"),
+        result("r1", "a1", "t1"),
+        result("r2", "a2", "t2"),
+        replied("a3", "r2", text("With tabs.")),
+    )
+    session = read_claude_code(file)
+    assert_sound(session)
+    assert [type(m).__name__[:4] for m in messages(session)] == [
+        "User", "Assi", "Tool", "Tool", "User", "Assi",
+    ]  # fmt: skip
+    assert said_in(session) == ["Begin.", "Use tabs, please."]
+
+
+@pytest.mark.parametrize("order", ["given, then said", "said, then given"])
+def test_a_queued_message_that_stands_in_the_file_comes_once(file: Path, order: str) -> None:
+    attached = line("attachment", "q1", "u1", attachment={"type": "queued_command", "prompt": "B"})
+    write(
+        file,
+        said("u1", None, "Begin."),
+        queue("enqueue", "A"),
+        queue("enqueue", "B"),
+        *([queue("remove"), attached] if order == "given, then said" else [attached]),
+        said("u2", "q1", "A\nC"),
+        queue("dequeue"),
+        queue("dequeue"),
+        replied("a1", "u2", text("Ok.")),
+    )
+    assert said_in(read_claude_code(file)) == ["Begin.", "B", "A\nC"]
+
+
+def test_a_queued_message_that_was_never_given_is_the_newest_request(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Begin."),
+        queue("enqueue", "Begin."),
+        replied("a1", "u1", text("Done.")),
+    )
+    session = read_claude_code(file)
+    assert_sound(session)
+    assert said_in(session) == ["Begin.", "Begin."]
+    assert isinstance(messages(session)[-1], UserMessage)
+
+
+def test_a_queued_message_that_was_taken_back_is_not_said(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Begin."),
+        queue("enqueue", "No, wait."),
+        queue("popAll"),
+        replied("a1", "u1", text("Done.")),
+    )
+    assert said_in(read_claude_code(file)) == ["Begin."]
+
+
+def test_what_the_program_queued_is_not_the_persons(file: Path) -> None:
+    write(
+        file,
+        said("u1", None, "Begin."),
+        queue("enqueue", "<task-notification>\nBuilt.</task-notification>"),
+        queue("remove"),
+        replied("a1", "u1", text("Done.")),
+        queue("enqueue", "<task-notification>\nTested.</task-notification>"),
+    )
+    session = read_claude_code(file)
+    assert said_in(session) == ["Begin."]
+    assert [one[20:26] for one in notes(session)] == ["Built."]
 
 
 def test_files_diffs_plans_and_exit_codes_are_taken_from_beside_the_results(file: Path) -> None:

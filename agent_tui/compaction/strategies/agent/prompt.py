@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from agent_tui.compaction.strategies.agent.tools import RESULT, SEGMENT, VERIFY, Span
-from agent_tui.compaction.tiers.cut import recall_mark
 from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.omissions import recall_mark
 
 SYSTEM_PROMPT = f"""\
 You make the context of a coding agent smaller until it meets a target. You work with tools only;

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from agent_tui.compaction.ledger.pinned import pinned_sentences
 from agent_tui.compaction.strategies.hybrid.condenser import LongMessage
-from agent_tui.compaction.tiers.cut import cut_middle, recall_mark
+from agent_tui.compaction.tiers.cut import cut_middle
 from agent_tui.compaction.tiers.model import Content, Unit
 from agent_tui.compaction.tiers.replies import ReplyLimits, TextLimits, shorter_reply
 from agent_tui.messages import AssistantMessage, TextContent, ToolCall, UserMessage
+from agent_tui.omissions import recall_mark
 from agent_tui.tokens import MESSAGE_OVERHEAD_TOKENS, TokenCounter
 
 KEPT_MESSAGES = 5

@@ -12,9 +12,9 @@ from agent_tui.compaction.strategies.hybrid.modifications import (
     Modifications,
     lines_changed,
 )
-from agent_tui.compaction.tiers.cut import recall_mark
 from agent_tui.compaction.tiers.model import ActionKind, Output
 from agent_tui.compaction.tiers.tier2 import describe, telling_line
+from agent_tui.omissions import recall_mark
 from agent_tui.tokens import TokenCounter
 
 MOST_TOKENS: Mapping[ActionKind, int] = MappingProxyType({"read": 140, "write": 46, "edit": 36})
