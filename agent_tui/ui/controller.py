@@ -15,9 +15,9 @@ from agent_tui.commands.core.registry import CalledCommand, CommandRegistry, Unk
 from agent_tui.commands.permissions import PERMISSION_MODES
 from agent_tui.commands.sessions import open_session
 from agent_tui.commands.trust import ask_about_servers, ask_about_workspace
+from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.turns import EventSink, StartWork, TurnRunner
 
 GO_BACK_WITHIN_S = 0.6

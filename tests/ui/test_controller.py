@@ -9,13 +9,13 @@ import pytest
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent, TurnFinished
 from agent_tui.headless.front import HeadlessFront
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.controller import GO_BACK_WITHIN_S, Controller, ControllerPorts
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.turns import TurnRunner
 from tests.support.models import ListedModels
 from tests.support.runtime import Stage, roles
