@@ -134,7 +134,7 @@ async def test_a_command_runs_on_the_front(room: Callable[..., Room]):
     here = room()
     here.controller.dispatch("/permissions plan")
     await here.done()
-    assert here.runtime.conversation.approvals.mode == "plan"
+    assert here.runtime.conversation.permissions.mode == "plan"
 
 
 async def test_without_a_model_the_message_comes_back(room: Callable[..., Room]):
@@ -189,11 +189,11 @@ async def test_esc_goes_back_only_twice_in_time_and_with_nothing_typed_between(
 
 async def test_shift_tab_goes_through_all_modes(room: Callable[..., Room]):
     here = room()
-    first = here.runtime.conversation.approvals.mode
+    first = here.runtime.conversation.permissions.mode
     seen = {first}
     for _ in range(3):
         here.controller.next_permission_mode()
-        seen.add(here.runtime.conversation.approvals.mode)
+        seen.add(here.runtime.conversation.permissions.mode)
     here.controller.next_permission_mode()
     assert len(seen) == 4
-    assert here.runtime.conversation.approvals.mode == first
+    assert here.runtime.conversation.permissions.mode == first
