@@ -8,7 +8,7 @@ from agent_tui.errors import ModelFileError
 FieldValue: TypeAlias = int | float | str | None
 """A number or a text; None for a list, which is only passed over."""
 
-_MAX_HEADER_BYTES: Final = 64 * 1024 * 1024
+MAX_HEADER_BYTES: Final = 64 * 1024 * 1024
 """Four times the largest header known (a vocabulary of 262,000 words and its merges)."""
 
 _MAX_KEY_BYTES: Final = 65_535
@@ -34,7 +34,7 @@ _U64: Final = _NUMBERS[10]
 
 
 class FieldReader:
-    """Reads an open GGUF file from its start, never past `_MAX_HEADER_BYTES` or its end.
+    """Reads an open GGUF file from its start, never past `MAX_HEADER_BYTES` or its end.
 
     Args:
         file: Opened unbuffered or buffered, at its first byte.
@@ -47,8 +47,8 @@ class FieldReader:
 
     def __init__(self, file: BinaryIO, size_bytes: int, label: str) -> None:
         self._file = file
-        self._end = min(size_bytes, _MAX_HEADER_BYTES)
-        self._is_capped = size_bytes > _MAX_HEADER_BYTES
+        self._end = min(size_bytes, MAX_HEADER_BYTES)
+        self._is_capped = size_bytes > MAX_HEADER_BYTES
         self._label = label
         self._block = b""
         self._block_start = 0
@@ -137,5 +137,5 @@ class FieldReader:
 
     def _ends_early(self) -> ModelFileError:
         if self._is_capped:
-            return self.damaged(f"its description is larger than {_MAX_HEADER_BYTES:,} bytes")
+            return self.damaged(f"its description is larger than {MAX_HEADER_BYTES:,} bytes")
         return self.damaged("it ends in the middle of its description")

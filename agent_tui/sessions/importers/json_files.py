@@ -14,7 +14,7 @@ from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.text import repair_json
 
-_MAX_PIECE_BYTES = 256 * 1024 * 1024
+MAX_PIECE_BYTES = 256 * 1024 * 1024
 """Of a line, or of a file that is one JSON document; the largest real ones are far below."""
 
 
@@ -28,7 +28,7 @@ def json_lines(path: Path, warnings: Warnings) -> Iterator[tuple[int, JsonValue]
     """
     for number, line in _lines(path):
         if line is None:
-            warnings.add(f"line {number}: longer than {_MAX_PIECE_BYTES:,} bytes; left out")
+            warnings.add(f"line {number}: longer than {MAX_PIECE_BYTES:,} bytes; left out")
             continue
         if not line.strip(b"\x00 \t\r\n"):
             continue
@@ -48,8 +48,8 @@ def json_document(path: Path) -> JsonValue:
     """
     try:
         size = path.stat().st_size
-        if size > _MAX_PIECE_BYTES:
-            raise SessionError(f"{path} is larger than {_MAX_PIECE_BYTES:,} bytes.")
+        if size > MAX_PIECE_BYTES:
+            raise SessionError(f"{path} is larger than {MAX_PIECE_BYTES:,} bytes.")
         data = path.read_bytes()
     except OSError as error:
         raise describe_fault(path, "read", error) from error
@@ -93,12 +93,12 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
     try:
         with path.open("rb") as file:
             number = 0
-            while line := file.readline(_MAX_PIECE_BYTES):
+            while line := file.readline(MAX_PIECE_BYTES):
                 number += 1
-                if len(line) < _MAX_PIECE_BYTES or line.endswith(b"\n"):
+                if len(line) < MAX_PIECE_BYTES or line.endswith(b"\n"):
                     yield number, line
                     continue
-                while (rest := file.readline(_MAX_PIECE_BYTES)) and not rest.endswith(b"\n"):
+                while (rest := file.readline(MAX_PIECE_BYTES)) and not rest.endswith(b"\n"):
                     pass
                 yield number, None
     except OSError as error:

@@ -16,10 +16,10 @@ from agent_tui.sessions.listing.sqlite_cache import open_database
 from agent_tui.sessions.search.records import load_record, record_text, title_part
 from agent_tui.text_search import WordTerm, words_of
 
-_PART_BYTES = 128_000
+PART_BYTES = 128_000
 """So much of a file is one row; where a word occurs is known as exactly as this."""
 
-_BATCH_BYTES = 8_000_000
+BATCH_BYTES = 8_000_000
 """So much is indexed in one go, and lost when the program is stopped meanwhile."""
 
 _SCHEMA_VERSION = 1
@@ -110,13 +110,13 @@ def _file_changes(file: SessionFile, known: _FileState | None) -> Iterator[_File
     parts: list[_PartWords] = []
     size_bytes = 0
     with suppress(OSError):
-        for data in read_chunks(file.path, after.done, _PART_BYTES):
+        for data in read_chunks(file.path, after.done, PART_BYTES):
             if not data.endswith(b"\n"):
                 break
             part, after = _read_part(data, after)
             parts.append(part)
             size_bytes += len(data)
-            if size_bytes >= _BATCH_BYTES:
+            if size_bytes >= BATCH_BYTES:
                 after = replace(after, size=-1, crc=checksum(file.path, after.done))
                 yield _FileChange(file.path, before, after, starts_anew, tuple(parts))
                 before, starts_anew, parts, size_bytes = after, False, [], 0
@@ -231,7 +231,7 @@ class WordIndex:
                 if is_cancelled():
                     return
                 batch.append(change)
-                if sum(waiting.size_bytes for waiting in batch) >= _BATCH_BYTES:
+                if sum(waiting.size_bytes for waiting in batch) >= BATCH_BYTES:
                     self._write(batch)
                     batch = []
                     yield number

@@ -20,13 +20,13 @@ from agent_tui.tools.git.status import (
 )
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
-_LOOK_S = 1.0
+LOOK_S = 1.0
 """How long a command may be held up before it begins."""
 
-_COMPARE_S = 2.0
+COMPARE_S = 2.0
 """How long its result may be held up."""
 
-_MAX_CHANGED_FILES = 200
+MAX_CHANGED_FILES = 200
 """A command that changes more (a checkout, an unpacking) is told by its text: so many names
 would drown those of the files that the work is about."""
 
@@ -76,12 +76,12 @@ class GitChanges:
 
         None where there is no repository that git answers for, or the folder is not trusted.
 
-        Never raises for anything git does, and ends after `_LOOK_S` seconds.
+        Never raises for anything git does, and ends after `LOOK_S` seconds.
         """
         if self._slow_looks[cwd] >= _CHANCES or not self._is_trusted(cwd):
             return None
         try:
-            async with asyncio.timeout(_LOOK_S):
+            async with asyncio.timeout(LOOK_S):
                 root = await top_folder(self._keeper, cwd, environ)
                 tree = await read_work_tree(self._keeper, root, environ)
                 stamps = await asyncio.to_thread(_stamps, tree)
@@ -95,13 +95,13 @@ class GitChanges:
     async def since(self, before: Snapshot | None) -> FileTouches:
         """Absolute paths of the files that changed since `before`; nothing if git cannot tell.
 
-        Never raises for anything git does, and ends after `_COMPARE_S` seconds.
+        Never raises for anything git does, and ends after `COMPARE_S` seconds.
         """
         if before is None:
             return FileTouches()
         root, environ = before.tree.root, before.environ
         try:
-            async with asyncio.timeout(_COMPARE_S):
+            async with asyncio.timeout(COMPARE_S):
                 after = await read_work_tree(self._keeper, root, environ)
                 moved = await committed_changes(
                     self._keeper, root, before.tree.head, after.head, environ
@@ -142,7 +142,7 @@ def _changes(before: Snapshot, after: WorkTree, moved: Mapping[str, Committed]) 
             is_changed = _left_commit(path, commits, is_dirty=name in after.dirty)
         if is_changed and _is_text(name):
             (edited if existed else written).append(str(path))
-    if len(written) + len(edited) > _MAX_CHANGED_FILES:
+    if len(written) + len(edited) > MAX_CHANGED_FILES:
         return FileTouches()
     return FileTouches(written=tuple(written), edited=tuple(edited))
 

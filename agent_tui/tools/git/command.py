@@ -23,7 +23,7 @@ from agent_tui.errors import ToolError
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
-_MAX_OUTPUT_BYTES = 400_000
+MAX_OUTPUT_BYTES = 400_000
 """Some 2,000 changed files; of a work tree with more, nothing is told."""
 
 _QUIET = (
@@ -68,7 +68,7 @@ async def ask_git(
         allowed: Exit codes that are an answer.
 
     Raises:
-        GitSilentError: another exit code, no git, or more than `_MAX_OUTPUT_BYTES`.
+        GitSilentError: another exit code, no git, or more than `MAX_OUTPUT_BYTES`.
     """
     answer = bytearray()
     try:
@@ -78,7 +78,7 @@ async def ask_git(
             async with aclosing(child.read_until_exit()) as chunks:
                 async for chunk in chunks:
                     answer += chunk
-                    if len(answer) > _MAX_OUTPUT_BYTES:
+                    if len(answer) > MAX_OUTPUT_BYTES:
                         raise GitSilentError("too long an answer")
             if child.exit_code not in allowed:
                 raise GitSilentError(f"git ended with {child.exit_code}")

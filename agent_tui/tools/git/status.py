@@ -18,7 +18,7 @@ from pathlib import Path
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
-_MAX_HASHED_BYTES = 2_000_000
+MAX_HASHED_BYTES = 2_000_000
 """Larger files are not read to see whether they are still the same."""
 
 _STATUS = (
@@ -116,7 +116,7 @@ def has_content(path: Path, blob: str) -> bool:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
             content = os.fsencode(path.readlink())
-        elif stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_HASHED_BYTES:
+        elif stat.S_ISREG(status.st_mode) and status.st_size <= MAX_HASHED_BYTES:
             content = _content(path)
         else:
             return False
@@ -129,7 +129,7 @@ def _content(path: Path) -> bytes:
     """All of a regular file; what has taken its place meanwhile neither blocks nor leads on."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
-        return file.read(_MAX_HASHED_BYTES + 1)
+        return file.read(MAX_HASHED_BYTES + 1)
 
 
 def _may_be_repository(cwd: Path, environ: Mapping[str, str]) -> bool:
