@@ -140,7 +140,7 @@ class ModelCatalog:
         """
         if name := self._settings.model:
             if not self._settings.base_url and not self._is_exact(name):
-                self._servers.look_around()
+                self._servers.find_running()
             return self.resolve(name)
         if self._settings.base_url:
             return self._servers.first_at_base_url()

@@ -19,7 +19,7 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
-from agent_tui.tools.history_search import Found, Hit, search_history, terms_of
+from agent_tui.tools.history_search import HistorySearchResult, Hit, search_history, terms_of
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.originals import (
     RecallableEntry,
@@ -140,7 +140,7 @@ def _original(
     head = f"[{entry.id} · {describe_entry(entry, call)} · {entry_minute(entry)} · {size}]"
     images = entry_images(entry) if offset <= 1 else ()
     notes = [f"first {_MOST_IMAGES} of {len(images)} images"] if len(images) > _MOST_IMAGES else []
-    if path := _still_there(whole_output_path(entry)):
+    if path := _existing_file(whole_output_path(entry)):
         notes.append(f"whole output: {path}; read shows it")
     room = limits.max_bytes - sum(map(size_bytes, [head, *notes])) - _NOTE_BYTES
     text, last = _fitting(rows, first, limits.max_lines, max(room, _LEAST_TEXT_BYTES))
@@ -170,14 +170,14 @@ def _fitting(rows: Sequence[str], first: int, max_lines: int, max_bytes: int) ->
     return text if last == len(rows) else text.removesuffix("\n"), last
 
 
-def _still_there(path: str | None) -> str:
+def _existing_file(path: str | None) -> str:
     try:
         return path if path and Path(path).is_file() else ""
     except (OSError, ValueError):  # a name too long, a NUL
         return ""
 
 
-def _hits(found: Found, history: History, limits: OutputLimits) -> ToolOutput:
+def _hits(found: HistorySearchResult, history: History, limits: OutputLimits) -> ToolOutput:
     searched = _searched(found.searched, history)
     if not found.hits:
         text = f"Nothing found in {searched}. Try fewer or other words."
