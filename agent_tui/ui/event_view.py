@@ -7,6 +7,7 @@ from typing import assert_never
 
 from agent_tui.agent.prompt.mentions import without_attachments
 from agent_tui.commands.core.front import Level
+from agent_tui.drafts.draft import Draft
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -52,7 +53,6 @@ from agent_tui.ui.chat.scope_blocks import entered_block, left_blocks
 from agent_tui.ui.chat.welcome import welcome_block
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.status.status_view import StatusView
 from agent_tui.ui.transcript import (
     BashBlock,
