@@ -49,7 +49,7 @@ class Conversation:
     Attributes:
         log: The session.
         cwd: The workspace.
-        approvals: The permission engine of that folder.
+        permissions: The permission engine of that folder.
         context_files: The AGENTS.md files in force there.
         withheld_files: The project's files that are not obeyed, for want of trust.
         fit: Gives the prompt for a window; asked again only when another window is known.
@@ -61,7 +61,7 @@ class Conversation:
     model_info: ModelInfo
     thinking: ThinkingLevel
     services: RuntimeServices
-    approvals: PermissionEngine
+    permissions: PermissionEngine
     context_files: tuple[ContextFile, ...]
     withheld_files: tuple[WithheldFile, ...]
     fit: Callable[[int], FittedPrompt]

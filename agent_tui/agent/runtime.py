@@ -64,7 +64,7 @@ class AgentRuntime:
 
     @property
     def conversation(self) -> Conversation:
-        """The present conversation: its log, model, approvals, usage and totals."""
+        """The present conversation: its log, model, permissions, usage and totals."""
         return self.sessions.conversation
 
     @property
@@ -250,7 +250,7 @@ class AgentRuntime:
         conversation, services = self.conversation, self.services
         return ToolServices(
             toolbox=services.toolbox,
-            approvals=conversation.approvals,
+            permissions=conversation.permissions,
             pending=self.pending_approvals,
             output_dir=services.output_dir,
             environ=services.environ,

@@ -123,7 +123,7 @@ def make_draft(
     facts_tokens = summary_tokens(f"\n\n{facts}", counter)
     cap = min(settings.max_summary_tokens, max(window // 6, 200))
     cap = max(cap - facts_tokens, cap // 2)
-    target = request.target_tokens or int(window * settings.target)
+    target = request.target_tokens or int(window * settings.target_share(window))
     fixed_tokens = request.overhead_tokens + plan.kept_tokens + facts_tokens + cap // 2
     index = _index(
         request,
@@ -179,7 +179,7 @@ def _cut_of(
     if earlier is None:
         return None
     settings = request.settings
-    goal = int(request.window * (settings.target + settings.warn_at) / 2)
+    goal = int(request.window * (settings.target_share(request.window) + settings.warn_at) / 2)
     summary = summary_tokens(earlier.fact_blocks, counter) + earlier.max_tokens
     room = goal - request.overhead_tokens - summary
     return PreparedCut(earlier.plan.first_kept_entry_id, max_kept_tokens=room)

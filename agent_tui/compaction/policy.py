@@ -46,7 +46,8 @@ def usable_window(window: int, output_reserve: int) -> int:
 
 def target_tokens(window: int, output_reserve: int, settings: CompactionSettings) -> int:
     """What a compaction brings the next request down to, in tokens."""
-    return int(usable_window(window, output_reserve) * settings.target)
+    usable = usable_window(settings.used_window(window), output_reserve)
+    return int(usable * settings.target_share(usable))
 
 
 def context_level(
@@ -55,9 +56,10 @@ def context_level(
     """Where `usage` stands against ``warn_at`` and ``trigger_at`` of the usable window.
 
     The percentage shown is of the whole window; the thresholds are of what a conversation may
-    fill of it. An unknown window (0) is always ``normal``.
+    fill of it: no more than ``max_window``, and room for the reply stays free. An unknown window
+    (0) is always ``normal``.
     """
-    usable = usable_window(usage.window, output_reserve)
+    usable = usable_window(settings.used_window(usage.window), output_reserve)
     if usable <= 0:
         return "normal"
     filled = usage.used / usable
@@ -158,5 +160,7 @@ def should_compact(
         return False
     if context_level(usage, settings, output_reserve) != "trigger":
         return False
-    is_worthwhile = usage.used - left_tokens >= settings.min_gain * usage.window
+    is_worthwhile = usage.used - left_tokens >= settings.min_gain * settings.used_window(
+        usage.window
+    )
     return is_worthwhile or usage.used > usable_window(usage.window, output_reserve)

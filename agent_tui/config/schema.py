@@ -30,6 +30,13 @@ def strategy_named(text: str) -> CompactionStrategy | None:
     return None
 
 
+_TARGET = 0.20
+"""One deep cut costs less than several shallow ones: `tests.benchmarks.compaction_price`."""
+
+_LEAST_TARGET_TOKENS = 16_000
+"""A smaller context no longer has the task, the newest messages and what is being changed."""
+
+_LARGEST_TARGET = 0.40
 _HYBRID_THRESHOLDS: Mapping[str, float] = MappingProxyType({"warn_at": 0.60, "trigger_at": 0.70})
 """``hybrid`` needs more room than the tiers, as it leaves every message in its place."""
 
@@ -41,9 +48,9 @@ class SettingsSection(BaseModel):
 
 
 class CompactionSettings(SettingsSection):
-    """``[compaction]``. Fractions are of the window less the output reserve.
+    """``[compaction]``. Fractions are of the window used, less the output reserve.
 
-    `min_gain` is a fraction of the whole window: a compaction that frees less is not worth the
+    `min_gain` is a fraction of the whole window used: a compaction that frees less is not worth the
     prompt cache that it breaks. `strategy` is how room is made when the window fills; ``hybrid``
     warns at 0.60 and fires at 0.70 unless told otherwise.
     """
@@ -65,7 +72,16 @@ class CompactionSettings(SettingsSection):
         default=0.80, gt=0, lt=1, description="Part of the window from which on room is made"
     )
     target: float = Field(
-        default=0.40, gt=0, lt=1, description="Part of the window a compaction comes down to"
+        default=0,
+        ge=0,
+        lt=1,
+        description="Part of the window a compaction comes down to; 0: 20 %, in small windows "
+        "up to 40 % for 16,000 tokens",
+    )
+    max_window: int = Field(
+        default=150_000,
+        ge=0,
+        description="A larger window is used as if it were of so many tokens; 0: all of it",
     )
     min_gain: float = Field(
         default=0.10,
@@ -107,6 +123,15 @@ class CompactionSettings(SettingsSection):
             return values
         given = cast("dict[str, object]", values)
         return {**_HYBRID_THRESHOLDS, **given} if given.get("strategy") == "hybrid" else given
+
+    def used_window(self, window: int) -> int:
+        """The tokens of a `window` that a conversation is given."""
+        return min(window, self.max_window or window)
+
+    def target_share(self, window: int) -> float:
+        """The part of `window` tokens to come down to: the setting, or what suits its size."""
+        suits = min(max(_TARGET, _LEAST_TARGET_TOKENS / max(window, 1)), _LARGEST_TARGET)
+        return self.target or suits
 
     def keep_recent(self, window: int) -> int:
         """Tokens of recent messages to keep: the setting, or 20 % of `window` up to 20,000."""

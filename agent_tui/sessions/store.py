@@ -27,7 +27,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.search.session_search import SearchHit, SessionSearch
 from agent_tui.text import repair_text
 
-PAGE_SIZE = 100
+_PAGE_SIZE = 100
 _TRASH = "trash"
 _NEAR_MATCHES = 5
 
@@ -138,7 +138,7 @@ class SessionStore:
         return sorted(sessions, key=lambda found: (found.modified, found.id), reverse=True)
 
     def pages(
-        self, first: Path | None = None, page_size: int = PAGE_SIZE
+        self, first: Path | None = None, page_size: int = _PAGE_SIZE
     ) -> Generator[Sequence[SessionSummary]]:
         """All sessions, some at a time, newest first: a screen shows the first at once.
 

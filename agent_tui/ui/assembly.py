@@ -14,6 +14,7 @@ from agent_tui.commands.core.command import Completions
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.drafts.history import PromptHistory
 from agent_tui.tools.files.walk import project_files
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
@@ -25,7 +26,6 @@ from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.prompt import PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.sources import PromptSources
 from agent_tui.ui.status.status_bar import StatusBar

@@ -6,6 +6,7 @@ from agent_tui.compaction.policy import (
     context_level,
     reply_cap_tokens,
     should_compact,
+    target_tokens,
     usable_window,
 )
 from agent_tui.config import CompactionSettings
@@ -19,13 +20,39 @@ def usage(used: int, window: int = 100_000) -> ContextUsage:
     return ContextUsage(used, window, is_estimate=False)
 
 
-@pytest.mark.parametrize("window", [8_000, 32_000, 200_000, 2_000_000])
-def test_thresholds_are_fractions_of_the_window_less_the_reserve(window: int):
+@pytest.mark.parametrize("window", [8_000, 32_000, 150_000, 200_000, 2_000_000])
+def test_thresholds_are_fractions_of_the_window_used_less_the_reserve(window: int):
     reserve = min(16_384, window // 4)
-    usable = window - reserve
+    usable = min(window, 150_000) - reserve
     assert context_level(usage(int(usable * 0.69), window), SETTINGS, reserve) == "normal"
     assert context_level(usage(int(usable * 0.71), window), SETTINGS, reserve) == "warn"
     assert context_level(usage(int(usable * 0.81), window), SETTINGS, reserve) == "trigger"
+
+
+def test_all_of_a_large_window_is_used_when_the_settings_say_so():
+    whole = CompactionSettings(max_window=0, target=0.3)
+    assert context_level(usage(700_000, 1_020_000), whole, 20_000) == "warn"
+    assert context_level(usage(690_000, 1_020_000), whole, 20_000) == "normal"
+    assert target_tokens(1_020_000, 20_000, whole) == 300_000
+
+
+@pytest.mark.parametrize(
+    ("window", "target"),
+    [(0, 0), (20_000, 8_000), (50_000, 16_000), (100_000, 20_000), (1_000_000, 30_000)],
+)
+def test_a_compaction_goes_deep_but_leaves_small_windows_something(window: int, target: int):
+    assert target_tokens(window, 0, SETTINGS) == target
+
+
+def test_a_target_that_was_set_holds_in_every_window():
+    assert target_tokens(20_000, 0, CompactionSettings(target=0.1)) == 2_000
+    assert target_tokens(100_000, 0, CompactionSettings(target=0.5)) == 50_000
+
+
+def test_the_least_gain_is_a_share_of_the_window_used():
+    full = usage(130_000, 1_000_000)
+    assert should_compact(full, SETTINGS, 0, Breaker(), left_tokens=115_000)
+    assert not should_compact(full, SETTINGS, 0, Breaker(), left_tokens=115_001)
 
 
 def test_the_thresholds_themselves_belong_to_the_higher_level():

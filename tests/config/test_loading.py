@@ -154,7 +154,7 @@ def test_a_strategy_brings_its_own_thresholds_unless_others_are_given(tmp_path: 
     file = tmp_path / "config.toml"
     file.write_text('[compaction]\nstrategy = "hybrid"\n')
     hybrid = load_settings(file, {}).settings.compaction
-    assert (hybrid.warn_at, hybrid.trigger_at, hybrid.target) == (0.60, 0.70, 0.40)
+    assert (hybrid.warn_at, hybrid.trigger_at, hybrid.target) == (0.60, 0.70, 0)
     given = load_settings(file, {"AGENT_TUI_COMPACTION__TRIGGER_AT": "0.9"}).settings.compaction
     assert given.trigger_at == 0.9
     (problem,) = load_settings(file, {"AGENT_TUI_COMPACTION__STRATEGY": "hybird"}).problems

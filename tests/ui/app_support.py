@@ -329,7 +329,7 @@ class Ui:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """What is allowed and denied by rules."""
-        return tuple(self.runtime.conversation.approvals.rules)
+        return tuple(self.runtime.conversation.permissions.rules)
 
     @property
     def is_closed(self) -> bool:

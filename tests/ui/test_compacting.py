@@ -9,6 +9,7 @@ import pytest
 
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.config import CompactionSettings
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelInfo
@@ -32,7 +33,8 @@ async def at_work(
     """The app over work of some 30,000 tokens."""
     info = ModelInfo(MODEL.name, window, 4_000, source="setting")
     models, stage = ListedModels(infos={MODEL.name: info}), Stage(root)
-    runtime = long_work(asking(stage, *replies, models=models))
+    settings = CompactionSettings(target=0.4)
+    runtime = long_work(asking(stage, *replies, models=models, compaction=settings))
     async with running_app(
         root, *replies, stage=stage, runtime=runtime, models=models, **options
     ) as ui:

@@ -263,8 +263,8 @@ class Compactor:
         """What shortening must free; where the window overflows or the model asks, anything."""
         if reason != "threshold" or self._conversation.is_overfull:
             return 1
-        conversation = self._conversation
-        share = conversation.settings.min_gain * conversation.model_info.window
+        settings = self._conversation.settings
+        share = settings.min_gain * settings.used_window(self._conversation.model_info.window)
         return max(self._estimated(round(share)), 1)
 
     def _estimated(self, tokens: int) -> int:

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent_tui.sessions.log import SessionLog
 
-EXPORT_SUFFIXES = {"md": ".md", "html": ".html", "jsonl": ".jsonl"}
+_EXPORT_SUFFIXES = {"md": ".md", "html": ".html", "jsonl": ".jsonl"}
 
 
 def export_target(argument: str, log: "SessionLog", cwd: Path) -> tuple[str, Path]:
     """The kind and the file an ``/export`` argument means; Markdown in `cwd` by default."""
     first, _, rest = argument.partition(" ")
-    kind, written = (first, rest.strip()) if first in EXPORT_SUFFIXES else ("", argument)
+    kind, written = (first, rest.strip()) if first in _EXPORT_SUFFIXES else ("", argument)
     if written:
         path = (cwd / Path(written).expanduser()).resolve()
-        by_suffix = {suffix: kind for kind, suffix in EXPORT_SUFFIXES.items()}
+        by_suffix = {suffix: kind for kind, suffix in _EXPORT_SUFFIXES.items()}
         return kind or by_suffix.get(path.suffix, "md"), path
     stamp = datetime.fromisoformat(log.header.timestamp).strftime("%Y-%m-%d-%H%M")
     kind = kind or "md"
     stem = f"session-{stamp}-{log.header.id[:8]}"
-    return kind, free_path(cwd, stem, EXPORT_SUFFIXES[kind])
+    return kind, _free_path(cwd, stem, _EXPORT_SUFFIXES[kind])
 
 
-def free_path(folder: Path, stem: str, suffix: str) -> Path:
+def _free_path(folder: Path, stem: str, suffix: str) -> Path:
     """A path in `folder` that no file has yet."""
     path, number = folder / f"{stem}{suffix}", 2
     while path.exists():

@@ -176,8 +176,9 @@ async def _compact_file(
     """By the strategy that was named, and by the tiers where there is none or it is not enough."""
     counter = TokenCounter()
     window = cast("int | None", arguments.window) or info.window or UNKNOWN_WINDOW
-    usable = usable_window(window, output_reserve_tokens(window, info.max_output))
-    target = cast("float | None", arguments.target) or settings.target
+    reserve = output_reserve_tokens(window, info.max_output)
+    usable = usable_window(settings.used_window(window), reserve)
+    target = cast("float | None", arguments.target) or settings.target_share(usable)
     target_tokens = max(int(usable * target), 1)
     into = None if arguments.is_dry_run else store
     cwd = Path(log.header.cwd) if log.header.cwd else present_folder()

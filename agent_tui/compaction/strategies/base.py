@@ -98,4 +98,4 @@ def target_when_asked(
     """
     if used > target:
         return target
-    return SHORTEN_ALL if strategy == "hybrid" else max(int(used * settings.target), 1)
+    return SHORTEN_ALL if strategy == "hybrid" else max(int(used * settings.target_share(used)), 1)

@@ -11,7 +11,7 @@ from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ToolStyle,
 from agent_tui.providers.local.server_messages import ServedLocal
 
 LOCAL: Final = "local"
-VIA: Final = "this machine"
+_VIA: Final = "this machine"
 
 
 Serve: TypeAlias = Callable[[str], Awaitable[ServedLocal]]
@@ -103,7 +103,7 @@ class LocalCatalog:
     def found(self) -> tuple[FoundModel, ...]:
         """Every model whose file is there."""
         return tuple(
-            FoundModel(ref, self.info(ref), VIA, "ready", model.size_bytes)
+            FoundModel(ref, self.info(ref), _VIA, "ready", model.size_bytes)
             for model in self._there()
             for ref in (ModelRef(f"{LOCAL}/{model.name}"),)
         )

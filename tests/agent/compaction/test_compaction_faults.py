@@ -202,7 +202,11 @@ async def compacted_file(scene: Scene, store: SessionStore) -> CompactionReport:
         ModelClient(scene.script.provider, scene.waits.sleep), counter, models
     )
     file = FileCompaction(
-        service, counter, settings, window=30_000, target_tokens=int(29_000 * settings.target)
+        service,
+        counter,
+        settings,
+        window=30_000,
+        target_tokens=int(29_000 * settings.target_share(29_000)),
     )
     return await file.run(
         scene.log,

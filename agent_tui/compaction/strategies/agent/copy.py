@@ -57,7 +57,9 @@ class ContextCopy:
             window=request.window,
         )
         self.units: tuple[Unit, ...] = read.items
-        self.target_tokens = request.target_tokens or int(request.window * settings.target)
+        self.target_tokens = request.target_tokens or int(
+            request.window * settings.target_share(request.window)
+        )
         self.before_tokens = read.tokens + request.overhead_tokens
         self._timestamp = timestamp_now()
         self._batch_id = batch_id(request.path, "agent ")

@@ -72,7 +72,9 @@ class HybridDraft:
         folders = (str(request.cwd), str(request.cwd.resolve()))
         self.units = with_protection(found.items, instructions)
         self.tokens_before = found.tokens + request.overhead_tokens
-        self.target_tokens = request.target_tokens or int(request.window * settings.target)
+        self.target_tokens = request.target_tokens or int(
+            request.window * settings.target_share(request.window)
+        )
         self.problems: dict[str, str] = {}
         self._max_output_tokens = settings.max_output_tokens
         self._counter = counter
