@@ -65,7 +65,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class HistorySearchResult:
+class Found:
     """What a search gave: the best hits first; `matches` of `searched` messages had the words.
 
     Where no message has all of the words, the hits have as many of them as any, and at least
@@ -98,7 +98,7 @@ def terms_of(query: str) -> tuple[str, ...]:
     return tuple(text for folded, text in by_folded.items() if folded.strip())
 
 
-def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> HistorySearchResult:
+def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> Found:
     """Messages that have all `terms`, in their text or in the call that they answer.
 
     Originals come before summaries, then those with the most words in one row, with the most
@@ -115,7 +115,7 @@ def search_history(entries: Sequence[Entry], terms: Sequence[str]) -> HistorySea
     best = matches[:_RANKED_BY_LINE]
     closer = [_rank_by_line(match, wanted, _older(entries, match.age)) for match in best]
     closer.sort(key=lambda seen: seen[0])  # stable: among equals the order stays
-    return HistorySearchResult(tuple(_distinct([hit for _, hit in closer])), len(matches), searched)
+    return Found(tuple(_distinct([hit for _, hit in closer])), len(matches), searched)
 
 
 def _matches(entries: Sequence[Entry], wanted: TermSet) -> tuple[list[_Match], int]:

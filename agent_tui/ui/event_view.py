@@ -331,8 +331,8 @@ class EventView:
         self._has_warned = True
         advice = "/compact makes room."
         if acts_by_itself:
-            advice = "It will be compacted by itself when it is full; /compact does it now."
-        text = f"The context is {event.usage.percent}% full. {advice}"
+            advice = "It will be compacted by itself before long; /compact does it now."
+        text = f"The context fills {event.usage.percent}% of the window. {advice}"
         self.widgets.transcript.append(NoticeBlock("warning", text))
 
     def _progress(self, label: str, summary_chars: int) -> None:
