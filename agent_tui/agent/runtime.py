@@ -26,7 +26,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, Notice, QueueChanged, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel
 from agent_tui.providers.base import ModelRef
-from agent_tui.sessions.lineage.chain import PastSessions, SessionChain
+from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
 
 
 class AgentRuntime:
@@ -258,5 +258,12 @@ class AgentRuntime:
             bash_timeout_s=services.settings.bash_timeout_s,
             compact=self._compactor().answer_call,
             scope=self._scopes().answer_call,
-            history=lambda: SessionChain(conversation.log, self._past),
+            history=self._history,
         )
+
+    def _history(self) -> SessionChain:
+        """What `recall` may look in."""
+        log, services = self.conversation.log, self.services
+        reaches_others = services.keeps_sessions and services.settings.recall_other_sessions
+        project = ProjectSessions(services.store, Path(log.header.cwd)) if reaches_others else None
+        return SessionChain(log, self._past, project)

@@ -168,6 +168,17 @@ class SessionStore:
         """
         return self._search.search(query, self._listed, limit)
 
+    def search_project(self, query: str, cwd: Path, limit: int) -> tuple[Sequence[SearchHit], int]:
+        """As `search`, among the sessions that work in `cwd`, indexed or not.
+
+        Returns the hits and how many sessions could not be looked at in the time allowed.
+        """
+        return self._search.search_among(query, session_files(self.project_files(cwd)), limit)
+
+    def project_files(self, cwd: Path) -> Iterator[Path]:
+        """The files of the sessions that work in `cwd`, in no order."""
+        return (self.root / cwd_slug(cwd)).glob("[!.]*.jsonl")
+
     def update_search(
         self,
         progress: Callable[[int, int], None] | None = None,
