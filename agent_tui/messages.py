@@ -17,7 +17,7 @@ StopReason: TypeAlias = Literal["stop", "length", "toolUse", "error", "aborted"]
 ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high"]
 
 
-def now_ms() -> int:
+def _now_ms() -> int:
     """The present time in milliseconds since 1970, as stored in messages."""
     return time.time_ns() // 1_000_000
 
@@ -128,7 +128,7 @@ class UserMessage(Stored):
 
     role: Literal["user"] = "user"
     content: str | tuple[UserContent, ...]
-    timestamp: int = Field(default_factory=now_ms)
+    timestamp: int = Field(default_factory=_now_ms)
 
     @property
     def text(self) -> str:
@@ -158,7 +158,7 @@ class AssistantMessage(Stored):
     usage: Usage = Field(default_factory=Usage)
     stop_reason: StopReason = "stop"
     error_message: str | None = None
-    timestamp: int = Field(default_factory=now_ms)
+    timestamp: int = Field(default_factory=_now_ms)
 
     @property
     def text(self) -> str:
@@ -221,7 +221,7 @@ class ToolResultMessage(Stored):
     content: tuple[UserContent, ...] = ()
     is_error: bool = False
     details: JsonValue = None
-    timestamp: int = Field(default_factory=now_ms)
+    timestamp: int = Field(default_factory=_now_ms)
 
     @property
     def text(self) -> str:
@@ -255,7 +255,7 @@ class BashExecutionMessage(Stored):
     full_output_path: str | None = None
     exclude_from_context: bool = False
     files: FileTouches | None = None
-    timestamp: int = Field(default_factory=now_ms)
+    timestamp: int = Field(default_factory=_now_ms)
 
     @property
     def text(self) -> str:

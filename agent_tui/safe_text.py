@@ -9,11 +9,11 @@ the clipboard and what commands print. `safe_json` is for JSON, whose value must
 import re
 from functools import cache
 
-TAB_COLUMNS = 4
+_TAB_COLUMNS = 4
 """Distance between tab stops, in columns."""
 
-MARK = "\N{REPLACEMENT CHARACTER}"
-LINE_MARK = "\N{RETURN SYMBOL}"
+_MARK = "\N{REPLACEMENT CHARACTER}"
+_LINE_MARK = "\N{RETURN SYMBOL}"
 
 MOST_STACKED = 8
 """Combining marks kept on one letter: more than any writing needs, too few to cover a line."""
@@ -81,13 +81,13 @@ def safe_text(text: str, *, keep_newlines: bool = True) -> str:
     if text.isascii():
         text = _SUSPECT_ASCII.sub(_visible, text)
     else:
-        text = _compiled(_STORM).sub(lambda storm: storm[0][:MOST_STACKED] + MARK, text)
-        text = _without_stray_joiners(text, MARK)
+        text = _compiled(_STORM).sub(lambda storm: storm[0][:MOST_STACKED] + _MARK, text)
+        text = _without_stray_joiners(text, _MARK)
         text = _compiled(_SUSPECT).sub(_visible, text)
     if "\t" in text:
-        text = text.expandtabs(TAB_COLUMNS)
+        text = text.expandtabs(_TAB_COLUMNS)
     if not keep_newlines and "\n" in text:
-        text = text.replace("\n", LINE_MARK)
+        text = text.replace("\n", _LINE_MARK)
     return text
 
 
@@ -174,7 +174,7 @@ def _visible(match: re.Match[str]) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\N{SYMBOL FOR DELETE}"
-    return MARK
+    return _MARK
 
 
 def _left(match: re.Match[str]) -> str:
@@ -182,7 +182,7 @@ def _left(match: re.Match[str]) -> str:
     code = ord(match.group())
     if code in (0x2028, 0x2029):
         return "\n"
-    return MARK if 0xD800 <= code <= 0xDFFF else ""
+    return _MARK if 0xD800 <= code <= 0xDFFF else ""
 
 
 def _escaped(match: re.Match[str]) -> str:

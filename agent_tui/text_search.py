@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import cast
 
-WORD_CHARS = 32
+_WORD_CHARS = 32
 """Longer words are known by their beginning: nobody types the whole of a hash."""
 
 _MOST_TERMS = 24
@@ -72,9 +72,9 @@ def words_of(text: str) -> set[str]:
     found: set[str] = set()
     for run in set(text.encode(errors="replace").translate(_APART).split()):
         if run.isascii():
-            found.add(run[:WORD_CHARS].decode())
+            found.add(run[:_WORD_CHARS].decode())
         else:
-            found.update(word[:WORD_CHARS] for word in _word_list(run.decode(errors="replace")))
+            found.update(word[:_WORD_CHARS] for word in _word_list(run.decode(errors="replace")))
     return found
 
 
@@ -147,8 +147,8 @@ def _word_term(text: str, is_open: bool) -> WordTerm | None:
     if ends_in_word and not is_prefix and not _is_ideograph(folded[-1]):
         pattern += r"(?![^\W_])"
     return WordTerm(
-        words=tuple(dict.fromkeys(word[:WORD_CHARS] for word in words)),
-        is_certain=words == [folded] and len(folded) <= WORD_CHARS,
+        words=tuple(dict.fromkeys(word[:_WORD_CHARS] for word in words)),
+        is_certain=words == [folded] and len(folded) <= _WORD_CHARS,
         is_prefix=is_prefix,
         text=folded,
         pattern=re.compile(pattern),

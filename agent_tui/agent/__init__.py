@@ -1,7 +1,7 @@
 """One conversation at work, without a screen.
 
 `runtime` is what a front end talks to; it shows its parts: `services` (what all conversations
-share), `conversation` (log, model, approvals, usage) and `session.manager` (which session it is).
+share), `conversation` (log, model, permissions, usage) and `session.manager` (which session it is).
 
 * `turn/` runs one turn: message queue, reply, tool calls, approvals.
 * `loops/` runs a prompt again and again, and keeps the scopes that are summed up.

@@ -26,7 +26,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, Notice, QueueChanged, TurnFinished
 from agent_tui.messages import ImageContent, ThinkingLevel
 from agent_tui.providers.base import ModelRef
-from agent_tui.sessions.lineage.chain import PastSessions, SessionChain
+from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
 
 
 class AgentRuntime:
@@ -64,7 +64,7 @@ class AgentRuntime:
 
     @property
     def conversation(self) -> Conversation:
-        """The present conversation: its log, model, approvals, usage and totals."""
+        """The present conversation: its log, model, permissions, usage and totals."""
         return self.sessions.conversation
 
     @property
@@ -250,7 +250,7 @@ class AgentRuntime:
         conversation, services = self.conversation, self.services
         return ToolServices(
             toolbox=services.toolbox,
-            approvals=conversation.approvals,
+            permissions=conversation.permissions,
             pending=self.pending_approvals,
             output_dir=services.output_dir,
             environ=services.environ,
@@ -258,5 +258,12 @@ class AgentRuntime:
             bash_timeout_s=services.settings.bash_timeout_s,
             compact=self._compactor().answer_call,
             scope=self._scopes().answer_call,
-            history=lambda: SessionChain(conversation.log, self._past),
+            history=self._history,
         )
+
+    def _history(self) -> SessionChain:
+        """What `recall` may look in."""
+        log, services = self.conversation.log, self.services
+        reaches_others = services.keeps_sessions and services.settings.recall_other_sessions
+        project = ProjectSessions(services.store, Path(log.header.cwd)) if reaches_others else None
+        return SessionChain(log, self._past, project)

@@ -28,7 +28,7 @@ class RuntimeServices:
     Args:
         provider: Where the turns' replies come from.
         client: Asks models once, for summaries and the like.
-        make_approvals: Builds the permission engine for a workspace and a mode.
+        make_permissions: Builds the permission engine for a workspace and a mode.
         model_info: Answers from settings, servers seen so far and the built-in table.
         learn_model: The same after asking the model's own server, where it has one.
         resolve_model: A model by the name a person or a session file gives.
@@ -53,7 +53,7 @@ class RuntimeServices:
     ratios: TokenRatios
     compaction: CompactionPlanner
     settings: Settings
-    make_approvals: Callable[[Path, PermissionMode], PermissionEngine]
+    make_permissions: Callable[[Path, PermissionMode], PermissionEngine]
     model_info: Callable[[ModelRef], ModelInfo]
     learn_model: Callable[[ModelRef], Awaitable[ModelInfo]]
     resolve_model: Callable[[str], ModelRef]

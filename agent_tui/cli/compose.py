@@ -74,7 +74,7 @@ class Program:
             *(f"Setting left out: {problem}" for problem in self.loaded.problems),
             *(
                 f"Permission rule left out: {rule}"
-                for rule in self.runtime.conversation.approvals.problems
+                for rule in self.runtime.conversation.permissions.problems
             ),
             *self.notices,
             self.runtime.services.trust.problem,
@@ -142,7 +142,7 @@ def compose(
     )
     own_tools = default_toolbox(keeper, sandbox=sandbox, is_trusted=trust.may_run_git)
 
-    def make_approvals(workspace: Path, mode: PermissionMode) -> PermissionEngine:
+    def make_permissions(workspace: Path, mode: PermissionMode) -> PermissionEngine:
         return PermissionEngine(
             mode=mode,
             rules=settings_in(workspace).settings.permissions,
@@ -169,7 +169,7 @@ def compose(
             on_decisions=context_debug_log(os.environ, paths.log_file()),
         ),
         settings=settings,
-        make_approvals=make_approvals,
+        make_permissions=make_permissions,
         model_info=models.catalog.info,
         learn_model=models.catalog.learn,
         resolve_model=models.catalog.resolve,

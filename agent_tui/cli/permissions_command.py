@@ -97,13 +97,13 @@ def _check(arguments: argparse.Namespace) -> int:
     if bool(words) == bool(arguments.reads_stdin):
         raise UsageError("Name one command, or pipe a list of calls to --stdin.")
     workspace = _workspace(arguments)
-    approvals = _approvals(arguments, workspace)
+    permissions = _permissions(arguments, workspace)
     if arguments.reads_stdin:
         calls = _calls_from(sys.stdin.buffer.read())
-        write_json([_decided(approvals, call, workspace) for call in calls])
+        write_json([_decided(permissions, call, workspace) for call in calls])
         return 0
     call: JsonObject = {"tool": "bash", "arguments": {"command": " ".join(words)}}
-    decided = _decided(approvals, call, workspace)
+    decided = _decided(permissions, call, workspace)
     if arguments.is_json:
         write_json(decided)
     else:
@@ -112,27 +112,27 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    approvals = _approvals(arguments, _workspace(arguments))
+    permissions = _permissions(arguments, _workspace(arguments))
     rows: list[JsonValue] = [
         {"decision": rule.decision, "rule": str(rule), "source": rule.source}
-        for rule in approvals.rules
+        for rule in permissions.rules
     ]
     if arguments.is_json:
-        write_json({"mode": approvals.mode, "rules": rows, "problems": [*approvals.problems]})
+        write_json({"mode": permissions.mode, "rules": rows, "problems": [*permissions.problems]})
         return 0
-    lines = [f"mode: {approvals.mode}"]
-    lines += [f"{rule.decision:5}  {rule}  ({rule.source})" for rule in approvals.rules]
-    lines += [f"left out: {problem}" for problem in approvals.problems]
+    lines = [f"mode: {permissions.mode}"]
+    lines += [f"{rule.decision:5}  {rule}  ({rule.source})" for rule in permissions.rules]
+    lines += [f"left out: {problem}" for problem in permissions.problems]
     write_text(safe_text("\n".join(lines)) + "\n")
     return 0
 
 
 def _remove(arguments: argparse.Namespace) -> int:
-    approvals = _approvals(arguments, _workspace(arguments))
+    permissions = _permissions(arguments, _workspace(arguments))
     wanted = cast(str, arguments.rule)
-    for rule in approvals.rules:
+    for rule in permissions.rules:
         if str(rule) == wanted and rule.source == "project":
-            approvals.remove_rule(rule)
+            permissions.remove_rule(rule)
             write_text(safe_text(f"Removed: {rule.decision} {rule}") + "\n")
             return 0
     raise ConfigError(
@@ -144,7 +144,7 @@ def _workspace(arguments: argparse.Namespace) -> Path:
     return existing_folder(cast("Path | None", arguments.cwd) or present_folder())
 
 
-def _approvals(arguments: argparse.Namespace, workspace: Path) -> PermissionEngine:
+def _permissions(arguments: argparse.Namespace, workspace: Path) -> PermissionEngine:
     """The engine as the program would build it here, with the rules of the command line added."""
     trust = kept_trust()
     settings = read_settings(None, tuple(filter(trust.may_obey, config_files(workspace))))
@@ -156,7 +156,7 @@ def _approvals(arguments: argparse.Namespace, workspace: Path) -> PermissionEngi
         for text in texts:
             _refuse_broken_rule(text, kind)
     kept = settings.permissions
-    approvals = PermissionEngine(
+    permissions = PermissionEngine(
         mode=cast("PermissionMode | None", getattr(arguments, "mode", None))
         or settings.permission_mode,
         rules=PermissionSettings(
@@ -169,9 +169,9 @@ def _approvals(arguments: argparse.Namespace, workspace: Path) -> PermissionEngi
         own_folders=(paths.user_config_dir(), paths.user_data_dir(), session_root(settings)),
         git_risk=trust.git_risk,
     )
-    for problem in approvals.problems:
+    for problem in permissions.problems:
         complain(problem)
-    return approvals
+    return permissions
 
 
 def _refuse_broken_rule(text: str, kind: str) -> None:
@@ -195,21 +195,23 @@ def _calls_from(text: bytes) -> list[JsonValue]:
     return calls
 
 
-def _decided(approvals: PermissionEngine, call: JsonValue, workspace: Path) -> JsonObject:
+def _decided(permissions: PermissionEngine, call: JsonValue, workspace: Path) -> JsonObject:
     """What the engine says of one call as the model would make it."""
     match call:
         case {"tool": str() as name, "arguments": dict() as given}:
-            verdict = _verdict(approvals, name, given, workspace)
+            verdict = _verdict(permissions, name, given, workspace)
         case {"tool": str() as name, **rest} if "arguments" not in rest:
-            verdict = _verdict(approvals, name, {}, workspace)
+            verdict = _verdict(permissions, name, {}, workspace)
         case _:
             verdict = Verdict("deny", 'A call is an object with "tool" and "arguments".')
     return {"decision": verdict.decision, "why": verdict.why, "parts": [*verdict.parts]}
 
 
-def _verdict(approvals: PermissionEngine, name: str, given: JsonObject, workspace: Path) -> Verdict:
+def _verdict(
+    permissions: PermissionEngine, name: str, given: JsonObject, workspace: Path
+) -> Verdict:
     if is_remote(name):  # whether its server has such a tool is not asked
-        return approvals.judge(name, Intent(title=name, access="outside"))
+        return permissions.judge(name, Intent(title=name, access="outside"))
     toolbox: Toolbox = default_toolbox()
     context = ToolContext(
         cwd=workspace,
@@ -221,7 +223,7 @@ def _verdict(approvals: PermissionEngine, name: str, given: JsonObject, workspac
     )
     try:
         intent = toolbox.prepare(name, given, context).intent
-        return approvals.judge(name, intent)
+        return permissions.judge(name, intent)
     except ToolError as error:
         return Verdict("deny", str(error))
     except (OSError, RuntimeError, ValueError) as error:

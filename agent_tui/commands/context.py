@@ -57,8 +57,23 @@ class ContextPage:
             preview = await self.load_preview()
         except AgentTuiError as error:
             return (("", str(error)),)
-        rows = tier_rows(preview)
+        rows = (*tier_rows(preview), ("", request_cost(preview, self.shown.token_price)))
         return (*rows, ("", preview.problem)) if preview.problem else rows
+
+
+def request_cost(preview: CompactionPreview, token_price: float) -> str:
+    """What a request takes now, and what it would take after an automatic compaction.
+
+    `token_price` is in US dollars, and 0 where it is not known.
+    """
+
+    def amount(tokens: int) -> str:
+        return f"{tokens:,} tokens" + (f" (${tokens * token_price:.4f})" if token_price else "")
+
+    now, saved = preview.tokens_before, preview.tokens_before - preview.tokens_after
+    if saved <= 0:
+        return f"Each request reads {amount(now)}; a compaction would save nothing now."
+    return f"Each request reads {amount(now)}; a compaction would save {amount(saved)} of it."
 
 
 def _share(tokens: int, shown: ContextMap) -> str:

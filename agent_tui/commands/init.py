@@ -20,7 +20,7 @@ from agent_tui.events import AgentEvent, Notice
 async def init(front: Front, argument: str) -> None:
     """Have AGENTS.md written or improved."""
     runtime = front.runtime
-    if runtime.conversation.approvals.mode == "plan":
+    if runtime.conversation.permissions.mode == "plan":
         front.say("In plan mode nothing can be written. Use /permissions ask first.", "warning")
         return
     if await has_model(front):

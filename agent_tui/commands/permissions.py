@@ -25,14 +25,14 @@ _SHOWN_DECISIONS = 20
 @command(
     "[mode|remove RULE]",
     completions=lambda front: (
-        *marked(PERMISSION_MODES, front.runtime.conversation.approvals.mode),
+        *marked(PERMISSION_MODES, front.runtime.conversation.permissions.mode),
         *_removals(front),
     ),
 )
 async def permissions(front: Front, argument: str) -> None:
     """Show or change what asks for approval."""
     if not argument:
-        await front.show(permissions_page(front.runtime.conversation.approvals))
+        await front.show(permissions_page(front.runtime.conversation.permissions))
         return
     verb, _, rule_text = argument.partition(" ")
     if verb == "remove":
@@ -40,7 +40,7 @@ async def permissions(front: Front, argument: str) -> None:
         return
     for mode in PERMISSION_MODES:
         if mode == argument.lower():
-            front.runtime.conversation.approvals.mode = mode
+            front.runtime.conversation.permissions.mode = mode
             front.show_events(())
             front.say(f"Permissions: {mode}")
             return
@@ -49,7 +49,7 @@ async def permissions(front: Front, argument: str) -> None:
 
 def _removals(front: Front) -> tuple[str, ...]:
     """What would take back each rule that was made by answering an approval."""
-    rules = front.runtime.conversation.approvals.rules
+    rules = front.runtime.conversation.permissions.rules
     return tuple(f"remove {rule}" for rule in rules if rule.source in _MADE_BY_ANSWERS)
 
 
@@ -59,24 +59,24 @@ def _remove_rule(front: Front, text: str) -> None:
     Raises:
         AgentTuiError: It cannot be taken out of the project's rules.
     """
-    approvals = front.runtime.conversation.approvals
+    engine = front.runtime.conversation.permissions
     removable = _removals(front)
     if f"remove {text}" not in removable:
         known = ", ".join(removal.removeprefix("remove ") for removal in removable)
         front.say(f"No rule {text or 'named'}. Those that can be removed: {known or 'none'}.")
         return
-    for rule in approvals.rules:
+    for rule in engine.rules:
         if str(rule) == text and rule.source in _MADE_BY_ANSWERS:
-            approvals.remove_rule(rule)
+            engine.remove_rule(rule)
     front.say(f"Removed: {text}")
 
 
-def permissions_page(approvals: PermissionEngine) -> Page:
+def permissions_page(engine: PermissionEngine) -> Page:
     """The mode in force, the others, the rules and where they come from, the last decisions."""
-    modes = tuple((("● " if mode == approvals.mode else "  ") + mode, text) for mode, text in MODES)
+    modes = tuple((("● " if mode == engine.mode else "  ") + mode, text) for mode, text in MODES)
     rows = [
         (rule.decision, f"{rule}   {_SOURCES.get(rule.source, rule.source)}")
-        for rule in approvals.rules
+        for rule in engine.rules
     ]
     if not rows:
         rows = [("none", "Rules go into config.toml, or are made when an approval is answered.")]
@@ -84,7 +84,7 @@ def permissions_page(approvals: PermissionEngine) -> Page:
         PageSection("Mode (/permissions MODE or shift+tab)", modes),
         PageSection("Rules, deny wins (/permissions remove takes one back)", tuple(rows)),
     ]
-    if decided := approvals.log.latest[:_SHOWN_DECISIONS]:
+    if decided := engine.log.latest[:_SHOWN_DECISIONS]:
         sections.append(PageSection("Decided last", tuple(_decision_row(one) for one in decided)))
     return Page("Permissions", tuple(sections))
 

@@ -266,6 +266,10 @@ class Settings(SettingsSection):
         default="entry",
         description="When a session file is forced to the disk: each entry, each turn, or never",
     )
+    recall_other_sessions: bool = Field(
+        default=True,
+        description="Whether the model's recall also searches the other sessions of the folder",
+    )
     sandbox: SandboxMode = Field(
         default="off",
         description="Commands of the model without network and outside writes: where bubblewrap "

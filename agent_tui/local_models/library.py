@@ -61,7 +61,7 @@ class ModelLibrary:
         except OSError as error:
             raise _failed(self.root, "read", error) from error
         for path in paths:
-            if not is_name(path.stem):
+            if not _is_name(path.stem):
                 continue
             try:
                 models.append(decode_model(path, self.files_dir))
@@ -75,7 +75,7 @@ class ModelLibrary:
         Raises:
             ModelFileError: Its description cannot be read.
         """
-        if not is_name(name):
+        if not _is_name(name):
             return None
         path = self._record(name)
         return decode_model(path, self.files_dir) if path.exists() else None
@@ -286,7 +286,7 @@ def _failed(path: Path, done: str, error: OSError) -> ModelFileError:
     )
 
 
-def is_name(name: str) -> bool:
+def _is_name(name: str) -> bool:
     """Whether a model can be called `name`."""
     return _NAME.fullmatch(name) is not None
 
@@ -297,7 +297,7 @@ def check_name(name: str) -> None:
     Raises:
         ModelFileError: It has other characters than those allowed, or too many.
     """
-    if not is_name(name):
+    if not _is_name(name):
         raise ModelFileError(
             f"{name!r} cannot be the name of a model.",
             "Take small letters, digits, '.', '_' and '-', at most 100, a letter or digit first.",

@@ -6,8 +6,8 @@ from pathlib import Path
 CONTEXT_NAMES = ("AGENTS.md", "CLAUDE.md")
 """In each folder the first of these that is there."""
 
-CONFIG_FILE = Path(".agent-tui", "config.toml")
-SERVER_FILE = ".mcp.json"
+_CONFIG_FILE = Path(".agent-tui", "config.toml")
+_SERVER_FILE = ".mcp.json"
 
 COMMANDS_FOLDER = Path(".agent-tui", "commands")
 """Prompt files, which become slash commands; the person's own folder has the same."""
@@ -39,17 +39,17 @@ def context_candidates(folder: Path) -> Iterator[Path]:
 
 def config_files(cwd: Path) -> tuple[Path, ...]:
     """The settings of the project that `cwd` is in, the most general first."""
-    files = (folder / CONFIG_FILE for folder in project_folders(cwd))
+    files = (folder / _CONFIG_FILE for folder in project_folders(cwd))
     return tuple(file for file in files if _has_text(file))
 
 
 def server_files(cwd: Path) -> tuple[Path, ...]:
     """The files that name MCP servers of the project that `cwd` is in, the most general first."""
-    files = (folder / SERVER_FILE for folder in project_folders(cwd))
+    files = (folder / _SERVER_FILE for folder in project_folders(cwd))
     return tuple(file for file in files if _has_text(file))
 
 
-def command_folders(cwd: Path) -> tuple[Path, ...]:
+def _command_folders(cwd: Path) -> tuple[Path, ...]:
     """The folders with prompt files of the project that `cwd` is in. None of them is listed."""
     folders = (folder / COMMANDS_FOLDER for folder in project_folders(cwd))
     return tuple(folder for folder in folders if _is_folder(folder))
@@ -59,7 +59,7 @@ def project_files(cwd: Path) -> tuple[Path, ...]:
     """Everything that would be obeyed in `cwd` if its project were trusted; whole folders too."""
     instructions = (next(context_candidates(folder), None) for folder in project_folders(cwd))
     files = (file for file in instructions if file is not None)
-    return (*files, *config_files(cwd), *server_files(cwd), *command_folders(cwd))
+    return (*files, *config_files(cwd), *server_files(cwd), *_command_folders(cwd))
 
 
 def _has_text(path: Path) -> bool:

@@ -1,8 +1,6 @@
 """Lines as a `Front`: what commands can do with a conversation by lines."""
 
 import os
-import shlex
-import subprocess
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing
@@ -28,6 +26,7 @@ from agent_tui.plain.narrator import ME, Narrator
 from agent_tui.plain.questions import Asker
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import Entry, MessageEntry
+from agent_tui.text_editor import editor_command, run_editor
 
 AnswerT = TypeVar("AnswerT")
 
@@ -110,7 +109,8 @@ class PlainFront:
 
     async def edit_file(self, path: Path) -> bool:
         """Let the person's editor change a file."""
-        return await self.agent.asked_in_main(partial(_edit, path))
+        edit = partial(run_editor, editor_command(os.environ), path)
+        return await self.agent.asked_in_main(edit) == 0
 
     async def set_up_model(self) -> bool:
         """There is only ``/model``."""
@@ -193,17 +193,3 @@ def _opened_lines(name: str, entries: Sequence[Entry]) -> list[str]:
     if reply := next(replies, ""):
         lines.append(f"{ME} {reply}")
     return lines
-
-
-def _edit(path: Path) -> bool:
-    """Open `path` in ``$VISUAL`` or ``$EDITOR`` (or vi); whether that ended well.
-
-    Raises:
-        AgentTuiError: There is no such program.
-    """
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    try:
-        done = subprocess.run([*shlex.split(editor), str(path)], check=False)
-    except (ValueError, OSError) as error:
-        raise AgentTuiError(f"{editor} cannot be started: {error}.", "Set $EDITOR.") from error
-    return done.returncode == 0

@@ -171,11 +171,12 @@ class Narrator:
         self._typed = ""
 
     def _warn(self, event: ContextWarning) -> None:
+        filled = f"The context fills {event.usage.percent}% of the window."
         if not self._compacts_alone():
-            self._voice.say(f"The context is {event.usage.percent}% full. /compact makes room.")
+            self._voice.say(f"{filled} /compact makes room.")
         elif event.level == "warn":
-            alone = "It is made smaller by itself when it is full; /compact does it now."
-            self._voice.say(f"The context is {event.usage.percent}% full. {alone}")
+            alone = "It is made smaller by itself before long; /compact does it now."
+            self._voice.say(f"{filled} {alone}")
 
     def _plan(self, todos: tuple[Todo, ...]) -> None:
         if todos and todos != self._told_todos:

@@ -18,10 +18,11 @@ from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
 from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.sessions import open_session
 from agent_tui.commands.trust import ask_about_servers, ask_about_workspace
+from agent_tui.drafts.draft import Draft
+from agent_tui.drafts.history import PromptHistory
 from agent_tui.errors import AgentTuiError
 from agent_tui.plain.agent_thread import AgentThread
 from agent_tui.plain.front import PlainFront
-from agent_tui.plain.history import add_line, earlier_lines
 from agent_tui.plain.interrupts import Interrupts
 from agent_tui.plain.keyboard import Keyboard, TerminalInput, TypedMessage, terminal_lines
 from agent_tui.plain.lines import LineWriter
@@ -55,8 +56,9 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
                 agent.stop_waiting()
 
         interrupts = Interrupts(stop)
-        earlier = earlier_lines(options.history_file)
-        source = terminal_lines(earlier, os.environ, stdin, stdout)
+        history = PromptHistory(options.history_file)
+        history.load()
+        source = terminal_lines(history.single_lines, os.environ, stdin, stdout)
         front = PlainFront(
             runtime=options.runtime,
             services=options.services,
@@ -71,7 +73,7 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
         )
         with interrupts.caught():
             try:
-                Conversation(front, options).run()
+                Conversation(front, options, history).run()
             finally:
                 agent.wait(options.runtime.aclose())
                 agent.wait(options.close())
@@ -94,10 +96,11 @@ def _compacts_alone(runtime: AgentRuntime) -> bool:
 class Conversation:
     """Reads what the person types and does it, one after the other."""
 
-    def __init__(self, front: PlainFront, options: PlainOptions) -> None:
+    def __init__(self, front: PlainFront, options: PlainOptions, history: PromptHistory) -> None:
         self._front = front
         self._runtime = front.runtime
         self._options = options
+        self._history = history
         runtime, registry = front.runtime, front.registry
         library = PromptLibrary(
             runtime.services.user_config_dir, runtime.services.trust, registry.own_names
@@ -216,7 +219,7 @@ class Conversation:
 
     def _remember(self, text: str) -> None:
         try:
-            add_line(self._options.history_file, text)
+            self._history.add(Draft(text))
         except OSError as error:
             self._front.say(f"{self._options.history_file} cannot be written: {error.strerror}.")
 

@@ -23,10 +23,10 @@ from agent_tui.providers.servers.server_catalog import ServerCatalog
 from agent_tui.providers.table import ModelTable, bundled_table
 
 UNKNOWN_WINDOW = 128_000
-UNKNOWN_MAX_OUTPUT = 8_192
+_UNKNOWN_MAX_OUTPUT = 8_192
 """For a model nobody knows: what most services of the last years offer at least."""
 
-CALLS_ONLY_BY_PROTOCOL: Final = frozenset(
+_CALLS_ONLY_BY_PROTOCOL: Final = frozenset(
     {
         "anthropic",
         "azure",
@@ -140,7 +140,7 @@ class ModelCatalog:
         """
         if name := self._settings.model:
             if not self._settings.base_url and not self._is_exact(name):
-                self._servers.look_around()
+                self._servers.find_running()
             return self.resolve(name)
         if self._settings.base_url:
             return self._servers.first_at_base_url()
@@ -209,7 +209,7 @@ class ModelCatalog:
         return name
 
     def _with_settings(self, ref: ModelRef, known: ModelInfo) -> ModelInfo:
-        by_protocol = self._provider_of(ref.name) in CALLS_ONLY_BY_PROTOCOL and not ref.base_url
+        by_protocol = self._provider_of(ref.name) in _CALLS_ONLY_BY_PROTOCOL and not ref.base_url
         known = dataclasses.replace(known, writes_calls=not by_protocol)
         override = self._override(ref.name)
         if override.sees_images is not None:
@@ -247,7 +247,7 @@ class ModelCatalog:
         entries = (self._loaded.info(name) for name in names)
         entry = next((entry for entry in entries if entry is not None), None)
         if entry is None:
-            return ModelInfo(ref.name, UNKNOWN_WINDOW, UNKNOWN_MAX_OUTPUT)
+            return ModelInfo(ref.name, UNKNOWN_WINDOW, _UNKNOWN_MAX_OUTPUT)
         return dataclasses.replace(entry, name=ref.name)
 
     def _ref(self, name: str) -> ModelRef:

@@ -4,7 +4,7 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 
-MANY_OBJECTS = 50_000
+_MANY_OBJECTS = 50_000
 """Fewer new ones are looked through within a few milliseconds."""
 
 
@@ -22,7 +22,7 @@ def garbage_collection_paused() -> Generator[None]:
         yield
     finally:
         if was_enabled:
-            if gc.get_count()[0] > MANY_OBJECTS:
+            if gc.get_count()[0] > _MANY_OBJECTS:
                 stays_frozen = gc.get_freeze_count() > 0
                 gc.freeze()
                 if not stays_frozen:

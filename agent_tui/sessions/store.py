@@ -27,7 +27,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.search.session_search import SearchHit, SessionSearch
 from agent_tui.text import repair_text
 
-PAGE_SIZE = 100
+_PAGE_SIZE = 100
 _TRASH = "trash"
 _NEAR_MATCHES = 5
 
@@ -138,7 +138,7 @@ class SessionStore:
         return sorted(sessions, key=lambda found: (found.modified, found.id), reverse=True)
 
     def pages(
-        self, first: Path | None = None, page_size: int = PAGE_SIZE
+        self, first: Path | None = None, page_size: int = _PAGE_SIZE
     ) -> Generator[Sequence[SessionSummary]]:
         """All sessions, some at a time, newest first: a screen shows the first at once.
 
@@ -167,6 +167,17 @@ class SessionStore:
         only begun. What `update_search` has not yet reached is not found.
         """
         return self._search.search(query, self._listed, limit)
+
+    def search_project(self, query: str, cwd: Path, limit: int) -> tuple[Sequence[SearchHit], int]:
+        """As `search`, among the sessions that work in `cwd`, indexed or not.
+
+        Returns the hits and how many sessions could not be looked at in the time allowed.
+        """
+        return self._search.search_among(query, session_files(self.project_files(cwd)), limit)
+
+    def project_files(self, cwd: Path) -> Iterator[Path]:
+        """The files of the sessions that work in `cwd`, in no order."""
+        return (self.root / cwd_slug(cwd)).glob("[!.]*.jsonl")
 
     def update_search(
         self,

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, TypeVar
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, ToolDetails, ToolSpec
 from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.tools.limits import OutputLimits
 
 Access: TypeAlias = Literal["none", "read", "write", "execute", "outside"]
@@ -79,6 +80,14 @@ class History(Protocol):
         """
         ...
 
+    def others_with(self, query: str) -> tuple[Sequence[KnownSession], int]:
+        """Other sessions of the project that fit `query`; how many could not be looked at."""
+        ...
+
+    def others_named(self, start: str) -> Sequence[KnownSession]:
+        """The sessions of the project whose id begins with `start`."""
+        ...
+
     @property
     def session_count(self) -> int:
         """How many sessions the newest walk through `entries` has come to so far."""
@@ -99,6 +108,14 @@ class NoHistory:
     def entries(self) -> Iterator[Entry]:
         """Nothing."""
         return iter(())
+
+    def others_with(self, query: str) -> tuple[Sequence[KnownSession], int]:
+        """None."""
+        return (), 0
+
+    def others_named(self, start: str) -> Sequence[KnownSession]:
+        """None."""
+        return ()
 
 
 async def _cannot_compact(_focus: str) -> ToolOutput:

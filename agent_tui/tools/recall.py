@@ -1,8 +1,8 @@
 """The `recall` tool: the original of what the context no longer holds."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import dropwhile
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from pydantic import Field
 from rapidfuzz import fuzz, process
 
 from agent_tui.messages import ToolCall, ToolDetails
+from agent_tui.sessions.entries import Entry
 from agent_tui.tools.base import (
     History,
     Intent,
@@ -37,6 +38,8 @@ from agent_tui.tools.shorten import keep_head, size_bytes
 
 _MOST_IMAGES = 3
 _MOST_NAMED = 5
+_MOST_HITS_ELSEWHERE = 3
+_SESSION_ID_CHARS = 8
 _NEAR_PERCENT = 75
 """Ids that are this much alike differ in one or two of eight characters."""
 
@@ -87,14 +90,56 @@ class RecallTool:
 
 
 def _recall(arguments: RecallArguments, context: ToolContext) -> ToolOutput:
+    history, limits = context.history, context.limits
     if wanted := _bare_id(arguments.id):
-        entry = _find(wanted, context.history)
-        older = dropwhile(lambda other: other is not entry, context.history.entries())
+        session, colon, entry_id = wanted.rpartition(":")
+        elsewhere = _entries_of(session, history) if colon else ()
+        walked = elsewhere if colon else history.entries()
+        entry = _find(entry_id, walked, "that session" if colon else history)
+        again = elsewhere if colon else history.entries()
+        older = dropwhile(lambda other: other is not entry, again)
         call = call_answered_by(entry, older)
-        return _original(entry, call, arguments.offset, context.limits)
+        name = f"{session}{colon}{entry.id}"
+        return _original(entry, name, call, arguments.offset, limits)
+    entries = list(history.entries())
     terms = terms_of(arguments.query)
-    found = search_history(list(context.history.entries()), terms)
-    return _hits(found, context.history, context.limits)
+    found = search_history(entries, terms)
+    own = {(entry.id, entry.timestamp) for entry in entries}
+    others = _in_other_sessions(arguments.query, terms, own, history)
+    return _hits(found, others, history, limits)
+
+
+def _entries_of(session: str, history: History) -> list[Entry]:
+    """The entries of another session of the project, newest first."""
+    named = history.others_named(session)
+    if len(named) == 1:
+        return list(reversed(named[0].entries))
+    problem = f"{len(named)} sessions begin" if named else "No session that can be read begins"
+    raise ToolError(f"{problem} with {session} in this project. Search with query instead.")
+
+
+def _in_other_sessions(
+    query: str, terms: Sequence[str], own: Set[tuple[str, str]], history: History
+) -> str:
+    """What other sessions of the project have of `terms`, at most a few messages of each.
+
+    Args:
+        query: What was asked.
+        terms: Its words.
+        own: Ids and times of what the conversation itself holds.
+        history: Leads to the sessions.
+    """
+    sessions, late = history.others_with(query)
+    blocks: list[str] = []
+    for session in sessions:
+        entries = [e for e in reversed(session.entries) if (e.id, e.timestamp) not in own]
+        whole = [hit for hit in search_history(entries, terms).hits if not hit.missing]
+        short = session.id[:_SESSION_ID_CHARS]
+        named = [replace(hit, entry_id=f"{short}:{hit.entry_id}") for hit in whole]
+        blocks += map(_block, named[:_MOST_HITS_ELSEWHERE])
+    if late:
+        blocks.append(f"({late} of them could not be searched.)")
+    return "\n\n".join(["In other sessions of this project:", *blocks]) if blocks else ""
 
 
 def _bare_id(text: str) -> str:
@@ -102,11 +147,11 @@ def _bare_id(text: str) -> str:
     return _MARK.sub("", text.strip())
 
 
-def _find(wanted: str, history: History) -> RecallableEntry:
+def _find(wanted: str, entries: Iterable[Entry], searched: History | str) -> RecallableEntry:
     """The entry with that id, or the only one whose id begins so."""
     begun: dict[str, RecallableEntry] = {}
     ids: dict[str, RecallableEntry] = {}
-    for entry in history.entries():
+    for entry in entries:
         if not is_recallable(entry):
             continue
         if entry.id == wanted:
@@ -120,7 +165,8 @@ def _find(wanted: str, history: History) -> RecallableEntry:
         raise ToolError(f"{wanted} begins {len(begun)} ids: {_named(begun)}. Give more of it.")
     near = process.extractOne(wanted, list(ids), scorer=fuzz.ratio, score_cutoff=_NEAR_PERCENT)
     hint = f"Nearest: {_named({near[0]: ids[near[0]]})}." if near else "Search with query instead."
-    raise ToolError(f"No message {wanted} among {_searched(len(ids), history)}. {hint}")
+    where = searched if isinstance(searched, str) else _searched(len(ids), searched)
+    raise ToolError(f"No message {wanted} among {where}. {hint}")
 
 
 def _named(entries: Mapping[str, RecallableEntry]) -> str:
@@ -129,15 +175,15 @@ def _named(entries: Mapping[str, RecallableEntry]) -> str:
 
 
 def _original(
-    entry: RecallableEntry, call: ToolCall | None, offset: int, limits: OutputLimits
+    entry: RecallableEntry, name: str, call: ToolCall | None, offset: int, limits: OutputLimits
 ) -> ToolOutput:
     """The lines of `entry` from `offset` on, as many as may be given."""
     rows = rows_of(entry_text(entry))
     first = max(offset, 1)
     if first > len(rows):
-        raise ToolError(f"{entry.id} has {len(rows)} lines; offset {offset} is past its end.")
+        raise ToolError(f"{name} has {len(rows)} lines; offset {offset} is past its end.")
     size = "1 line" if len(rows) == 1 else f"{len(rows):,} lines"
-    head = f"[{entry.id} · {describe_entry(entry, call)} · {entry_minute(entry)} · {size}]"
+    head = f"[{name} · {describe_entry(entry, call)} · {entry_minute(entry)} · {size}]"
     images = entry_images(entry) if offset <= 1 else ()
     notes = [f"first {_MOST_IMAGES} of {len(images)} images"] if len(images) > _MOST_IMAGES else []
     if path := _still_there(whole_output_path(entry)):
@@ -145,7 +191,7 @@ def _original(
     room = limits.max_bytes - sum(map(size_bytes, [head, *notes])) - _NOTE_BYTES
     text, last = _fitting(rows, first, limits.max_lines, max(room, _LEAST_TEXT_BYTES))
     if last < len(rows):
-        notes.append(f"lines {first}-{last} of {len(rows)}; id={entry.id} offset={last + 1}: more")
+        notes.append(f"lines {first}-{last} of {len(rows)}; id={name} offset={last + 1}: more")
     details = ToolDetails(
         summary=f"{size} of {call_subject(call) if call else describe_entry(entry, None)}",
         truncated=last < len(rows),
@@ -177,7 +223,19 @@ def _still_there(path: str | None) -> str:
         return ""
 
 
-def _hits(found: Found, history: History, limits: OutputLimits) -> ToolOutput:
+def _hits(found: Found, others: str, history: History, limits: OutputLimits) -> ToolOutput:
+    """The hits of the conversation, then `others`, each with at least half of the room."""
+    if not others:
+        return _own_hits(found, history, limits)
+    half = limits.max_bytes // 2
+    kept = keep_head(others, max_lines=limits.max_lines // 2, max_bytes=half).text
+    room = limits.max_bytes - size_bytes(kept) - size_bytes(_HOW_TO_GO_ON) - 4
+    own = _own_hits(found, history, replace(limits, max_bytes=room))
+    parts = [own.for_model.removesuffix(_HOW_TO_GO_ON).rstrip(), kept, _HOW_TO_GO_ON]
+    return replace(own, for_model="\n\n".join(parts))
+
+
+def _own_hits(found: Found, history: History, limits: OutputLimits) -> ToolOutput:
     searched = _searched(found.searched, history)
     if not found.hits:
         text = f"Nothing found in {searched}. Try fewer or other words."

@@ -24,10 +24,10 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.notifications import SeverityLevel
 
 from agent_tui.commands.core.command import Command
+from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS
-from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.terminal.clipboard import copy_text

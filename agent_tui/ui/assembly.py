@@ -14,7 +14,8 @@ from agent_tui.commands.core.command import Completions
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CommandRegistry
-from agent_tui.tools.files.walk import project_files
+from agent_tui.drafts.history import PromptHistory
+from agent_tui.tools.files.walk import relative_files
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
 from agent_tui.ui.chat.plan_view import PlanView
@@ -25,7 +26,6 @@ from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.prompt import PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.sources import PromptSources
 from agent_tui.ui.status.status_bar import StatusBar
@@ -116,7 +116,7 @@ def _prompt_sources(
     return PromptSources(
         registry,
         completions,
-        FileIndex(lambda: runtime.conversation.cwd, project_files, options.clock),
+        FileIndex(lambda: runtime.conversation.cwd, relative_files, options.clock),
         PromptHistory(options.history_file),
         lambda: image_refusal(runtime.conversation.model_info),
         look_for_commands=prompt_files.refresh,

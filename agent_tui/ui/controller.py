@@ -15,9 +15,9 @@ from agent_tui.commands.core.registry import CalledCommand, CommandRegistry, Unk
 from agent_tui.commands.permissions import PERMISSION_MODES
 from agent_tui.commands.sessions import open_session
 from agent_tui.commands.trust import ask_about_servers, ask_about_workspace
+from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.turns import EventSink, StartWork, TurnRunner
 
 GO_BACK_WITHIN_S = 0.6
@@ -142,7 +142,7 @@ class Controller:
             self._view.say(f"Setting left out: {problem}", "warning")
         for warning in warnings:
             self._view.say(warning, "warning")
-        for rule in self.runtime.conversation.approvals.problems:
+        for rule in self.runtime.conversation.permissions.problems:
             self._view.say(f"Permission rule left out: {rule}", "warning")
         for notice in self.options.notices:
             self._view.say(notice)
@@ -228,8 +228,8 @@ class Controller:
 
     def next_permission_mode(self) -> None:
         """Shift+Tab: the next mode in turn."""
-        place = PERMISSION_MODES.index(self.runtime.conversation.approvals.mode)
-        self.runtime.conversation.approvals.mode = PERMISSION_MODES[
+        place = PERMISSION_MODES.index(self.runtime.conversation.permissions.mode)
+        self.runtime.conversation.permissions.mode = PERMISSION_MODES[
             (place + 1) % len(PERMISSION_MODES)
         ]
         self._view.refresh_status()

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from agent_tui.agent.prompt.mentions import without_attachments
 from agent_tui.commands.core.front import Level
+from agent_tui.drafts.draft import Draft
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -52,7 +53,6 @@ from agent_tui.ui.chat.scope_blocks import entered_block, left_blocks
 from agent_tui.ui.chat.welcome import welcome_block
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.status.status_view import StatusView
 from agent_tui.ui.transcript import (
     BashBlock,
@@ -331,8 +331,8 @@ class EventView:
         self._has_warned = True
         advice = "/compact makes room."
         if acts_by_itself:
-            advice = "It will be compacted by itself when it is full; /compact does it now."
-        text = f"The context is {event.usage.percent}% full. {advice}"
+            advice = "It will be compacted by itself before long; /compact does it now."
+        text = f"The context fills {event.usage.percent}% of the window. {advice}"
         self.widgets.transcript.append(NoticeBlock("warning", text))
 
     def _progress(self, label: str, summary_chars: int) -> None:

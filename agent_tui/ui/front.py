@@ -21,13 +21,13 @@ from agent_tui.commands.program import command_sections
 from agent_tui.commands.sessions import PickableSessions
 from agent_tui.commands.settings import SettingsPage
 from agent_tui.commands.tree import PickableEntries
+from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
 from agent_tui.ui.key_guide import FIRST_KEYS, KEYS
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.terminal.clipboard import copy_text
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.theme.themes import own_themes

@@ -8,10 +8,10 @@ from typing import Protocol, TypeAlias
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.message_queue import QueuedMessage
 from agent_tui.agent.turn.user_message import image_refusal
+from agent_tui.drafts.draft import Draft, joined
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, Notice, QueueChanged, UserMessageAdded
 from agent_tui.messages import ImageContent
-from agent_tui.ui.prompt.pastes import Draft, joined
 
 StartWork: TypeAlias = Callable[[Coroutine[None, None, None]], object]
 """Runs a coroutine in a task of the app's."""

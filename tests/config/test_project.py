@@ -18,6 +18,7 @@ REFUSED = {
     "session_dir": 'session_dir = "/tmp/elsewhere"',
     "durability": 'durability = "none"',
     "sandbox": 'sandbox = "off"',
+    "recall_other_sessions": "recall_other_sessions = true",
     "permission_mode": 'permission_mode = "full"',
     "permissions.allow": '[permissions]\nallow = ["bash(*)"]',
     "permissions.pass_environment": '[permissions]\npass_environment = ["GITHUB_TOKEN"]',

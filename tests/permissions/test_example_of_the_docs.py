@@ -30,15 +30,15 @@ def test_the_example_has_three_parts():
     ],
 )
 def test_the_example_is_decided_by_rules_and_mode(rules: PermissionSettings, decisions: list[str]):
-    found = [_approvals(mode, rules).judge("bash", _intent()).decision for mode in _MODES]
+    found = [_permissions(mode, rules).judge("bash", _intent()).decision for mode in _MODES]
     assert found == decisions
 
 
 def test_the_rule_that_is_offered_is_for_exactly_the_example():
-    assert _approvals("ask", _NONE).judge("bash", _intent()).session_rule == f"bash(= {_COMMAND})"
+    assert _permissions("ask", _NONE).judge("bash", _intent()).session_rule == f"bash(= {_COMMAND})"
 
 
-def _approvals(mode: PermissionMode, rules: PermissionSettings) -> PermissionEngine:
+def _permissions(mode: PermissionMode, rules: PermissionSettings) -> PermissionEngine:
     return PermissionEngine(
         mode=mode,
         rules=rules,

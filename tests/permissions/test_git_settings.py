@@ -105,14 +105,14 @@ def test_git_asks_in_a_folder_that_is_not_trusted_and_could_make_it_run_somethin
     repo: Path, command: str
 ):
     def decision(trusted: bool) -> str:
-        approvals = PermissionEngine(
+        permissions = PermissionEngine(
             mode="ask",
             rules=PermissionSettings(),
             workspace=repo,
             project_rules_file=repo / "none",
             git_risk=(lambda _: "") if trusted else git_risk,
         )
-        return approvals.judge("bash", Intent(command, "execute", command=command)).decision
+        return permissions.judge("bash", Intent(command, "execute", command=command)).decision
 
     assert decision(trusted=False) == "allow"
     (repo / ".git" / "config").write_text(PLAIN + "[core]\n\tfsmonitor = touch x\n")

@@ -8,6 +8,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.drafts.history import PromptHistory
 from agent_tui.plain.agent_thread import AgentThread
 from agent_tui.plain.front import PlainFront
 from agent_tui.plain.keyboard import Keyboard
@@ -120,7 +121,7 @@ def talk(
             warm=lambda: None,
         )
         try:
-            Conversation(front, options).run()
+            Conversation(front, options, PromptHistory(options.history_file)).run()
         finally:
             agent.wait(runtime.aclose())
     return out.getvalue()

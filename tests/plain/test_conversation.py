@@ -2,6 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.drafts.draft import Draft
+from agent_tui.drafts.history import PromptHistory
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.file.status import SessionStatus
@@ -16,6 +18,13 @@ def test_a_turn_is_told_after_the_line_that_began_it(stage):
     text = talk(stage, stage.runtime([Reply("Hello. It works.")]), "hi", "/exit")
     assert "] > hi\nagent-tui: Hello. It works.\n[ctx: " in text
     assert "is kept. Go on with: agent-tui --plain -r " in text
+
+
+def test_what_is_sent_is_in_the_history_of_the_screen(stage):
+    talk(stage, stage.runtime([Reply("Hello.")]), "hi", "/exit")
+    history = PromptHistory(stage.folder / "project" / "history.jsonl")
+    history.load()
+    assert Draft("hi") in history.drafts
 
 
 def test_a_change_is_asked_about_and_done_once_agreed(stage):

@@ -170,9 +170,9 @@ def test_lines_of_the_persons_command_come_as_they_are_whole():
 def test_a_filling_context_is_told_of_where_the_person_can_do_something():
     usage = ContextUsage(81, 100, is_estimate=False)
     warn, trigger = ContextWarning(usage, "warn"), ContextWarning(usage, "trigger")
-    by_itself = "It is made smaller by itself when it is full; /compact does it now."
-    assert told(warn, trigger) == [f"The context is 81% full. {by_itself}"]
-    makes_room = "The context is 81% full. /compact makes room."
+    by_itself = "It is made smaller by itself before long; /compact does it now."
+    assert told(warn, trigger) == [f"The context fills 81% of the window. {by_itself}"]
+    makes_room = "The context fills 81% of the window. /compact makes room."
     assert told(warn, trigger, compacts_alone=False) == [makes_room, makes_room]
 
 

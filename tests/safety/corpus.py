@@ -70,7 +70,7 @@ def judge(
     deny: tuple[str, ...] = (),
 ) -> Verdict:
     """What the engine says of `command`."""
-    approvals = PermissionEngine(
+    permissions = PermissionEngine(
         mode=mode,
         rules=PermissionSettings(allow=allow, deny=deny),
         workspace=workspace,
@@ -78,5 +78,5 @@ def judge(
         own_folders=(workspace.parent / "own",),
         scratch_folders=(),
     )
-    assert not approvals.problems
-    return approvals.judge("bash", Intent(title=command, access="execute", command=command))
+    assert not permissions.problems
+    return permissions.judge("bash", Intent(title=command, access="execute", command=command))

@@ -71,24 +71,24 @@ def intent_of(workspace: Path, tool: str, **arguments: str) -> Intent:
 def test_protected_files_ask_whether_they_exist_or_not(
     workspace: Path, path: str, mode: PermissionMode
 ):
-    approvals = engine(workspace, mode, allow=("write(*)", "write(**)", f"write({path})"))
+    permissions = engine(workspace, mode, allow=("write(*)", "write(**)", f"write({path})"))
     intent = intent_of(workspace, "write", path=path, content="x")
-    verdict = approvals.judge("write", intent)
+    verdict = permissions.judge("write", intent)
     assert (verdict.decision, verdict.session_rule) == ("ask", "")
 
 
 def test_a_folder_that_only_begins_alike_is_another(workspace: Path):
-    approvals = engine(workspace, "accept-edits")
+    permissions = engine(workspace, "accept-edits")
     beside = f"{workspace}-evil/a"
     intent = intent_of(workspace, "write", path=beside, content="x")
-    assert approvals.judge("write", intent).decision == "ask"
+    assert permissions.judge("write", intent).decision == "ask"
     assert judge(workspace, f"echo x > {beside}", "accept-edits").decision == "ask"
 
 
 def test_a_link_out_of_the_workspace_is_followed(workspace: Path):
-    approvals = engine(workspace, "accept-edits", allow=("write(link-out/**)",))
+    permissions = engine(workspace, "accept-edits", allow=("write(link-out/**)",))
     intent = intent_of(workspace, "write", path="link-out/a", content="x")
-    verdict = approvals.judge("write", intent)
+    verdict = permissions.judge("write", intent)
     assert verdict.decision == "ask"
     assert str(workspace.parent / "outside" / "a") in verdict.why
 
@@ -98,57 +98,57 @@ def test_a_link_out_of_the_workspace_is_followed(workspace: Path):
 def test_a_deny_rule_for_files_holds_through_links_and_case(
     workspace: Path, pattern: str, path: str
 ):
-    approvals = engine(workspace, "full", allow=("read(*)",), deny=(f"read({pattern})",))
-    verdict = approvals.judge("read", intent_of(workspace, "read", path=path))
+    permissions = engine(workspace, "full", allow=("read(*)",), deny=(f"read({pattern})",))
+    verdict = permissions.judge("read", intent_of(workspace, "read", path=path))
     assert verdict.decision == "deny"
     for command in (f"cat {path}", f"wc -l < README.md; head {path}", f"cd . && tail {path}"):
         assert judge(workspace, command, "full", (), (f"read({pattern})",)).decision == "deny"
 
 
 def test_an_allow_rule_does_not_follow_links(workspace: Path):
-    approvals = engine(workspace, allow=("write(link-dir/**)",))
+    permissions = engine(workspace, allow=("write(link-dir/**)",))
     intent = intent_of(workspace, "write", path="link-dir/a", content="x")
-    assert approvals.judge("write", intent).decision == "ask"
+    assert permissions.judge("write", intent).decision == "ask"
 
 
 def test_what_a_command_touches_changes_with_the_link(workspace: Path):
-    approvals = engine(workspace)
+    permissions = engine(workspace)
     intent = intent_of(workspace, "bash", command="python3 link-out")
-    before = approvals.judge("bash", intent).touched
+    before = permissions.judge("bash", intent).touched
     (workspace / "link-out").unlink()
     (workspace / "link-out").symlink_to("/etc")
-    after = approvals.judge("bash", intent).touched
+    after = permissions.judge("bash", intent).touched
     assert workspace.parent / "outside" in before
     assert before != after
 
 
 def test_without_a_terminal_nothing_is_approved(workspace: Path):
-    approvals = engine(workspace, is_interactive=False)
+    permissions = engine(workspace, is_interactive=False)
     for command in ("make", "cat .env", "rm -rf /", "echo 'open"):
         intent = intent_of(workspace, "bash", command=command)
-        assert approvals.judge("bash", intent).decision == "deny"
-    assert approvals.judge("bash", intent_of(workspace, "bash", command="ls")).decision == "allow"
+        assert permissions.judge("bash", intent).decision == "deny"
+    assert permissions.judge("bash", intent_of(workspace, "bash", command="ls")).decision == "allow"
 
 
 def test_rules_made_by_answers_can_be_taken_back(workspace: Path):
-    approvals = engine(workspace, allow=("bash(make)",))
-    approvals.add_session_rule("bash(npm test)")
-    approvals.add_project_rule("bash(cargo test)")
-    assert [rule.source for rule in approvals.rules] == ["settings", "session", "project"]
-    for rule in approvals.rules[1:]:
-        approvals.remove_rule(rule)
-    assert [str(rule) for rule in approvals.rules] == ["bash(make)"]
+    permissions = engine(workspace, allow=("bash(make)",))
+    permissions.add_session_rule("bash(npm test)")
+    permissions.add_project_rule("bash(cargo test)")
+    assert [rule.source for rule in permissions.rules] == ["settings", "session", "project"]
+    for rule in permissions.rules[1:]:
+        permissions.remove_rule(rule)
+    assert [str(rule) for rule in permissions.rules] == ["bash(make)"]
     assert [str(rule) for rule in engine(workspace).rules] == []
     with pytest.raises(ConfigError, match="settings"):
-        approvals.remove_rule(approvals.rules[0])
+        permissions.remove_rule(permissions.rules[0])
 
 
 def test_decisions_are_kept_newest_first_and_bounded(workspace: Path):
-    approvals = engine(workspace)
+    permissions = engine(workspace)
     for number in range(300):
         intent = intent_of(workspace, "bash", command=f"ls a{number}")
-        approvals.record("bash", intent, approvals.judge("bash", intent))
-    latest = approvals.log.latest
+        permissions.record("bash", intent, permissions.judge("bash", intent))
+    latest = permissions.log.latest
     assert len(latest) == 200
     assert (latest[0].what, latest[0].decision, latest[0].by) == ("ls a299", "allow", "mode")
 
@@ -158,5 +158,5 @@ def test_decisions_are_kept_newest_first_and_bounded(workspace: Path):
     [("git push", "rule"), ("make", "rule"), ("ls", "mode"), ("cat .env", "protection")],
 )
 def test_a_verdict_says_what_decided(workspace: Path, command: str, by: str):
-    approvals = engine(workspace, allow=("bash(make)",), deny=("bash(git push *)",))
-    assert approvals.judge("bash", intent_of(workspace, "bash", command=command)).by == by
+    permissions = engine(workspace, allow=("bash(make)",), deny=("bash(git push *)",))
+    assert permissions.judge("bash", intent_of(workspace, "bash", command=command)).by == by

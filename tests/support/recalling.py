@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agent_tui.sessions.entries import Entry, Header
-from agent_tui.sessions.lineage.chain import PastSessions, SessionChain
+from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.base import ToolContext
@@ -15,8 +15,9 @@ def look_in(context: ToolContext, entries: Sequence[Entry], parent: str | None =
     """Make `entries` what was said."""
     log = SessionLog.create(None, Header(parent_session=parent))
     log.append_many(entries)
-    past = PastSessions(SessionStore(context.cwd / "sessions", "none"))
-    context.history = SessionChain(log, past)
+    store = SessionStore(context.cwd / "sessions", "none")
+    project = ProjectSessions(store, context.cwd)
+    context.history = SessionChain(log, PastSessions(store), project)
 
 
 async def recall(context: ToolContext, **arguments: str | int) -> str:

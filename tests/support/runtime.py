@@ -165,7 +165,7 @@ class Stage:
             ratios=TokenRatios(),
             compaction=CompactionPlanner(client, counter, models),
             settings=settings,
-            make_approvals=self._approvals(settings, is_interactive),
+            make_permissions=self._permissions(settings, is_interactive),
             model_info=models.info,
             learn_model=models.learn,
             resolve_model=models.resolve,
@@ -181,7 +181,7 @@ class Stage:
             services = dataclasses.replace(services, take_up_tools=servers.take_up)
         return AgentRuntime(services, model, self.workspace, mode)
 
-    def _approvals(
+    def _permissions(
         self, settings: Settings, is_interactive: bool
     ) -> Callable[[Path, PermissionMode], PermissionEngine]:
         return lambda workspace, mode: PermissionEngine(

@@ -288,7 +288,7 @@ class Ui:
     @property
     def system_prompt(self) -> str:
         """What the next request tells the model first."""
-        return self.runtime.conversation.system_prompt
+        return self.runtime.conversation.prompt.system
 
     @property
     def header(self) -> Header:
@@ -329,7 +329,7 @@ class Ui:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """What is allowed and denied by rules."""
-        return tuple(self.runtime.conversation.approvals.rules)
+        return tuple(self.runtime.conversation.permissions.rules)
 
     @property
     def is_closed(self) -> bool:

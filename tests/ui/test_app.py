@@ -143,7 +143,7 @@ async def test_a_tool_is_shown_from_its_start_to_its_result(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     cat = call("c1", "bash", command=f"cat {tmp_path}/pipe")
     runtime = asking(Stage(tmp_path), Reply(tool_calls=(cat,)), DONE)
-    runtime.conversation.approvals.mode = "full"
+    runtime.conversation.permissions.mode = "full"
     async with running_app(tmp_path, runtime=runtime) as ui:
         await ui.submit("go")
         await ui.until(lambda: tool_status(ui) == "running")

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.commands.compaction import kept_facts, last_tier, verdict
+from agent_tui.commands.context import request_cost
 from agent_tui.compaction.preview import CompactionPreview, TierPreview
 from agent_tui.sessions.entries import Ledger
 from agent_tui.ui.screens.preview import tier_rows
@@ -21,6 +22,17 @@ PREVIEW = CompactionPreview(
     ),
     ledger=Ledger(),
 )
+
+
+def test_a_request_s_cost_is_said_with_what_a_compaction_saves():
+    preview = replace(PREVIEW, tokens_before=100_000, tokens_after=20_000)
+    assert request_cost(preview, 0.000001) == (
+        "Each request reads 100,000 tokens ($0.1000); "
+        "a compaction would save 80,000 tokens ($0.0800) of it."
+    )
+    assert request_cost(replace(preview, tokens_after=100_000), 0) == (
+        "Each request reads 100,000 tokens; a compaction would save nothing now."
+    )
 
 
 def test_the_verdict_names_the_outcome_the_target_and_whether_it_is_reached():

@@ -9,13 +9,13 @@ import pytest
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent, TurnFinished
 from agent_tui.headless.front import HeadlessFront
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.controller import GO_BACK_WITHIN_S, Controller, ControllerPorts
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.turns import TurnRunner
 from tests.support.models import ListedModels
 from tests.support.runtime import Stage, roles
@@ -134,7 +134,7 @@ async def test_a_command_runs_on_the_front(room: Callable[..., Room]):
     here = room()
     here.controller.dispatch("/permissions plan")
     await here.done()
-    assert here.runtime.conversation.approvals.mode == "plan"
+    assert here.runtime.conversation.permissions.mode == "plan"
 
 
 async def test_without_a_model_the_message_comes_back(room: Callable[..., Room]):
@@ -189,11 +189,11 @@ async def test_esc_goes_back_only_twice_in_time_and_with_nothing_typed_between(
 
 async def test_shift_tab_goes_through_all_modes(room: Callable[..., Room]):
     here = room()
-    first = here.runtime.conversation.approvals.mode
+    first = here.runtime.conversation.permissions.mode
     seen = {first}
     for _ in range(3):
         here.controller.next_permission_mode()
-        seen.add(here.runtime.conversation.approvals.mode)
+        seen.add(here.runtime.conversation.permissions.mode)
     here.controller.next_permission_mode()
     assert len(seen) == 4
-    assert here.runtime.conversation.approvals.mode == first
+    assert here.runtime.conversation.permissions.mode == first

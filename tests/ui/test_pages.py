@@ -28,16 +28,16 @@ def test_tools_that_the_window_has_no_room_for_are_named() -> None:
 
 
 def test_permissions_show_the_source_of_rules_and_what_was_decided(tmp_path: Path) -> None:
-    approvals = PermissionEngine(
+    permissions = PermissionEngine(
         mode="ask",
         rules=PermissionSettings(deny=("bash(rm *)",)),
         workspace=tmp_path,
         project_rules_file=tmp_path / "rules.toml",
     )
-    approvals.add_session_rule("bash(make)")
+    permissions.add_session_rule("bash(make)")
     intent = Intent(title="rm x", access="execute", command="rm\nx")
-    approvals.record("bash", intent, approvals.judge("bash", intent))
-    _modes, rules, decided = permissions_page(approvals).sections
+    permissions.record("bash", intent, permissions.judge("bash", intent))
+    _modes, rules, decided = permissions_page(permissions).sections
     assert rules.rows == (
         ("deny", "bash(rm *)   config.toml"),
         ("allow", "bash(make)   this session"),

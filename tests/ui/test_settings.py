@@ -88,7 +88,7 @@ async def test_a_switch_a_choice_and_a_number_are_changed_and_kept(tmp_path, fil
         await search(ui, "plan")
         await ui.pilot.press("enter")
         await ui.until(lambda: "Kept: permission_mode" in said(ui))
-        assert ui.runtime.conversation.approvals.mode == "plan"
+        assert ui.runtime.conversation.permissions.mode == "plan"
         assert ui.status.mode == "plan"
 
         await search(ui, "trigger_at")
@@ -138,7 +138,7 @@ async def test_a_value_is_reset_and_what_overrules_the_file_is_said(tmp_path, fi
         assert file.read_text() == ""
         await ui.pilot.press("ctrl+r")
         await ui.until(lambda: "says nothing of mouse" in said(ui))
-        ui.runtime.conversation.approvals.mode = "plan"
+        ui.runtime.conversation.permissions.mode = "plan"
         await search(ui, "permission_mode")
         assert lines(ui) == ["permission_mode default ask"]
         assert "In use just now: plan." in said(ui)
@@ -174,7 +174,7 @@ async def test_the_file_is_edited_from_there_and_what_changed_is_in_force(
         await ui.until(lambda: "sandbox config.toml:2 on" in lines(ui))
         await ui.until(lambda: "did you mean model" in said(ui))
         assert "from the next start: sandbox" in said(ui)
-        assert ui.runtime.conversation.approvals.mode == "plan"
+        assert ui.runtime.conversation.permissions.mode == "plan"
 
 
 def test_what_a_change_would_do_is_said_of_every_setting(file: Path):

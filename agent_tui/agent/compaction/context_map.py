@@ -1,8 +1,8 @@
 """What fills the context window, by kind, and the largest single messages."""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from agent_tui.compaction.ledger.call_facts import call_label
@@ -51,11 +51,16 @@ class LargeMessage:
 
 @dataclass(frozen=True, slots=True)
 class ContextMap:
-    """All parts of the window, ``free`` last, and the largest messages, largest first."""
+    """All parts of the window, ``free`` last, and the largest messages, largest first.
+
+    `token_price` is what a token of the context cost in the newest request, in US dollars, with
+    what the provider's cache saved; 0 where no price is known.
+    """
 
     usage: ContextUsage
     parts: tuple[Part, ...]
     largest: tuple[LargeMessage, ...]
+    token_price: float = 0.0
 
 
 async def map_context(conversation: "Conversation") -> ContextMap:
@@ -63,7 +68,18 @@ async def map_context(conversation: "Conversation") -> ContextMap:
     messages = [(item.message, item.entry_id) for item in conversation.context().messages]
     compaction = conversation.context().compaction
     summary_id = compaction.id if compaction is not None else None
-    return await asyncio.to_thread(_count, conversation, messages, summary_id)
+    found = await asyncio.to_thread(_count, conversation, messages, summary_id)
+    return replace(found, token_price=token_price([message for message, _ in messages]))
+
+
+def token_price(messages: Sequence[Message]) -> float:
+    """What the newest request that says so paid for a token of its context, in US dollars."""
+    for message in reversed(messages):
+        usage = message.usage if isinstance(message, AssistantMessage) else None
+        if usage is not None and usage.cost.total:
+            read = usage.input + usage.cache_read + usage.cache_write
+            return (usage.cost.total - usage.cost.output) / max(read, 1)
+    return 0.0
 
 
 def _count(
@@ -71,8 +87,8 @@ def _count(
 ) -> ContextMap:
     counter = conversation.services.counter
     tokens: dict[PartKind, int] = {
-        "system": counter.count_text(conversation.system_prompt),
-        "tools": counter.count_tools(conversation.tools),
+        "system": counter.count_text(conversation.prompt.system),
+        "tools": counter.count_tools(conversation.prompt.tools),
     }
     counted: list[LargeMessage] = []
     calls: dict[str, ToolCall] = {}

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from agent_tui.errors import UsageError
 
-MOST_ROUNDS = 1_000
-ITEM = "{item}"
+_MOST_ROUNDS = 1_000
+_ITEM = "{item}"
 """Where in the prompt the item of the round goes; without it, the item follows the prompt."""
 
 _USAGE = (
@@ -59,8 +59,8 @@ class LoopPlan:
         item = self.item(number)
         if item is None:
             return self.prompt
-        if ITEM in self.prompt:
-            return self.prompt.replace(ITEM, item)
+        if _ITEM in self.prompt:
+            return self.prompt.replace(_ITEM, item)
         return f"{self.prompt} {item}"
 
 
@@ -90,6 +90,6 @@ def parse_loop(text: str) -> LoopPlan:
         rest = rest[compress.end() :].strip()
     if not rest:
         raise UsageError("The loop has no prompt.", _USAGE)
-    if count > MOST_ROUNDS:
-        raise UsageError(f"A loop has at most {MOST_ROUNDS:,} rounds, not {count:,}.")
+    if count > _MOST_ROUNDS:
+        raise UsageError(f"A loop has at most {_MOST_ROUNDS:,} rounds, not {count:,}.")
     return LoopPlan(rest, count, items, is_compressed=compress is not None, focus=focus)

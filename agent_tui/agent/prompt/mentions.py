@@ -14,7 +14,7 @@ from agent_tui.tools.files.images import ImageFile, read_image
 from agent_tui.tools.limits import OutputLimits, output_limits
 from agent_tui.tools.shorten import keep_head
 
-MAX_LISTED = 200
+_MAX_LISTED = 200
 MAX_ATTACHMENTS = 20
 _BINARY_PROBE_BYTES = 8_000
 
@@ -208,7 +208,7 @@ def _listing(folder: Path, limits: OutputLimits) -> str:
         names = sorted(e.name + ("/" if e.is_dir(follow_symlinks=False) else "") for e in entries)
     listing = "\n".join(names)
     kept = keep_head(
-        listing, max_lines=min(MAX_LISTED, limits.max_lines), max_bytes=limits.max_bytes
+        listing, max_lines=min(_MAX_LISTED, limits.max_lines), max_bytes=limits.max_bytes
     )
     more = f"\n[and {kept.omitted_lines:,} more]" if kept.omitted_lines else ""
     return f"{kept.text}{more}"

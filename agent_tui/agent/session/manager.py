@@ -50,8 +50,8 @@ OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
 """How a session is opened: to go on in it, to read it, or to go on in a copy of it."""
 
 TAKEN_OVER = "Taken over from another agent: {count:,} entries. Its own file stays as it is."
-READ_ONLY = "This session is open read-only: nothing can be added to it."
-READ_ONLY_HINT = "/fork goes on in a copy of it."
+_READ_ONLY = "This session is open read-only: nothing can be added to it."
+_READ_ONLY_HINT = "/fork goes on in a copy of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,10 @@ class SessionManager:
         self._past = past
         self._is_busy = is_busy
         self._is_branch_begun = False
-        approvals, files = services.make_approvals(cwd, mode), load_folder_files(services, cwd)
+        permissions, files = services.make_permissions(cwd, mode), load_folder_files(services, cwd)
         thinking = services.settings.thinking
         log = new_log(services, cwd, model, thinking)
-        self.conversation = converse(services, log, cwd, model, thinking, approvals, files)
+        self.conversation = converse(services, log, cwd, model, thinking, permissions, files)
 
     async def start_new(self) -> tuple[AgentEvent, ...]:
         """Leave this session as it is and begin an empty one with the same model."""
@@ -234,7 +234,7 @@ class SessionManager:
             before.cwd,
             before.model,
             before.thinking,
-            before.approvals,
+            before.permissions,
             FolderFiles(before.context_files, before.withheld_files),
         )
         after.totals, after.told_note = before.totals, before.told_note
@@ -258,9 +258,9 @@ class SessionManager:
         conversation.context_files, conversation.withheld_files = files.in_force, files.withheld
         conversation.fit = prompt_fitter(services, conversation.cwd, files.in_force)
         conversation.fitted = None
-        before = conversation.approvals
-        conversation.approvals = services.make_approvals(conversation.cwd, before.mode)
-        conversation.approvals.continue_from(before)
+        before = conversation.permissions
+        conversation.permissions = services.make_permissions(conversation.cwd, before.mode)
+        conversation.permissions.continue_from(before)
         self._background.drop()
         return await conversation.refresh_usage()
 
@@ -271,7 +271,7 @@ class SessionManager:
             SessionError: It is open read-only.
         """
         if self.conversation.log.is_read_only:
-            raise SessionError(READ_ONLY, READ_ONLY_HINT)
+            raise SessionError(_READ_ONLY, _READ_ONLY_HINT)
 
     def require_idle(self) -> None:
         """Refuse what would take the session away from running work.
@@ -331,7 +331,7 @@ class SessionManager:
             case "write":
                 pass
             case "read-only":
-                notices.append(Notice("warning", f"{READ_ONLY} {READ_ONLY_HINT}"))
+                notices.append(Notice("warning", f"{_READ_ONLY} {_READ_ONLY_HINT}"))
             case "fork":
                 notices.append(Notice("info", _forked_note(log)))
                 notices += [Notice("warning", note) for note in log.warnings]
@@ -361,11 +361,13 @@ class SessionManager:
     ) -> tuple[AgentEvent, ...]:
         """Go on with `log`; without an await, so that no interruption leaves half a change."""
         before, services = self.conversation, self._services
-        approvals = before.approvals
+        permissions = before.permissions
         if cwd != before.cwd:
-            approvals = services.make_approvals(cwd, approvals.mode)
+            permissions = services.make_permissions(cwd, permissions.mode)
         files = load_folder_files(services, cwd)
-        self.conversation = after = converse(services, log, cwd, model, thinking, approvals, files)
+        self.conversation = after = converse(
+            services, log, cwd, model, thinking, permissions, files
+        )
         if reason == "compacted":
             after.queue, after.files, after.todos = before.queue, before.files, before.todos
         if reason in ("compacted", "forked"):

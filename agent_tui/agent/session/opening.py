@@ -76,7 +76,7 @@ def converse(
     cwd: Path,
     model: ModelRef,
     thinking: ThinkingLevel,
-    approvals: PermissionEngine,
+    permissions: PermissionEngine,
     files: FolderFiles,
 ) -> Conversation:
     """The conversation that `log` holds, ready for its next turn."""
@@ -87,7 +87,7 @@ def converse(
         model_info=services.model_info(model),
         thinking=thinking,
         services=services,
-        approvals=approvals,
+        permissions=permissions,
         context_files=files.in_force,
         withheld_files=files.withheld,
         fit=prompt_fitter(services, cwd, files.in_force),

@@ -65,7 +65,7 @@ class ToolServices:
     """
 
     toolbox: Toolbox
-    approvals: PermissionEngine
+    permissions: PermissionEngine
     pending: PendingApprovals
     output_dir: Path
     environ: dict[str, str]
@@ -186,24 +186,24 @@ class ToolRunner:
         self, call: ToolCall, intent: Intent, context: ToolContext
     ) -> ToolOutput | None:
         """None when the call may run, else what the model is told."""
-        approvals = self._services.approvals
-        verdict = approvals.judge(call.name, intent)
+        permissions = self._services.permissions
+        verdict = permissions.judge(call.name, intent)
         if verdict.decision != "ask":
-            approvals.record(call.name, intent, verdict)
+            permissions.record(call.name, intent, verdict)
         if verdict.decision == "allow":
             return None
         if verdict.decision == "deny":
             return ToolOutput(f"Not permitted: {verdict.why}", is_error=True)
         answer = await self._ask(call, intent, verdict.why, verdict.session_rule)
         allowed: Decision = "deny" if answer.choice == "no" else "allow"
-        approvals.record(call.name, intent, replace(verdict, decision=allowed, by="person"))
+        permissions.record(call.name, intent, replace(verdict, decision=allowed, by="person"))
         if answer.choice == "no":
             if not answer.words:
                 raise _Declined
             return _ended(f"{_DECLINED} They say: {answer.words}", "declined")
         self._remember(answer, verdict.session_rule)
         again = await self._prepare(call, context)
-        touched = approvals.judge(call.name, again.intent).touched
+        touched = permissions.judge(call.name, again.intent).touched
         if (again.intent.fingerprint, touched) != (intent.fingerprint, verdict.touched):
             return ToolOutput(_CHANGED, is_error=True)
         return None
@@ -211,9 +211,9 @@ class ToolRunner:
     def _remember(self, answer: ApprovalAnswer, rule: str) -> None:
         try:
             if answer.choice == "session":
-                self._services.approvals.add_session_rule(rule)
+                self._services.permissions.add_session_rule(rule)
             elif answer.choice == "project":
-                self._services.approvals.add_project_rule(rule)
+                self._services.permissions.add_project_rule(rule)
         except ConfigError as error:
             self._emit(Notice("warning", str(error)))
 

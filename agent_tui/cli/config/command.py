@@ -2,9 +2,6 @@
 
 import argparse
 import os
-import shlex
-import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +26,7 @@ from agent_tui.errors import ConfigError, UsageError
 from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.safe_text import safe_text
+from agent_tui.text_editor import editor_command, run_editor
 
 _DESCRIPTION = """\
 See which settings are in force here and who says so, and change your own config.toml."""
@@ -129,18 +127,12 @@ def _show(editor: SettingsEditor, name: str, folder: Path | None, *, is_json: bo
 
 def _edit(editor: SettingsEditor) -> int:
     file = editor.file
-    command = _editor()
+    command = editor_command(os.environ)
     if file.create(commented_settings()):
         _tell(f"{file.path} was made; it changes nothing yet.")
     while True:
-        try:
-            done = subprocess.run([*command, str(file.path)], check=False)
-        except OSError as error:
-            raise ConfigError(
-                f"{command[0]} cannot be started: {error.strerror}.", "Set EDITOR to another one."
-            ) from error
-        if done.returncode != 0:
-            raise ConfigError(f"{command[0]} ended with exit code {done.returncode}.")
+        if (exit_code := run_editor(command, file.path)) != 0:
+            raise ConfigError(f"{command[0]} ended with exit code {exit_code}.")
         problems = [str(problem) for problem in editor.load_own().problems]
         if not problems:
             _tell(f"{file.path}: all of it can be used.")
@@ -190,23 +182,6 @@ def _key(name: str) -> SettingKey:
         return parse_key(name)
     except ValueError as error:
         raise UsageError(f"{error}.", "agent-tui config show lists all settings.") from error
-
-
-def _editor() -> list[str]:
-    """The person's editor as a command.
-
-    Raises:
-        UsageError: None is named and none of the usual ones is there, or it is no command.
-    """
-    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
-    try:
-        command = shlex.split(named)
-    except ValueError as error:
-        raise UsageError(f"{named} is no command: {error}.", "Set EDITOR to one.") from error
-    usual = next((name for name in ("nano", "vim", "vi") if shutil.which(name)), "")
-    if not command and not usual:
-        raise UsageError("No editor was found.", "Set EDITOR to one.")
-    return command or [usual]
 
 
 def _tell(text: str) -> None:

@@ -61,16 +61,16 @@ def check_rules(env: Environment) -> Iterator[Check]:
     """The permission rules of the settings and of this project."""
     if env.cwd is None:
         return
-    approvals = PermissionEngine(
+    permissions = PermissionEngine(
         mode=env.loaded.settings.permission_mode,
         rules=env.loaded.settings.permissions,
         workspace=env.cwd,
         project_rules_file=paths.project_dir(env.cwd) / "permissions.toml",
         is_interactive=False,
     )
-    found = f"{env.loaded.settings.permission_mode} mode, {len(approvals.rules)} rules"
+    found = f"{env.loaded.settings.permission_mode} mode, {len(permissions.rules)} rules"
     yield Check(_SETTINGS, "permissions", "ok", found)
-    for problem in approvals.problems:
+    for problem in permissions.problems:
         advice = "Mend the rule: until then it neither allows nor denies anything."
         yield Check(_SETTINGS, "permissions", "bad", f"left out: {problem}", advice)
 

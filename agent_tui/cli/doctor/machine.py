@@ -4,7 +4,6 @@ import importlib.metadata
 import os
 import platform
 import re
-import shlex
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,8 @@ from typing import Final
 from agent_tui import __version__
 from agent_tui.cli.doctor.check import Check, Environment, ask_program, find_program, shown_path
 from agent_tui.cli.tool_services import command_sandbox
+from agent_tui.errors import AgentTuiError
+from agent_tui.text_editor import editor_command
 from agent_tui.tokens import vocabulary_file
 from agent_tui.ui.terminal.clipboard import OSC_52, clipboard_way
 
@@ -222,21 +223,17 @@ def check_sandbox(env: Environment) -> Iterator[Check]:
 
 def check_editor(env: Environment) -> Iterator[Check]:
     """The editor of Ctrl+G."""
-    chosen = env.environ.get("VISUAL") or env.environ.get("EDITOR") or ""
-    variable = "VISUAL" if env.environ.get("VISUAL") else "EDITOR"
+    variable = next((name for name in ("VISUAL", "EDITOR") if env.environ.get(name)), "")
     try:
-        words = shlex.split(chosen) if chosen else ["vi"]
-    except ValueError:
-        words = []
-    if not words:
-        found = f"${variable} is no command: its quotation marks do not match"
-        yield Check(_TOOLS, "editor", "warning", found, f"export {variable}=vi, or another.")
+        program = editor_command(env.environ)[0]
+    except AgentTuiError as error:
+        yield Check(_TOOLS, "editor", "warning", error.message, error.hint)
         return
-    why = f"from ${variable}" if chosen else "$VISUAL and $EDITOR are not set"
-    if find_program(words[0], env.environ):
-        yield Check(_TOOLS, "editor", "ok", f"{words[0]} ({why})")
+    why = f"from ${variable}" if variable else "$VISUAL and $EDITOR are not set"
+    if find_program(program, env.environ):
+        yield Check(_TOOLS, "editor", "ok", f"{program} ({why})")
         return
-    found = f"{words[0]} is not found ({why})"
+    found = f"{program} is not found ({why})"
     yield Check(_TOOLS, "editor", "warning", found, "export EDITOR=..., an editor that is there.")
 
 

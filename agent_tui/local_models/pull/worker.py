@@ -46,7 +46,7 @@ _LOCK_POLL_S: Final = 0.2
 _FREE_SPACE: Final = "Free some, or name a folder on another disk with AGENT_TUI_DATA_DIR."
 
 
-class Puller:
+class _Puller:
     """Carries out one job.
 
     Args:
@@ -284,7 +284,7 @@ def main() -> int:
         os.write(reports, REPORT.dump_json(report) + b"\n")
 
     try:
-        send(Pulled(Puller(job, ProgressReporter(send)).run().name))
+        send(Pulled(_Puller(job, ProgressReporter(send)).run().name))
     except ModelFileError as error:
         send(PullFailed(error.message, error.hint))
         return 1

@@ -130,17 +130,27 @@ def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: ProtectedPath
         return f"{name} would be given the whole machine"
     if name in _REMOVERS and any(_REMOVES.fullmatch(value) for value in values):
         return f"{name} would remove parts of the system"
+    danger = _folder_danger(name, part, bases, guard)
+    return _system_change(name, part, bases, guard) if danger is None else danger
+
+
+def _folder_danger(
+    name: str, part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths
+) -> str | None:
+    """Why whole folders would be removed, changed or moved away: empty where they may be.
+
+    None where a command does none of that, and for a harmless move: then what it writes decides.
+    """
+    values = [word.value or "" for word in part.arguments]
     if name == "find" and "-delete" in values:
         return _broad_delete(_find_roots(part), bases, guard, "find -delete")
     if name in _RECURSIVE and (_is_recursive(part) or _is_fed_by_search(part)):
         return _broad_delete(_targets(part), bases, guard, f"{name} of whole folders")
     if name == "rsync" and any(value.startswith("--del") for value in values):
         return _broad_delete(_targets(part)[-1:], bases, guard, "rsync --delete")
-    if name in _MOVERS - {"rsync"} and (
-        danger := _broad_delete(_targets(part)[:-1], bases, guard, name, may_leave=True)
-    ):
-        return danger
-    return _system_change(name, part, bases, guard)
+    if name in _MOVERS - {"rsync"}:
+        return _broad_delete(_targets(part)[:-1], bases, guard, name, may_leave=True) or None
+    return None
 
 
 def _changes_rules(words: Sequence[str]) -> bool:
@@ -159,25 +169,7 @@ def _system_change(
     name: str, part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths
 ) -> str:
     """Why a file of the system, or a device, would be changed."""
-    targets: list[Word] = []
-    if name == "mv":
-        targets = _targets(part)
-    elif name in _WRITES_LAST:
-        targets = _targets(part)[-1:]
-    elif name in _CHANGES_TARGETS:
-        targets = _targets(part)
-    elif name in ("sed", "perl", "ruby") and any(
-        re.match(r"-\w*i|--in-place", w.value or "") for w in part.arguments
-    ):
-        targets = [w for w in _targets(part) if (w.value or "")[:1] in ("/", "~")]
-    elif name == "dd":
-        targets = [
-            Word(w.source, (w.value or "")[3:])
-            for w in part.arguments
-            if (w.value or "").startswith("of=")
-        ]
-    targets += _named_outputs(name, part)
-    for word in targets:
+    for word in (*_changed_operands(name, part), *_named_outputs(name, part)):
         for base in bases:
             path = _resolved(base, word) if word.value is not None else None
             if path is None:
@@ -187,6 +179,24 @@ def _system_change(
             if name in ("rm", "unlink", "srm") and not guard.may_write_freely(path):
                 return f"{name}: {path} is outside the workspace"
     return ""
+
+
+def _changed_operands(name: str, part: CommandPart) -> list[Word]:
+    """The operands that a program changes, writes or removes."""
+    if name == "mv":
+        return _targets(part)
+    if name in _WRITES_LAST:
+        return _targets(part)[-1:]
+    if name in _CHANGES_TARGETS:
+        return _targets(part)
+    if name in ("sed", "perl", "ruby") and any(
+        re.match(r"-\w*i|--in-place", word.value or "") for word in part.arguments
+    ):
+        return [word for word in _targets(part) if (word.value or "")[:1] in ("/", "~")]
+    if name == "dd":
+        outputs = (w for w in part.arguments if (w.value or "").startswith("of="))
+        return [Word(word.source, (word.value or "")[3:]) for word in outputs]
+    return []
 
 
 def _named_outputs(name: str, part: CommandPart) -> list[Word]:

@@ -52,13 +52,12 @@ def is_read_only(part: CommandPart) -> bool:
     if any(word.value is None for word in words) and not _takes_unknown(part):
         return False
     arguments = [word.value or "" for word in words]
-    check = _SPECIAL.get(name)
-    if check is not None and check(arguments):
-        return True
-    form = _FORMS.get(name)
-    if form is not None and form.admits(arguments):
-        return True
-    return _is_query(name, arguments)
+    check, form = _SPECIAL.get(name), _FORMS.get(name)
+    return (
+        (check is not None and check(arguments))
+        or (form is not None and form.admits(arguments))
+        or _is_query(name, arguments)
+    )
 
 
 def prints_names_only(part: CommandPart) -> bool:

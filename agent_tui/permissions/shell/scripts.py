@@ -225,7 +225,7 @@ def find_only_lists(arguments: Sequence[str]) -> bool:
             index += 2
         elif test in _FIND_ALONE:
             index += 1
-        elif test in FIND_RUNS:
+        elif test in _FIND_RUNS:
             # What it runs is a part of its own.
             index = next(
                 (i for i in range(index, len(arguments)) if arguments[i] in (";", "+")),
@@ -245,7 +245,7 @@ def find_roots_start(arguments: Sequence[str]) -> int:
     return min(index, len(arguments))
 
 
-FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FIND_VALUE_NAMES = """
     -name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -maxdepth
     -mindepth -size -mtime -mmin -ctime -cmin -atime -amin -newer -anewer -cnewer -newermt

@@ -47,12 +47,15 @@ def unwrap(part: CommandPart) -> Unwrapped:
         return _find(part)
     if name in _STATE_CHANGERS:
         return Unwrapped(_opaque(part, f"{name} changes what later commands do"))
-    skip = _WRAPPERS.get(name)
-    if skip is None:
+    options_with_value = _WRAPPERS.get(name)
+    if options_with_value is None or (name == "command" and _only_looks_up(part)):
         return Unwrapped(part)
-    if name == "command" and part.arguments and part.arguments[0].value in ("-v", "-V"):
-        return Unwrapped(part)
-    return _wrapper(part, name, skip)
+    return _wrapper(part, name, options_with_value)
+
+
+def _only_looks_up(part: CommandPart) -> bool:
+    """Whether ``command`` tells where a program is instead of running it."""
+    return bool(part.arguments) and part.arguments[0].value in ("-v", "-V")
 
 
 def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped:

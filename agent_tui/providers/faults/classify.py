@@ -15,7 +15,7 @@ from agent_tui.providers.keys import key_variable
 from agent_tui.providers.litellm.protocol import Fault
 from agent_tui.providers.servers.error_texts import loading_delay_s, server_title, server_words
 
-MAX_RETRY_AFTER_S = 60.0
+_MAX_RETRY_AFTER_S = 60.0
 """A server that asks for more is not waited for that long; the person may retry by hand."""
 
 # Not litellm's APIConnectionError, which also wraps its own bugs.
@@ -135,7 +135,7 @@ def classify(fault: Fault, *, is_mid_stream: bool = False) -> FaultKind:
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds the server asks to wait, at most `MAX_RETRY_AFTER_S`; None where it does not.
+    """Seconds the server asks to wait, at most `_MAX_RETRY_AFTER_S`; None where it does not.
 
     ``Retry-After`` is a number of seconds or an HTTP date (RFC 9110, 10.2.3); OpenAI's
     ``retry-after-ms`` is finer and wins.
@@ -260,7 +260,7 @@ def _number(text: str) -> float | None:
 
 
 def _bounded(seconds: float) -> float:
-    return min(max(seconds, 0.0), MAX_RETRY_AFTER_S)
+    return min(max(seconds, 0.0), _MAX_RETRY_AFTER_S)
 
 
 def plain_detail(text: str) -> str:

@@ -56,7 +56,7 @@ from agent_tui.providers.litellm.replies import (
 
 _T = TypeVar("_T")
 
-FLUSH_INTERVAL_S = 0.03
+_FLUSH_INTERVAL_S = 0.03
 """Deltas wait this long for company: 33 lines a second are smooth and cost little."""
 
 _EXIT_GRACE_S = 2.0
@@ -64,7 +64,7 @@ _NO_PRICES: Mapping[str, object] = MappingProxyType({})
 _QUIET_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx", "openai", "asyncio")
 
 
-class LiteLlm(Protocol):
+class _LiteLlm(Protocol):
     """As much of the litellm module as is used here."""
 
     suppress_debug_info: bool
@@ -113,7 +113,7 @@ class _Worker:
     def __init__(self, send: Callable[[int, Event], None]) -> None:
         self._send = send
         self._requests: dict[int, asyncio.Task[None]] = {}
-        self._loading: asyncio.Future[LiteLlm] | None = None
+        self._loading: asyncio.Future[_LiteLlm] | None = None
 
     def obey(self, line: bytes) -> None:
         """Carry out one command; returns at once."""
@@ -140,7 +140,7 @@ class _Worker:
         self._requests[request_id] = task
         task.add_done_callback(lambda _: self._requests.pop(request_id, None))
 
-    async def _loaded(self) -> LiteLlm:
+    async def _loaded(self) -> _LiteLlm:
         if self._loading is None:
             self._loading = asyncio.get_running_loop().run_in_executor(None, _load_litellm)
         return await asyncio.shield(self._loading)
@@ -172,7 +172,7 @@ class _IdleTimeoutError(Exception):
 
 
 class _Outbox:
-    """Events of one request on their way out; chunks wait up to `FLUSH_INTERVAL_S`."""
+    """Events of one request on their way out; chunks wait up to `_FLUSH_INTERVAL_S`."""
 
     def __init__(self, send: Callable[[Event], None]) -> None:
         self._send = send
@@ -188,10 +188,10 @@ class _Outbox:
             return
         self._waiting.add(event)
         loop = asyncio.get_running_loop()
-        if loop.time() - self._flushed_at >= FLUSH_INTERVAL_S:
+        if loop.time() - self._flushed_at >= _FLUSH_INTERVAL_S:
             self._flush()
         elif self._timer is None:
-            self._timer = loop.call_later(FLUSH_INTERVAL_S, self._flush)
+            self._timer = loop.call_later(_FLUSH_INTERVAL_S, self._flush)
 
     def discard(self) -> None:
         """Forget what waits: nobody listens any more."""
@@ -206,7 +206,7 @@ class _Outbox:
         self._flushed_at = asyncio.get_running_loop().time()
 
 
-def _load_litellm() -> LiteLlm:
+def _load_litellm() -> _LiteLlm:
     """Import litellm without its network fetch, its ``.env`` file and its chatter."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # "DEV" reads a .env file in a folder above litellm
@@ -214,7 +214,7 @@ def _load_litellm() -> LiteLlm:
     os.environ["REPEATED_STREAMING_CHUNK_LIMIT"] = str(10**9)
     import litellm
 
-    module = cast(LiteLlm, litellm)
+    module = cast(_LiteLlm, litellm)
     module.suppress_debug_info = True
     _forbid_hidden_retry()
     for name in _QUIET_LOGGERS:  # their messages may quote the conversation
@@ -237,7 +237,7 @@ def _forbid_hidden_retry() -> None:
     http.AsyncHTTPHandler.single_connection_post_request = refuse
 
 
-async def _rehearse(litellm: LiteLlm) -> None:
+async def _rehearse(litellm: _LiteLlm) -> None:
     """A mock request with tools, so that the first real one finds everything imported.
 
     Then one to a port of this machine where nobody listens: it sets up the HTTP client and
@@ -268,7 +268,7 @@ async def _rehearse(litellm: LiteLlm) -> None:
             await litellm.acompletion(**arguments, api_base=nobody)
 
 
-async def _stream(litellm: LiteLlm, start: Start, outbox: _Outbox) -> None:
+async def _stream(litellm: _LiteLlm, start: Start, outbox: _Outbox) -> None:
     """One request from the first byte to the finish reason, if there is one.
 
     Raises:
@@ -324,7 +324,7 @@ async def _parts(response: ReplyStream, idle_timeout_s: float) -> AsyncIterator[
             return
 
 
-def _table_entry(litellm: LiteLlm, model: str) -> Mapping[str, object]:
+def _table_entry(litellm: _LiteLlm, model: str) -> Mapping[str, object]:
     """What litellm's table says of `model`, which it lists with or without the provider."""
     table = litellm.model_cost
     return table.get(model) or table.get(model.partition("/")[2]) or {}

@@ -20,7 +20,7 @@ DEMO_WINDOW = 32_000
 DELAY_S_PER_CHUNK = 0.012
 """About the pace of a fast model."""
 
-TEST_COMMAND = "sh run-tests.sh"
+_TEST_COMMAND = "sh run-tests.sh"
 
 _BUGGY_LINE = '    return f"Hello, {name}!"'
 _MENDED_LINE = "    return f\"Hello, {name or 'world'}!\""
@@ -69,9 +69,9 @@ def prepare_demo_folder(folder: Path) -> None:
 def demo_reply(request: ModelRequest) -> Reply:
     """What the tour says to `request`; the script of its `ScriptedProvider`."""
     if request.purpose == "summary":
-        return _paced(Reply(text=summary_of(_last_user_text(request.messages))))
+        return _paced(Reply(text=_summary_of(_last_user_text(request.messages))))
     if _is_over(request.messages):
-        return _paced(Reply(text=answer_to(_last_user_text(request.messages))))
+        return _paced(Reply(text=_answer_to(_last_user_text(request.messages))))
     results = [
         message
         for message in request.messages
@@ -128,7 +128,7 @@ def _step(results: Sequence[ToolResultMessage]) -> Reply:
                 thinking="The docstring promises a greeting for an empty name. The code has none.",
                 text="The docstring speaks of an empty name, but the code does not. I run the "
                 "test to be sure. Running a command needs your approval:",
-                tool_calls=(_call(3, "bash", command=TEST_COMMAND),),
+                tool_calls=(_call(3, "bash", command=_TEST_COMMAND),),
             )
         case 3 if "FAIL:" in last.text:
             change: dict[str, object] = {"old": _BUGGY_LINE, "new": _MENDED_LINE}
@@ -139,7 +139,7 @@ def _step(results: Sequence[ToolResultMessage]) -> Reply:
         case 4 if not last.is_error:
             return Reply(
                 text="Now the same test again.",
-                tool_calls=(_call(5, "bash", command=TEST_COMMAND),),
+                tool_calls=(_call(5, "bash", command=_TEST_COMMAND),),
             )
         case 5 if "OK:" in last.text:
             return Reply(tool_calls=(_plan_call(6, done=len(_PLAN)),))
@@ -254,14 +254,14 @@ _WOULD_DO = (
 )
 
 
-def answer_to(text: str) -> str:
+def _answer_to(text: str) -> str:
     """The answer to `text`, found by its words; always says that it is scripted."""
     lowered = text.strip().lower()
     answers = (answer for pattern, answer in _ANSWERS if re.search(pattern, lowered))
     return f"{next(answers, _WOULD_DO)}\n\n{_REMARK}"
 
 
-def summary_of(prompt: str) -> str:
+def _summary_of(prompt: str) -> str:
     """A summary in the form that `prompt` asks for, of the conversation it quotes."""
     conversation = _tagged(prompt, "conversation")
     if "sentences alone" in prompt.rpartition("</conversation>")[2]:

@@ -19,9 +19,6 @@ from agent_tui.providers.base import (
     UsageChunk,
 )
 
-SCRIPTED_PREFIX = "scripted/"
-"""What the names of scripted models begin with."""
-
 _CHUNK_CHARS = 12
 _CHARS_PER_TOKEN = 4
 

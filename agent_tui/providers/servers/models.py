@@ -163,7 +163,7 @@ def _lm_studio(server: ServerClient) -> Sequence[ServedModel]:
 
 
 def _lm_studio_v0(server: ServerClient) -> Sequence[ServedModel]:
-    """As before LM Studio 0.4."""
+    """The models of an LM Studio older than 0.4."""
     listing = server.get("/api/v0/models", StudioListingV0)
     return [
         ServedModel(

@@ -45,7 +45,7 @@ DeepInfra, Groq, and of the templates of Gemma and Mistral.
 
 
 @runtime_checkable
-class Prefilling(Protocol):
+class _Prefilling(Protocol):
     """A provider that can read the beginning of a request ahead of it."""
 
     async def prefill(self, request: ModelRequest) -> None:
@@ -93,7 +93,7 @@ class TextToolProvider:
 
     async def prefill(self, request: ModelRequest) -> None:
         """Let a provider that can get ready for `request`; does nothing for others."""
-        if isinstance(self._inner, Prefilling):
+        if isinstance(self._inner, _Prefilling):
             await self._inner.prefill(self._rewritten(request))
 
     async def warm(self) -> None:

@@ -37,7 +37,7 @@ CALL_FENCES: Final = _words(
 
 MAX_WORDS_CHARS = 240
 """How far back the words that introduce a call are looked at."""
-MAX_PROSE_AFTER_CHARS = 280
+_MAX_PROSE_AFTER_CHARS = 280
 
 _MIN_VALUE_CHARS = 3
 
@@ -86,7 +86,7 @@ def points_at_something_else(words: str, calls: Iterable[WrittenCall]) -> bool:
     said = line.strip().strip("*_")
     if not is_heading and _POINTING.search(said) is None:
         return False
-    return not speaks_of(line, calls)
+    return not _speaks_of(line, calls)
 
 
 def is_only_joining(words: str) -> bool:
@@ -99,12 +99,12 @@ def explains_call(prose: str, calls: Iterable[WrittenCall]) -> bool:
 
     One remark may be of any kind; whoever says more names the tool, or what it works on.
     """
-    if len(prose) > MAX_PROSE_AFTER_CHARS:
+    if len(prose) > _MAX_PROSE_AFTER_CHARS:
         return True
-    return len(_SENTENCE_END.findall(prose)) > 1 and not speaks_of(prose, calls)
+    return len(_SENTENCE_END.findall(prose)) > 1 and not _speaks_of(prose, calls)
 
 
-def speaks_of(prose: str, calls: Iterable[WrittenCall]) -> bool:
+def _speaks_of(prose: str, calls: Iterable[WrittenCall]) -> bool:
     """Whether `prose` names a tool of `calls`, or a text among their arguments."""
     folded = prose.casefold()
     words = frozenset(re.findall(r"\w+", folded))

@@ -20,7 +20,7 @@ from agent_tui.providers.text_tools.source import Source
 
 MAX_CALLS = 16
 """Most calls of one reply; a model that writes more is repeating itself."""
-MAX_ARGUMENT_CHARS = 1_000_000
+_MAX_ARGUMENT_CHARS = 1_000_000
 _MAX_LOOK_UPS = 2 * MAX_CALLS
 
 _INVENTED = re.compile(
@@ -146,7 +146,7 @@ def _made(text: str, candidates: Iterable[Candidate], sent: SentTexts) -> list[C
     was_sent: dict[str, bool] = {}
     for candidate in candidates:
         written = text[candidate.start : candidate.end]
-        if len(candidate.calls) > MAX_CALLS or len(written) > MAX_ARGUMENT_CHARS:
+        if len(candidate.calls) > MAX_CALLS or len(written) > _MAX_ARGUMENT_CHARS:
             continue
         if written not in was_sent:
             if len(was_sent) == _MAX_LOOK_UPS:

@@ -5,7 +5,7 @@ from pathlib import Path
 from agent_tui.sessions.entries import Entry, Header
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
 
-TAIL_BYTES = 400_000
+_TAIL_BYTES = 400_000
 """Read at first; a large output can be longer than that."""
 
 _MOST_BYTES = 8_000_000
@@ -19,7 +19,7 @@ def newest_entries(path: Path, count: int) -> tuple[Entry, ...]:
     Raises:
         OSError: The file cannot be read.
     """
-    size_bytes, room = path.stat().st_size, TAIL_BYTES
+    size_bytes, room = path.stat().st_size, _TAIL_BYTES
     while True:
         start = max(size_bytes - room, 0)
         found = _entries_from(path, start)

@@ -23,7 +23,7 @@ _NAMED_FAULTS = 20
 
 ValueT = TypeVar("ValueT")
 StoredT = TypeVar("StoredT", bound=Stored)
-Place: TypeAlias = tuple[str | int, ...]
+_Place: TypeAlias = tuple[str | int, ...]
 """The keys that lead to a part of a value."""
 
 
@@ -38,7 +38,7 @@ def validate_repaired(
         notes: Gets a line for each thing left out, unless the answer is None.
     """
     repaired: JsonValue = data
-    faults: dict[Place, str] = {}
+    faults: dict[_Place, str] = {}
     for _ in range(_ROUNDS):
         try:
             value = validate(repaired)
@@ -103,7 +103,7 @@ def _changes(fields: Iterable[tuple[str, object]], room: int) -> dict[str, objec
     }
 
 
-def _faults(data: JsonValue, error: ValidationError) -> dict[Place, str]:
+def _faults(data: JsonValue, error: ValidationError) -> dict[_Place, str]:
     """Where the innermost faults of `data` are, by reason; none where it cannot be repaired."""
     if error.error_count() > _MOST_FAULTS:
         return {}
@@ -113,7 +113,7 @@ def _faults(data: JsonValue, error: ValidationError) -> dict[Place, str]:
     return {where: reason for where, reason in found.items() if where and where not in around}
 
 
-def _place(data: JsonValue, detail: ErrorDetails) -> Place:
+def _place(data: JsonValue, detail: ErrorDetails) -> _Place:
     """The keys that really lead to the fault; pydantic also names union members on the way."""
     where: list[str | int] = []
     for part in detail["loc"]:
@@ -129,9 +129,9 @@ def _place(data: JsonValue, detail: ErrorDetails) -> Place:
     return tuple(where)
 
 
-def _without(data: JsonValue, places: Sequence[Place]) -> JsonValue:
+def _without(data: JsonValue, places: Sequence[_Place]) -> JsonValue:
     """A copy of `data` without the items that `places` lead to."""
-    inner: dict[str | int, list[Place]] = {}
+    inner: dict[str | int, list[_Place]] = {}
     for place in places:
         inner.setdefault(place[0], []).append(place[1:])
 

@@ -20,7 +20,7 @@ from agent_tui.sessions.importers.fields import (
 )
 from agent_tui.sessions.importers.json_files import json_lines, read_json
 
-ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
+_ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 """Kinds of line that hold what they say under ``payload``."""
 
 _BARE_ITEMS = frozenset(
@@ -62,7 +62,7 @@ _CWD = re.compile(r"<cwd>([^<\n]{1,4096})</cwd>|Current working directory: ([^\n
 
 @dataclass(frozen=True, slots=True)
 class CodexItem:
-    """One line that says something; `kind` is one of `ENVELOPES`."""
+    """One line that says something; `kind` is one of `_ENVELOPES`."""
 
     number: int
     timestamp: JsonValue
@@ -92,7 +92,7 @@ def codex_item(number: int, line: JsonObject) -> CodexItem | None:
     """The line as an item; None if it says nothing, or is of no rollout."""
     kind, payload = text_at(line, "type"), line.get("payload")
     if isinstance(payload, dict):
-        known = kind in ENVELOPES
+        known = kind in _ENVELOPES
         return CodexItem(number, line.get("timestamp"), kind, payload) if known else None
     if kind in _BARE_ITEMS and "message" not in line:
         return CodexItem(number, line.get("timestamp"), "response_item", line)

@@ -91,7 +91,7 @@ def import_session(
         "entriesOfFile": len(foreign.entries),
     }
     mark = CustomEntry(custom_type=IMPORTED, data=source)
-    entries = _chained(taken, (*missing_results(taken), mark))
+    entries = _chained(taken, (*_missing_results(taken), mark))
     header = _header(foreign.header, cwd)
     with store.create(header) as log:
         target = log.path
@@ -104,7 +104,7 @@ def import_session(
     return Imported(header.id, target, len(taken), foreign.warnings)
 
 
-def missing_results(entries: Sequence[Entry]) -> tuple[MessageEntry, ...]:
+def _missing_results(entries: Sequence[Entry]) -> tuple[MessageEntry, ...]:
     """Results that say so, for the calls of the newest reply that have none.
 
     Where a session is cut off behind a call, no other program need be able to repair that.

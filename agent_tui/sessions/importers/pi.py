@@ -20,7 +20,7 @@ from agent_tui.sessions.importers.import_format import (
 _TYPES = frozenset({"session", "message", "model_change", "compaction"})
 
 
-def read_pi(path: Path) -> ForeignSession:
+def _read_pi(path: Path) -> ForeignSession:
     """All entries of `path`, those of every branch; the last one is where it goes on.
 
     Raises:
@@ -61,5 +61,5 @@ def _read_head(head: SessionHead, number: int, line: JsonObject) -> None:
             pass
 
 
-PI: Final = ImportFormat("pi", read_pi, _is_pi, finder=SessionFinder("pi", _files, _read_head))
+PI: Final = ImportFormat("pi", _read_pi, _is_pi, finder=SessionFinder("pi", _files, _read_head))
 """Those of our own too."""

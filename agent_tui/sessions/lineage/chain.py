@@ -1,6 +1,6 @@
-"""A conversation as a whole: its session, the one that came before, and so on to the first."""
+"""A conversation as a whole: its session, those that came before, and others of its project."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,10 @@ from agent_tui.sessions.importers.formats import detect_format, read_foreign
 from agent_tui.sessions.importers.json_files import json_lines
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
+from agent_tui.text import repair_text
+
+_MOST_SESSIONS_FOUND = 3
+"""Other sessions that one search reads whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class KnownSession:
     path: Path | None
     entries: tuple[Entry, ...]
     parent: str
+    cwd: str = ""
 
 
 class PastSessions:
@@ -56,6 +61,45 @@ class PastSessions:
         return known
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectSessions:
+    """The sessions that work in one folder.
+
+    Args:
+        store: Where they are.
+        cwd: The folder.
+    """
+
+    store: SessionStore
+    cwd: Path
+
+    def search(self, query: str, apart_from: Set[str]) -> tuple[Sequence[KnownSession], int]:
+        """The few sessions that fit `query` best, and how many could not be looked at.
+
+        Args:
+            query: Words that all occur.
+            apart_from: Ids of sessions that are not wanted.
+        """
+        hits, late = self.store.search_project(
+            query, self.cwd, _MOST_SESSIONS_FOUND + len(apart_from)
+        )
+        paths = [hit.path for hit in hits if _id_in_name(hit.path) not in apart_from]
+        read = [(_read(path), path) for path in paths[:_MOST_SESSIONS_FOUND]]
+        late += sum(session is None for session, _ in read)
+        return [session for session, _ in read if session and self._has(session)], late
+
+    def named(self, start: str) -> Sequence[KnownSession]:
+        """The sessions whose id begins with `start`."""
+        paths = self.store.project_files(self.cwd)
+        named = [path for path in paths if start and _id_in_name(path).startswith(start)]
+        read = [_read(path) for path in named[:_MOST_SESSIONS_FOUND]]
+        return [session for session in read if session and self._has(session)]
+
+    def _has(self, session: KnownSession) -> bool:
+        """Whether `session` is of this folder: a file may have been put among the others."""
+        return session.cwd in ("", repair_text(str(self.cwd)))
+
+
 class SessionChain:
     """The entries of a session as it is now and of all sessions before it, newest first.
 
@@ -66,10 +110,15 @@ class SessionChain:
     Args:
         log: The present session.
         past: Those before it.
+        project: Where else may be looked; None for nowhere.
     """
 
-    def __init__(self, log: SessionLog, past: PastSessions) -> None:
+    def __init__(
+        self, log: SessionLog, past: PastSessions, project: ProjectSessions | None = None
+    ) -> None:
         self._own = _session_of(log)
+        self._project = project
+        self._walked: set[str] = set()
         self._past = past
         self._session_count = 0
         self._missing = ""
@@ -93,7 +142,7 @@ class SessionChain:
         """
         self._session_count, self._missing = 0, ""
         seen: set[tuple[str, str]] = set()
-        walked: set[str] = set()
+        walked = self._walked = set[str]()
         session: KnownSession | None = self._own
         while session is not None and session.id not in walked:
             walked.add(session.id)
@@ -110,6 +159,17 @@ class SessionChain:
                 self._missing = session.parent
             session = parent
 
+    def others_with(self, query: str) -> tuple[Sequence[KnownSession], int]:
+        """Other sessions of the project that fit `query`; how many could not be looked at.
+
+        Those of the newest walk through `entries` are not among them. Reads files.
+        """
+        return self._project.search(query, self._walked) if self._project else ((), 0)
+
+    def others_named(self, start: str) -> Sequence[KnownSession]:
+        """The sessions of the project whose id begins with `start`. Reads files."""
+        return self._project.named(start) if self._project else ()
+
 
 def parent_file(parent: str, child: Path | None, store: SessionStore) -> Path | None:
     """Where the session is now that `child` names as `parent`; None where it is gone.
@@ -121,7 +181,7 @@ def parent_file(parent: str, child: Path | None, store: SessionStore) -> Path | 
     for path in (beside / named, beside / named.name):
         if _is_file(path):
             return path
-    wanted_id = named.stem.rpartition("_")[2]
+    wanted_id = _id_in_name(named)
     return next((found.path for found in store.list() if found.id == wanted_id), None)
 
 
@@ -146,8 +206,15 @@ def _first_value_has_no_type(path: Path) -> bool:
     return False
 
 
+def _id_in_name(path: Path) -> str:
+    """The id of the session whose file has this name."""
+    return path.stem.rpartition("_")[2]
+
+
 def _session_of(log: SessionLog) -> KnownSession:
-    return KnownSession(log.header.id, log.path, log.entries, log.header.parent_session or "")
+    header = log.header
+    parent = header.parent_session or ""
+    return KnownSession(header.id, log.path, log.entries, parent, header.cwd)
 
 
 def _read(path: Path) -> KnownSession | None:
@@ -156,7 +223,8 @@ def _read(path: Path) -> KnownSession | None:
         if is_of_another_program(path):
             foreign = read_foreign(path)
             parent = foreign.header.parent_session or ""
-            return KnownSession(foreign.header.id, path, foreign.entries, parent)
+            header = foreign.header
+            return KnownSession(header.id, path, foreign.entries, parent, header.cwd)
         return _session_of(SessionLog.open(path, read_only=True))
     except SessionError:
         return None

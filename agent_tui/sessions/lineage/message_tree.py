@@ -58,12 +58,12 @@ class TreeRow:
 
     @property
     def kind(self) -> RowKind:
-        """What it is."""
-        return kind_of(self.entry)
+        """Whose message it is, or what else the entry records."""
+        return _kind_of(self.entry)
 
     @property
     def title(self) -> str:
-        """What it says, on one line."""
+        """The beginning of its text, or what a marker stands for, on one line."""
         match self.entry:
             case CompactionEntry(tokens_before=0):
                 return "context compacted"
@@ -95,7 +95,7 @@ class MessageTree:
         while leaf_id is not None:
             self._path.add(leaf_id)
             leaf_id = self._parents[leaf_id]
-        self._kinds = {entry.id: kind_of(entry) for entry in self._shown.values()}
+        self._kinds = {entry.id: _kind_of(entry) for entry in self._shown.values()}
         self._searched: dict[str, str] = {}
 
     def rows(self, *, everything: bool = False, wanted: str = "") -> list[TreeRow]:
@@ -212,8 +212,8 @@ def _sizes(children: dict[str | None, list[str]]) -> dict[str | None, int]:
     return sizes
 
 
-def kind_of(entry: TreeEntry) -> RowKind:
-    """What a row of the tree is."""
+def _kind_of(entry: TreeEntry) -> RowKind:
+    """Whose message `entry` is, or what else it records."""
     match entry:
         case MessageEntry(message=UserMessage()):
             return "person"

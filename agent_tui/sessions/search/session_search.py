@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import accumulate, islice
 from pathlib import Path
 
 from agent_tui.safe_text import printable_line
@@ -87,13 +88,16 @@ class SessionSearch:
 
     def pending(self, files: Sequence[SessionFile]) -> int:
         """How many of `files` are not indexed as they are now."""
+        return len(self._pending(files))
+
+    def _pending(self, files: Sequence[SessionFile]) -> Sequence[SessionFile]:
         if not self._index.exists():
-            return len(files)
+            return files
         try:
             with closing(WordIndex(self._index)) as index:
-                return len(index.pending(files))
+                return index.pending(files)
         except (OSError, sqlite3.Error):
-            return len(files)
+            return files
 
     def search(
         self, query: str, files: Callable[[], Sequence[SessionFile]], limit: int
@@ -112,9 +116,33 @@ class SessionSearch:
         if found is None:
             whole = (_unindexed(file) for file in files())
             return list(_hits(whole, wanted, frozenset(), limit, _UNINDEXED_BYTES))
-        found.sort(key=lambda file: (_in_title(file, wanted), file.mtime_ns), reverse=True)
-        sure = frozenset(number for number, term in enumerate(wanted) if term.is_certain)
-        return list(_hits(found, wanted, sure, limit, _SCANNED_BYTES))
+        return list(_indexed_hits(found, wanted, limit))
+
+    def search_among(
+        self, query: str, files: Sequence[SessionFile], limit: int
+    ) -> tuple[Sequence[SearchHit], int]:
+        """Those of `files` that have all of `query`, and how many could not be looked at.
+
+        What is not indexed as it is now is read, the newest first, as far as the limit on bytes
+        reaches; the index answers for the rest.
+
+        Args:
+            query: What was typed.
+            files: Newest first.
+            limit: So many hits at most.
+        """
+        wanted = word_terms(query)
+        if not wanted:
+            return (), 0
+        pending = self._pending(files)
+        begins = accumulate((file.size_bytes for file in pending), initial=0)
+        late = sum(begin >= _UNINDEXED_BYTES for begin in islice(begins, len(pending)))
+        whole = map(_unindexed, pending)
+        hits = list(_hits(whole, wanted, frozenset(), limit, _UNINDEXED_BYTES))
+        known = {os.fsencode(file.path) for file in files}
+        known -= {os.fsencode(file.path) for file in pending}
+        found = [file for file in self._candidates(wanted) or () if file.encoded_path in known]
+        return (*hits, *_indexed_hits(found, wanted, limit - len(hits))), late
 
     def _candidates(self, wanted: Sequence[WordTerm]) -> list[FoundFile] | None:
         """The sessions that the index names; None where it cannot be used."""
@@ -126,6 +154,15 @@ class SessionSearch:
         except (OSError, sqlite3.Error) as error:
             discard_if_broken(self._index, error)
             return None
+
+
+def _indexed_hits(
+    found: Iterable[FoundFile], wanted: Sequence[WordTerm], limit: int
+) -> Iterator[SearchHit]:
+    """A hit for each of `found` that has all of `wanted`: by title first, then the newest."""
+    ordered = sorted(found, key=lambda file: (_in_title(file, wanted), file.mtime_ns), reverse=True)
+    sure = frozenset(number for number, term in enumerate(wanted) if term.is_certain)
+    return _hits(ordered, wanted, sure, limit, _SCANNED_BYTES)
 
 
 def _hits(

@@ -56,7 +56,7 @@ class FilePart:
 
 
 @dataclass(frozen=True, slots=True)
-class FileState:
+class _FileState:
     """How far a file is indexed: `done` bytes, whole lines, with the checksum `crc`.
 
     `size` and `mtime_ns` are the file's when all of it was; `size` is -1 until then. `name` and
@@ -72,7 +72,7 @@ class FileState:
 
 
 @dataclass(frozen=True, slots=True)
-class PartWords:
+class _PartWords:
     """The different words of a part, folded, with spaces between them."""
 
     place: FilePart
@@ -80,17 +80,17 @@ class PartWords:
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
+class _FileChange:
     """A step from what is known of a file to what it holds.
 
     `starts_anew`: what is known is of no use, the file was rewritten.
     """
 
     path: Path
-    before: FileState | None
-    after: FileState
+    before: _FileState | None
+    after: _FileState
     starts_anew: bool
-    parts: tuple[PartWords, ...]
+    parts: tuple[_PartWords, ...]
 
     @property
     def size_bytes(self) -> int:
@@ -98,16 +98,16 @@ class FileChange:
         return sum(part.place.stop - part.place.start for part in self.parts)
 
 
-def file_changes(file: SessionFile, known: FileState | None) -> Iterator[FileChange]:
+def _file_changes(file: SessionFile, known: _FileState | None) -> Iterator[_FileChange]:
     """The steps from `known` to all whole lines of `file`, each of at most some megabytes.
 
     A file that cannot be read has none: it stays as it was.
     """
-    before, after = known, known or FileState()
+    before, after = known, known or _FileState()
     starts_anew = known is None or not _continues(file, known)
     if starts_anew:
-        after = FileState()
-    parts: list[PartWords] = []
+        after = _FileState()
+    parts: list[_PartWords] = []
     size_bytes = 0
     with suppress(OSError):
         for data in read_chunks(file.path, after.done, PART_BYTES):
@@ -118,7 +118,7 @@ def file_changes(file: SessionFile, known: FileState | None) -> Iterator[FileCha
             size_bytes += len(data)
             if size_bytes >= BATCH_BYTES:
                 after = replace(after, size=-1, crc=checksum(file.path, after.done))
-                yield FileChange(file.path, before, after, starts_anew, tuple(parts))
+                yield _FileChange(file.path, before, after, starts_anew, tuple(parts))
                 before, starts_anew, parts, size_bytes = after, False, [], 0
         after = replace(
             after,
@@ -126,16 +126,16 @@ def file_changes(file: SessionFile, known: FileState | None) -> Iterator[FileCha
             mtime_ns=file.mtime_ns,
             crc=checksum(file.path, after.done),
         )
-        yield FileChange(file.path, before, after, starts_anew, tuple(parts))
+        yield _FileChange(file.path, before, after, starts_anew, tuple(parts))
 
 
-def _continues(file: SessionFile, known: FileState) -> bool:
+def _continues(file: SessionFile, known: _FileState) -> bool:
     if known.done == 0 or known.done > file.size_bytes or known.size == file.size_bytes:
         return False  # of the same size with another time: rewritten
     return known.crc >= 0 and checksum(file.path, known.done) == known.crc
 
 
-def _read_part(data: bytes, before: FileState) -> tuple[PartWords, FileState]:
+def _read_part(data: bytes, before: _FileState) -> tuple[_PartWords, _FileState]:
     name, prompt = before.name, before.prompt
     texts: list[str] = []
     for line in data.split(b"\n"):
@@ -147,7 +147,7 @@ def _read_part(data: bytes, before: FileState) -> tuple[PartWords, FileState]:
         texts.append(record_text(entry))
     stop = before.done + len(data)
     words = " ".join(words_of("\n".join(texts)))
-    part = PartWords(FilePart(before.done, stop), words)
+    part = _PartWords(FilePart(before.done, stop), words)
     return part, replace(before, done=stop, name=printable_line(name), prompt=prompt)
 
 
@@ -225,9 +225,9 @@ class WordIndex:
         Yields after each how many of `files` are done. What another process has indexed
         meanwhile is left as it is.
         """
-        batch: list[FileChange] = []
+        batch: list[_FileChange] = []
         for number, file in enumerate(files):
-            for change in file_changes(file, self._state_of(file.path)):
+            for change in _file_changes(file, self._state_of(file.path)):
                 if is_cancelled():
                     return
                 batch.append(change)
@@ -285,21 +285,21 @@ class WordIndex:
         for statement in _SCHEMA:
             self._database.execute(statement)
 
-    def _state_of(self, path: Path) -> FileState | None:
+    def _state_of(self, path: Path) -> _FileState | None:
         row = self._database.execute(
             "SELECT size, mtime_ns, done, crc, name, prompt FROM files WHERE path = ?",
             (os.fsencode(path),),
         ).fetchone()
-        return FileState(*row) if row else None
+        return _FileState(*row) if row else None
 
-    def _write(self, batch: Sequence[FileChange]) -> None:
+    def _write(self, batch: Sequence[_FileChange]) -> None:
         with self._database:
             self._database.execute("BEGIN IMMEDIATE")
             for change in batch:
                 if self._state_of(change.path) == change.before:
                     self._apply(change)
 
-    def _apply(self, change: FileChange) -> None:
+    def _apply(self, change: _FileChange) -> None:
         key, after = os.fsencode(change.path), change.after
         if change.starts_anew:
             rows = self._database.execute("SELECT id FROM files WHERE path = ?", (key,)).fetchall()

@@ -12,7 +12,7 @@ from pathlib import Path
 from agent_tui.tools.base import FileMemory, ToolContext, ToolError
 from agent_tui.tools.files.walk import near_names
 
-MAX_FILE_BYTES = 50_000_000
+_MAX_FILE_BYTES = 50_000_000
 """Larger files are not taken into memory."""
 
 _BOMS = (
@@ -109,12 +109,12 @@ def read_bytes(path: Path, shown: str) -> bytes:
         if not stat.S_ISREG(path.stat().st_mode):
             raise ToolError(f"{shown} is not a regular file.")
         with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
+            content = file.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
         raise ToolError(f"{shown} cannot be read: {error.strerror}.") from error
-    if len(content) > MAX_FILE_BYTES:
+    if len(content) > _MAX_FILE_BYTES:
         raise ToolError(
-            f"{shown} is larger than {MAX_FILE_BYTES // 1_000_000} MB. Look at parts of it with "
+            f"{shown} is larger than {_MAX_FILE_BYTES // 1_000_000} MB. Look at parts of it with "
             "grep, or with head, tail or sed in bash."
         )
     return content

@@ -91,7 +91,7 @@ async def committed_changes(
     """
     if before == after:
         return {}
-    nothing = object_id("tree", b"", like=before or after)
+    nothing = _object_id("tree", b"", like=before or after)
     argv = git_argv("diff-tree", *_DIFF, before or nothing, after or nothing)
     answer = await ask_git(keeper, argv, root, environ)
     try:
@@ -100,7 +100,7 @@ async def committed_changes(
         raise GitSilentError("not what git diff-tree says") from error
 
 
-def object_id(kind: str, content: bytes, *, like: str) -> str:
+def _object_id(kind: str, content: bytes, *, like: str) -> str:
     """The id git gives `content`, in the kind of hash that `like` is one of."""
     algorithm = "sha256" if len(like) == 64 else "sha1"
     header = f"{kind} {len(content)}\0".encode()
@@ -122,7 +122,7 @@ def has_content(path: Path, blob: str) -> bool:
             return False
     except OSError:
         return False
-    return object_id("blob", content, like=blob) == blob
+    return _object_id("blob", content, like=blob) == blob
 
 
 def _content(path: Path) -> bytes:

@@ -27,8 +27,8 @@ from agent_tui.tools.mcp.json_rpc import (
     result_line,
 )
 
-URL_VARIABLE: Final = "AGENT_TUI_MCP_URL"
-HEADER_VARIABLE: Final = "AGENT_TUI_MCP_HEADER_"
+_URL_VARIABLE: Final = "AGENT_TUI_MCP_URL"
+_HEADER_VARIABLE: Final = "AGENT_TUI_MCP_HEADER_"
 
 _MISSING = "it needs the package mcp: python -m pip install 'agent-tui[mcp]'"
 _CONNECT_S = 30.0
@@ -194,13 +194,13 @@ def main() -> None:
         await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(lines), sys.stdin.buffer
         )
-        await Bridge(os.environ[URL_VARIABLE], _headers(os.environ), write).run(lines)
+        await Bridge(os.environ[_URL_VARIABLE], _headers(os.environ), write).run(lines)
 
     asyncio.run(serve())
 
 
 def _headers(environ: Mapping[str, str]) -> dict[str, str]:
-    given = (value for name, value in environ.items() if name.startswith(HEADER_VARIABLE))
+    given = (value for name, value in environ.items() if name.startswith(_HEADER_VARIABLE))
     parts = (value.partition(": ") for value in given)
     return {name: value for name, _, value in parts}
 

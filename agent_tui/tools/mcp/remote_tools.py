@@ -15,7 +15,7 @@ from agent_tui.safe_text import strip_control_characters
 PREFIX: Final = "mcp__"
 """Begins the name of every tool of a server, and of no tool of ours."""
 
-MAX_TOOLS: Final = 128
+_MAX_TOOLS: Final = 128
 """Of one server; OpenAI takes no more in one request at all."""
 
 _MAX_NAME_CHARS = 64
@@ -66,8 +66,8 @@ def readable_tools(
             continue
         if tool.name in tools:
             problems.append(f"tool {_shown_name(item)} left out: another one has this name")
-        elif len(tools) == MAX_TOOLS:
-            problems.append(f"{len(listed) - number + 1} tools left out: more than {MAX_TOOLS}")
+        elif len(tools) == _MAX_TOOLS:
+            problems.append(f"{len(listed) - number + 1} tools left out: more than {_MAX_TOOLS}")
             break
         else:
             tools[tool.name] = tool

@@ -19,8 +19,8 @@ from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.shorten import keep_ends, plain_text
 
-MAX_IMAGES: Final = 4
-MAX_IMAGE_CHARS: Final = 5_000_000
+_MAX_IMAGES: Final = 4
+_MAX_IMAGE_CHARS: Final = 5_000_000
 """In base64; Anthropic takes no larger one."""
 
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -66,7 +66,7 @@ def _parts(result: JsonObject) -> _Parts:
     texts: list[str] = []
     images: list[ImageContent] = []
     for item in content if isinstance(content, list) else ():
-        image = _image(item) if len(images) < MAX_IMAGES else None
+        image = _image(item) if len(images) < _MAX_IMAGES else None
         if image is not None:
             images.append(image)
         else:
@@ -85,7 +85,7 @@ def _image(item: JsonValue) -> ImageContent | None:
     data, mime_type = item.get("data"), item.get("mimeType")
     if not isinstance(data, str) or not isinstance(mime_type, str):
         return None
-    if mime_type not in _IMAGE_TYPES or not data or len(data) > MAX_IMAGE_CHARS:
+    if mime_type not in _IMAGE_TYPES or not data or len(data) > _MAX_IMAGE_CHARS:
         return None
     try:
         base64.b64decode(data, validate=True)
@@ -95,7 +95,7 @@ def _image(item: JsonValue) -> ImageContent | None:
 
 
 def _texts(item: JsonValue) -> Iterator[str]:
-    """`item` in words."""
+    """The texts that stand for `item`, which is no picture, in the result."""
     if not isinstance(item, dict):
         return
     match item:

@@ -11,7 +11,7 @@ from pathlib import Path
 from agent_tui.config import McpServerSettings
 from agent_tui.errors import ToolError
 
-MAX_SERVER_NAME_CHARS = 24
+_MAX_SERVER_NAME_CHARS = 24
 """A tool's name holds the server's; providers take 64 characters for both."""
 
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
@@ -67,10 +67,10 @@ class ServerSpec:
 
 def name_problem(name: str) -> str:
     """Why a server cannot be called `name`; empty where it can."""
-    if _NAME.fullmatch(name) and len(name) <= MAX_SERVER_NAME_CHARS:
+    if _NAME.fullmatch(name) and len(name) <= _MAX_SERVER_NAME_CHARS:
         return ""
     return (
-        f"a server's name is at most {MAX_SERVER_NAME_CHARS} letters and digits, "
+        f"a server's name is at most {_MAX_SERVER_NAME_CHARS} letters and digits, "
         "with single - or _ between them"
     )
 

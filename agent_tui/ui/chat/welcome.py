@@ -18,7 +18,7 @@ _TO_TRY = (
 def welcome_block(options: UiOptions) -> WelcomeBlock:
     """The first block of an empty chat."""
     conversation = options.runtime.conversation
-    mode = conversation.approvals.mode
+    mode = conversation.permissions.mode
     facts = [
         ("folder", short_path(conversation.cwd, Path.home())),
         ("model", conversation.model.name or "none yet"),

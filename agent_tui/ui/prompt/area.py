@@ -11,8 +11,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
 
+from agent_tui.drafts.draft import Mark, mark_after, mark_before, marks_in
 from agent_tui.ui.prompt.paste_detector import PasteDetector
-from agent_tui.ui.prompt.pastes import Mark, mark_after, mark_before, marks_in
 
 NEW_LINE_KEYS = frozenset(
     {"shift+enter", "ctrl+j", "alt+enter", "ctrl+enter", "shift+\r", "ctrl+\r"}

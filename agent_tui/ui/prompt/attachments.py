@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from agent_tui.drafts.draft import Draft, DraftImage, image_mark, is_large, paste_mark
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.prompt.leaked_reports import clean_paste
 from agent_tui.ui.prompt.pasted_images import may_be_images, read_draft_image, read_pasted
-from agent_tui.ui.prompt.pastes import Draft, DraftImage, image_mark, is_large, paste_mark
 from agent_tui.ui.prompt.sources import PromptSources
 
 _LONG_PASTE_CHARS = 20_000

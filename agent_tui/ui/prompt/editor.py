@@ -1,14 +1,14 @@
 """Writing the prompt, or a file, in the person's own editor."""
 
 import os
-import shlex
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TypeVar
 
 from textual.app import App, SuspendNotSupported
 
+from agent_tui.errors import AgentTuiError
+from agent_tui.text_editor import editor_command, run_editor
 from agent_tui.ui.prompt.prompt import Prompt
 
 ReturnT = TypeVar("ReturnT")
@@ -30,29 +30,20 @@ def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
 
 
 def edit_file(app: App[ReturnT], file: Path) -> bool:
-    """Suspend the screen and open `file` in ``$VISUAL`` or ``$EDITOR`` (or vi).
+    """Suspend the screen and open `file` in the person's editor: see `editor_command`.
 
     Returns:
         Whether the editor ended well; where it could not be started, that was said.
     """
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
-        command = shlex.split(editor) or ["vi"]
-    except ValueError as error:
-        app.notify(f"{editor} is no command: {error}. Set $EDITOR.", severity="error", markup=False)
-        return False
-    try:
+        command = editor_command(os.environ)
         with app.suspend():
-            done = subprocess.run([*command, str(file)], check=False)
+            exit_code = run_editor(command, file)
     except SuspendNotSupported:
         app.notify("This terminal cannot be handed to an editor.", severity="warning")
         return False
-    except OSError as error:
-        app.notify(
-            f"{command[0]} cannot be started: {error.strerror}. Set $EDITOR.",
-            severity="error",
-            markup=False,
-        )
+    except AgentTuiError as error:
+        app.notify(str(error), severity="error", markup=False)
         return False
     app.refresh()
-    return done.returncode == 0
+    return exit_code == 0

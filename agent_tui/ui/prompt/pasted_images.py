@@ -4,8 +4,8 @@ import shlex
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from agent_tui.drafts.draft import DraftImage
 from agent_tui.tools.files.images import IMAGE_SUFFIXES, read_image
-from agent_tui.ui.prompt.pastes import DraftImage
 
 _MOST_CHARS = 8_000
 _MOST_IMAGES = 20

@@ -10,6 +10,8 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Static, TextArea
 
+from agent_tui.drafts.draft import Draft, Mark, joined
+from agent_tui.drafts.history import HistoryWalk
 from agent_tui.ui.prompt.area import PromptArea
 from agent_tui.ui.prompt.attachments import DraftAttachments
 from agent_tui.ui.prompt.completer import Completer, Items
@@ -21,11 +23,9 @@ from agent_tui.ui.prompt.completion import (
     Query,
     query_at,
 )
-from agent_tui.ui.prompt.history import HistoryWalk
 from agent_tui.ui.prompt.leaked_reports import report_length
 from agent_tui.ui.prompt.menu import CompletionMenu
 from agent_tui.ui.prompt.pasted_images import is_image_name
-from agent_tui.ui.prompt.pastes import Draft, Mark, joined
 from agent_tui.ui.prompt.sources import PromptSources
 
 _MOST_OPENED_CHARS = 100_000

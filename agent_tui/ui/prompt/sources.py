@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from agent_tui.commands.core.command import Completions
 from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.drafts.history import PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex
-from agent_tui.ui.prompt.history import PromptHistory
 
 
 def _always_sees() -> str:

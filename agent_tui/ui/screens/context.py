@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from agent_tui.agent.compaction.context_map import PART_LABELS, ContextMap, PartKind
 from agent_tui.commands.compaction import TIER_LABELS, last_tier
-from agent_tui.commands.context import FREED_HEADING
+from agent_tui.commands.context import FREED_HEADING, request_cost
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
@@ -132,7 +132,8 @@ class ContextScreen(ReadingScreen):
         except AgentTuiError as error:
             found = [_note(str(error))]
         else:
-            found = _tier_lines(preview)
+            cost = request_cost(preview, self._shown.token_price)
+            found = [*_tier_lines(preview), _note(cost)]
         tiers = self.query_one("#context-tiers")
         await tiers.remove_children()
         await tiers.mount_all(found)

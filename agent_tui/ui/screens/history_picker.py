@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
+from agent_tui.drafts.draft import Draft
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.prompt.pastes import Draft
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 
 

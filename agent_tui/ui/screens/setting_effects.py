@@ -40,7 +40,7 @@ def in_use(front: SettingsFront, key: SettingKey) -> str:
         case ("thinking",):
             return front.runtime.conversation.thinking
         case ("permission_mode",):
-            return front.runtime.conversation.approvals.mode
+            return front.runtime.conversation.permissions.mode
         case ("theme",):
             return front.theme_in_use
         case ("mouse",):
@@ -70,7 +70,7 @@ async def _mouse(front: SettingsFront, now: Settings) -> None:
 
 
 async def _permission_mode(front: SettingsFront, now: Settings) -> None:
-    front.runtime.conversation.approvals.mode = now.permission_mode
+    front.runtime.conversation.permissions.mode = now.permission_mode
     front.show_events(())
 
 

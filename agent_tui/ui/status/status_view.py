@@ -67,7 +67,7 @@ class StatusView:
         prompt = self._widgets.prompt
         situation = Situation(
             doing=self._doing,
-            mode=self._options.runtime.conversation.approvals.mode,
+            mode=self._options.runtime.conversation.permissions.mode,
             text=prompt.area.text,
             is_menu_open=prompt.menu.is_open,
             can_make_rule=request is not None and bool(request.session_rule),
@@ -99,7 +99,7 @@ class StatusView:
             folder=short_path(runtime.conversation.cwd, Path.home()),
             branch=self._branch,
             model=runtime.conversation.model.name or "no model",
-            mode=runtime.conversation.approvals.mode,
+            mode=runtime.conversation.permissions.mode,
             input_tokens=totals.input_tokens,
             output_tokens=totals.output_tokens,
             cost_usd=totals.cost_usd,

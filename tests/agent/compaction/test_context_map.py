@@ -1,5 +1,20 @@
-from agent_tui.agent.compaction.context_map import LargeMessage, Part, map_context, scale_to_usage
-from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage, UserMessage
+import pytest
+
+from agent_tui.agent.compaction.context_map import (
+    LargeMessage,
+    Part,
+    map_context,
+    scale_to_usage,
+    token_price,
+)
+from agent_tui.messages import (
+    AssistantMessage,
+    Cost,
+    TextContent,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+)
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tokens import ContextUsage
 from tests.support.runtime import Stage
@@ -42,3 +57,12 @@ async def test_a_result_is_named_by_its_call_not_by_what_it_begins_with(tmp_path
     runtime.conversation.log.append_many(talk.entries)
     shown = await map_context(runtime.conversation)
     assert {"read src/a.py", "$ pytest -q"} <= {message.label for message in shown.largest}
+
+
+def test_a_token_costs_what_the_newest_priced_request_paid_for_its_context():
+    cost = Cost(input=0.03, cache_read=0.01, cache_write=0.06, output=0.5, total=0.6)
+    usage = Usage(input=1_000, cache_read=8_000, cache_write=1_000, output=90, cost=cost)
+    older = AssistantMessage(usage=Usage(input=1, cost=Cost(input=9.0, total=9.0)))
+    paid, free = AssistantMessage(usage=usage), AssistantMessage(usage=Usage(input=5))
+    assert token_price([older, paid, free]) == pytest.approx(0.00001)
+    assert token_price([free, UserMessage(content="x")]) == 0

@@ -77,7 +77,7 @@ async def test_a_no_runs_nothing_and_plan_mode_asks_nobody(stage, servers):
     said = Reply(tool_calls=(call("c1", ECHO, text="hi"),))
     told = talk(stage, servers, said, said, Reply(text="ok"), mode="ask")
     assert only(await answered(told.runtime, "no"), TurnFinished).outcome == "aborted"
-    told.runtime.conversation.approvals.mode = "plan"
+    told.runtime.conversation.permissions.mode = "plan"
     events = await collect(told.runtime.submit("go"))
     assert of_kind(events, ApprovalRequested) == []
     assert "Plan mode is on" in only(events, ToolFinished).message.text
@@ -89,7 +89,7 @@ async def test_what_changes_within_a_turn_counts_in_the_next_one(stage, servers)
     change = Reply(tool_calls=(call("c1", "mcp__srv__change"),))
     script = (change, Reply(text="one"), Reply(text="two"))
     told = talk(stage, servers, *script)
-    told.runtime.conversation.approvals.add_session_rule("mcp__srv__*")
+    told.runtime.conversation.permissions.add_session_rule("mcp__srv__*")
     await collect(told.runtime.submit("go"))
     await collect(told.runtime.submit("go on"))
     first, within, after = (told.tools(number) for number in range(3))
@@ -103,7 +103,7 @@ async def test_no_fault_of_a_server_breaks_the_turn(stage, servers, tool):
     servers.add()
     calls = (call("c1", f"mcp__srv__{tool}"), call("c2", "todo", todos=[]))
     told = talk(stage, servers, Reply(tool_calls=calls), Reply(text="ok"))
-    told.runtime.conversation.approvals.add_session_rule("mcp__srv__*")
+    told.runtime.conversation.permissions.add_session_rule("mcp__srv__*")
     events = await collect(told.runtime.submit("go"))
     assert [event.message.is_error for event in of_kind(events, ToolFinished)] == [True, False]
     assert only(events, TurnFinished).outcome == "done"

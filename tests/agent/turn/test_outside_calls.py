@@ -27,14 +27,14 @@ def judged(
     deny: tuple[str, ...] = (),
     is_interactive: bool = True,
 ) -> Verdict:
-    approvals = PermissionEngine(
+    permissions = PermissionEngine(
         mode=mode,
         rules=PermissionSettings(allow=allow, ask=ask, deny=deny),
         workspace=Path("/ws"),
         project_rules_file=Path("/nowhere/permissions.toml"),
         is_interactive=is_interactive,
     )
-    return approvals.judge(TOOL, Intent(title="github: make_issue", access="outside"))
+    return permissions.judge(TOOL, Intent(title="github: make_issue", access="outside"))
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ async def test_a_call_interrupted_while_it_is_looked_at_is_announced_before_its_
     toolbox, events = SlowToolbox(), list[AgentEvent]()
     services = ToolServices(
         toolbox=toolbox,
-        approvals=runtime.conversation.approvals,
+        permissions=runtime.conversation.permissions,
         pending=PendingApprovals(),
         output_dir=stage.folder / "outputs",
         environ={},
@@ -92,7 +92,7 @@ async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
 
     services = ToolServices(
         toolbox=default_toolbox(),
-        approvals=runtime.conversation.approvals,
+        permissions=runtime.conversation.permissions,
         pending=gate,
         output_dir=stage.folder / "outputs",
         environ={},
@@ -109,5 +109,5 @@ async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
     assert isinstance(told, TextContent)
     assert "changed between" in told.text
     assert list((stage.workspace / "second").iterdir()) == []
-    (decided,) = runtime.conversation.approvals.log.latest
+    (decided,) = runtime.conversation.permissions.log.latest
     assert (decided.decision, decided.by, decided.what) == ("allow", "person", "touch link/new")

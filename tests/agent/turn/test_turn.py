@@ -380,9 +380,9 @@ async def test_a_session_rule_and_what_was_decided_outlive_a_decision_about_trus
     runtime = stage.runtime(script, mode="ask")
     first = await ask_and_answer(runtime, ApprovalAnswer("session"))
     assert len(of_kind(first, ApprovalRequested)) == 1
-    decided = runtime.conversation.approvals.log.latest
+    decided = runtime.conversation.permissions.log.latest
     await runtime.sessions.apply_trust()
-    assert runtime.conversation.approvals.log.latest == decided
+    assert runtime.conversation.permissions.log.latest == decided
     again = await ask_and_answer(runtime, ApprovalAnswer("no"))
     assert of_kind(again, ApprovalRequested) == []
     assert not only(again, ToolFinished).message.is_error

@@ -7,8 +7,10 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from agent_tui.commands.core.discovery import built_in_commands
-from agent_tui.ui.prompt import Draft, Prompt, PromptHistory
+from agent_tui.drafts.draft import Draft
+from agent_tui.drafts.history import PromptHistory
 from agent_tui.ui.prompt.file_index import FileIndex
+from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.prompt.sources import PromptSources
 
 FILES = ["README.md", "src/app.py", "src/main.py", "notes/a plan.md"]

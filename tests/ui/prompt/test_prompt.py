@@ -5,7 +5,8 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from agent_tui.ui.prompt import Draft, PromptHistory
+from agent_tui.drafts.draft import Draft
+from agent_tui.drafts.history import PromptHistory
 from tests.support.images import png
 from tests.ui.prompt.conftest import PromptApp
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.ui.prompt import history as history_module
-from agent_tui.ui.prompt.history import HistoryWalk, PromptHistory
-from agent_tui.ui.prompt.pastes import Draft
+from agent_tui.drafts import history as history_module
+from agent_tui.drafts.draft import Draft
+from agent_tui.drafts.history import HistoryWalk, PromptHistory
 
 
 def test_the_file_is_private_and_read_again(tmp_path: Path):
@@ -118,3 +118,22 @@ def test_a_walk_comes_back_to_the_draft_and_keeps_what_was_changed_on_the_way():
     assert walk.newer(Draft("one")) == Draft("two, changed")
     assert walk.newer(Draft("two, changed")) == Draft("my draft")
     assert walk.newer(Draft("my draft")) is None
+
+
+def test_only_what_a_line_editor_can_show_comes_back_in_one(tmp_path: Path):
+    history = PromptHistory(tmp_path / "history.jsonl")
+    for draft in (Draft("one"), Draft("[paste #1 ]", {1: "x"}), Draft("a\nb"), Draft("two")):
+        history.add(draft)
+    history.add(Draft("one"))
+    assert history.single_lines == ["two", "one"]
+
+
+def test_values_of_other_kinds_and_depths_are_skipped_and_a_missing_file_is_empty(tmp_path: Path):
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(b'{"text": "good"}\n{"text": 1}\n[]\n\xff\n' + b"[" * 100_000)
+    history = PromptHistory(path)
+    history.load()
+    assert history.drafts == (Draft("good"),)
+    missing = PromptHistory(tmp_path / "none")
+    missing.load()
+    assert missing.drafts == ()

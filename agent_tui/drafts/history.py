@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import cast
 
+from agent_tui.drafts.draft import Draft
 from agent_tui.paths import make_private_dir
-from agent_tui.ui.prompt.pastes import Draft
 
 MAX_DRAFTS = 10_000
 MAX_BYTES = 16_000_000
@@ -36,6 +36,11 @@ class PromptHistory:
     def drafts(self) -> tuple[Draft, ...]:
         """All drafts, oldest first."""
         return tuple(self._drafts.values())
+
+    @property
+    def single_lines(self) -> list[str]:
+        """The texts that a line editor can show: one line, nothing pasted; oldest first."""
+        return [d.text for d in self.drafts if "\n" not in d.text and not d.pastes]
 
     def load(self) -> None:
         """Read the file, and shorten it where it has grown. Blocking.

@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.tools.files.images import ImageFile
-from agent_tui.ui.prompt.pastes import (
+from agent_tui.drafts.draft import (
     Draft,
     DraftImage,
     image_mark,
@@ -12,6 +11,7 @@ from agent_tui.ui.prompt.pastes import (
     mark_before,
     paste_mark,
 )
+from agent_tui.tools.files.images import ImageFile
 
 SHOT = ImageFile("shot.png", "image/png", "aGk=", 800, 600)
 IMAGE = DraftImage("/tmp/my shot.png", SHOT)

@@ -1,0 +1,46 @@
+"""The person's own editor, for the prompt and for files."""
+
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from agent_tui.errors import AgentTuiError
+
+
+def editor_command(environ: Mapping[str, str]) -> list[str]:
+    """The editor in ``$VISUAL`` or ``$EDITOR`` with its options; else vi, or nano without a vi.
+
+    Raises:
+        AgentTuiError: The variable holds no command.
+    """
+    variable = "VISUAL" if environ.get("VISUAL") else "EDITOR"
+    named = environ.get(variable)
+    if not named:
+        return ["nano" if not _is_there("vi", environ) and _is_there("nano", environ) else "vi"]
+    problem = "it is blank"
+    try:
+        if command := shlex.split(named):
+            return command
+    except ValueError:
+        problem = "its quotation marks do not match"
+    raise AgentTuiError(f"${variable} is no command: {problem}.", f"Try export {variable}=vi.")
+
+
+def run_editor(command: Sequence[str], file: Path) -> int:
+    """Open `file` in the editor `command` and wait until it ends; returns its exit code.
+
+    Raises:
+        AgentTuiError: The editor cannot be started.
+    """
+    try:
+        return subprocess.run([*command, str(file)], check=False).returncode
+    except OSError as error:
+        raise AgentTuiError(
+            f"{command[0]} cannot be started: {error.strerror}.", "Set $EDITOR to another one."
+        ) from error
+
+
+def _is_there(program: str, environ: Mapping[str, str]) -> bool:
+    return shutil.which(program, path=environ.get("PATH")) is not None
