@@ -107,9 +107,9 @@ class Compactor:
         except CompactionError as error:
             self._not_done(error, reason, emit, is_told=started.is_told)
             return None
-        entries = outcome.entries(reason, conversation.usage.used)
-        placed = conversation.log.append_many(entries)
-        self._made_room(self._finished(placed[-1].id, reason, outcome), emit)
+        used = conversation.usage.used
+        placed = conversation.log.append_many(outcome.entries(reason, used))
+        self._made_room(finished_event(placed[-1].id, reason, outcome, used), emit)
         if reason == "threshold" and conversation.refill.is_in_vain:
             filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
             emit(Notice("warning", conversation.refill.message(filling)))
@@ -181,7 +181,7 @@ class Compactor:
             emit(CompactionFailed("Compaction cancelled; nothing was changed."))
             raise
         conversation.breaker = conversation.breaker.after_success()
-        return log, self._finished(log.entries[0].id, "manual", outcome)
+        return log, finished_event(log.entries[0].id, "manual", outcome, used)
 
     async def preview(self) -> CompactionPreview:
         """What an automatic compaction would do now; writes nothing and asks no model."""
@@ -285,27 +285,28 @@ class Compactor:
         if conversation.breaker.is_open and not was_open:
             emit(Notice("warning", conversation.breaker.message))
 
-    def _finished(
-        self, entry_id: str, reason: CompactionReason, outcome: Outcome
-    ) -> CompactionFinished:
-        """What the person is told of `outcome`."""
-        used, summary = self._conversation.usage.used, outcome.summary
-        name = "" if outcome.strategy == TIERED else outcome.strategy
-        done = describe_statistics(name, outcome.statistics)
-        return CompactionFinished(
-            entry_id=entry_id,
-            reason=reason,
-            summary=summary.summary if summary else "",
-            tokens_before=used,
-            tokens_after=outcome.measured_after(used),
-            summarised_by=summary.summarised_by if summary else "",
-            is_fallback=summary.is_fallback if summary else False,
-            note=" ".join(filter(None, (done, outcome.note))),
-            freed=outcome.freed,
-            messages={} if summary else outcome.messages,
-            strategy=name,
-            statistics=outcome.statistics,
-        )
+
+def finished_event(
+    entry_id: str, reason: CompactionReason, outcome: Outcome, used_tokens: int
+) -> CompactionFinished:
+    """What the person is told of `outcome`, which `used_tokens` were in use before, as measured."""
+    summary = outcome.summary
+    name = "" if outcome.strategy == TIERED else outcome.strategy
+    done = describe_statistics(name, outcome.statistics)
+    return CompactionFinished(
+        entry_id=entry_id,
+        reason=reason,
+        summary=summary.summary if summary else "",
+        tokens_before=used_tokens,
+        tokens_after=outcome.measured_after(used_tokens),
+        summarised_by=summary.summarised_by if summary else "",
+        is_fallback=summary.is_fallback if summary else False,
+        note=" ".join(filter(None, (done, outcome.note))),
+        freed=outcome.freed,
+        messages={} if summary else outcome.messages,
+        strategy=name,
+        statistics=outcome.statistics,
+    )
 
 
 class _StartTeller:

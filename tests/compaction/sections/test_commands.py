@@ -86,6 +86,9 @@ def test_a_narrower_or_another_run_covers_nothing(succeeds: str, failed: str) ->
         "gh issue view 12",
         "ruff --version",
         "echo done > /dev/null",
+        "grep -n 'p->next' a.c",
+        "grep -rn 'def f() -> str' src",
+        "find . -name '*.py' | xargs grep -n name",
     ],
 )
 def test_what_only_shows_something_is_looking_around(command: str) -> None:
@@ -105,6 +108,10 @@ def test_what_only_shows_something_is_looking_around(command: str) -> None:
         "cat a.py | python",
         "python - <<'EOF'\nprint(1)\nEOF",
         "rm -rf build",
+        "rm -rf list",
+        "grep -rl old . | xargs sed -i s/old/new/",
+        "find . -name '*.pyc' -delete",
+        "find . -name '*.pyc' -exec rm {} +",
     ],
 )
 def test_what_changes_or_checks_something_is_not(command: str) -> None:

@@ -14,6 +14,35 @@ def test_a_failure_is_told_with_its_command_and_its_message() -> None:
     assert error == "$ pytest a.py => E ValueError: bad number | 1 failed, 2 passed"
 
 
+@pytest.mark.parametrize(
+    ("failed", "later"),
+    [
+        ("pytest tests/a.py::test_x", "pytest tests/a.py"),
+        ("pytest tests/a.py", "pytest tests"),
+        ("go test ./pkg", "go test ./..."),
+        ("go test ./pkg/sub", "go test ./pkg/..."),
+        ("make && pytest", "make && pytest"),
+    ],
+)
+def test_a_later_success_on_what_holds_the_target_closes_it(failed: str, later: str) -> None:
+    assert open_errors(ran((failed, BAD, 1), (later, "ok", 0))) == ()
+
+
+@pytest.mark.parametrize(
+    ("failed", "later"),
+    [
+        ("go test ./pkg/...", "go test ./other/..."),
+        ("make test", "make"),
+        ("npm run test", "npm run build"),
+        ("make && pytest", "make"),
+        ("pytest tests", "pytest tests/a.py"),
+        ("pytest tests/ab.py", "pytest tests/a"),
+    ],
+)
+def test_a_later_success_of_another_task_or_part_leaves_it_open(failed: str, later: str) -> None:
+    assert len(open_errors(ran((failed, BAD, 1), (later, "ok", 0)))) == 1
+
+
 @pytest.mark.parametrize("later", ["pytest a.py", "uv run pytest a.py -q | tail", "pytest"])
 def test_a_later_success_on_the_same_target_or_on_all_closes_it(later: str) -> None:
     assert open_errors(ran(("pytest a.py", BAD, 1), (later, "3 passed", 0))) == ()

@@ -205,6 +205,47 @@ def test_a_command_that_changes_a_file_out_of_sight_is_named_beside_it(
     assert again.is_changed
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat >> a.py <<'EOF'\nthree\nEOF",
+        "echo three >> a.py",
+        "echo new > a.py",
+        "tee a.py <<'EOF'\nnew\nEOF",
+        "cp c.py a.py",
+        "mv a.py b.py",
+        "rm a.py",
+        "git checkout -- a.py",
+        "git restore a.py",
+        "perl -pi -e 's/one/1/' a.py",
+        "sed -i 's/one/1/' a.py b.py",
+        "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.py\n@@\n-one\n+1\n"
+        "*** End Patch\nEOF",
+    ],
+)
+def test_a_file_is_not_shown_as_it_was_before_a_command_changed_it(
+    command: str, counter: TokenCounter
+) -> None:
+    written: Call = ("write", {"path": "a.py", "content": "one\ntwo\n"}, "")
+    shown = shown_files(files_after(written, bash(command)), 2_000, counter, None)
+    assert "### a.py (changed; whole)\none\ntwo" not in [file.text for file in shown]
+
+
+def test_a_file_in_a_folder_gone_to_is_another_one() -> None:
+    written: Call = ("write", {"path": "a.py", "content": "one\ntwo\n"}, "")
+    files = files_after(written, bash("cd sub && cat a.py", "other"))
+    assert {file.path: file.text for file in files} == {"a.py": "one\ntwo", "sub/a.py": "other"}
+
+
+def test_a_file_that_a_patch_moves_stands_under_its_new_name() -> None:
+    patch = (
+        "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@\n-line 7\n+seven\n"
+        "*** End Patch"
+    )
+    file = file_after(READ, ("apply_patch", {"input": patch}, "Done."))
+    assert (file.path, file.text) == ("b.py", WHOLE.replace("line 7", "seven"))
+
+
 def test_the_file_touched_last_comes_first() -> None:
     calls: list[Call] = [("read", {"path": path}, "x = 1") for path in ("a.py", "b.py", "c.py")]
     assert [file.path for file in files_after(*calls, edit("x", "y"))] == ["a.py", "c.py", "b.py"]

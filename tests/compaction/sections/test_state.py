@@ -40,6 +40,18 @@ def test_plans_of_other_programs_are_read_too() -> None:
     assert pending_lines(state) == ["fix"]
 
 
+def test_the_plan_of_a_tool_that_calls_it_a_plan_is_read() -> None:
+    plan: JsonObject = {
+        "plan": [
+            {"step": "read", "status": "completed"},
+            {"step": "fix", "status": "in_progress"},
+        ]
+    }
+    state = StateReader().read(called(("update_plan", plan, "Plan updated")))
+    assert done_lines(state) == ["- [x] read"]
+    assert in_progress_lines(state) == ["- [ ] fix"]
+
+
 def test_items_stand_by_their_last_state_with_the_title_they_were_shown_with() -> None:
     state = state_of(
         ("bd update bd-1 --status in_progress", "Updated bd-1", 0),
@@ -85,6 +97,12 @@ def test_commits_are_done_and_name_the_branch() -> None:
         "- [x] commit 2b3c4d5: Keep all",
     ]
     assert check_lines(state) == ["- branch: fix/parser"]
+
+
+def test_a_commit_on_no_branch_is_told_and_names_none() -> None:
+    state = state_of(("git commit", "[detached HEAD 1a2b3c4] Keep the token", 0))
+    assert done_lines(state) == ["- [x] commit 1a2b3c4: Keep the token"]
+    assert check_lines(state) == []
 
 
 def test_only_the_newest_five_commits_are_told() -> None:

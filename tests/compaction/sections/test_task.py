@@ -130,6 +130,10 @@ def test_what_a_parent_session_handed_on_stays_until_it_is_closed() -> None:
         ("bd update bd-12 --status in_progress", ("bd-12",), "in progress"),
         ("linear issue start LIN-5", ("LIN-5",), "in progress"),
         ("gh issue reopen 12", ("12",), "open"),
+        ("jira issue move ABC-12 Done", ("ABC-12",), "done"),
+        ('jira issue move ABC-12 "In Progress"', ("ABC-12",), "in progress"),
+        ("git-bug close 1a2b3c4", ("1a2b3c4",), "done"),
+        ("git bug bug status close 1a2b3c4", ("1a2b3c4",), "done"),
         ("git add -A && ./issues close 16", ("16",), "done"),
     ],
 )
@@ -144,6 +148,23 @@ def test_a_command_that_changes_the_state_of_items_names_both(
 )
 def test_other_programs_change_the_state_of_no_item(command: str) -> None:
     assert item_changes(run_action("bash", command)) == []
+
+
+def test_a_word_in_a_note_is_no_state() -> None:
+    shown, noted = ("bd show bd-12", TEXT, 0), ("bd update bd-12 --notes 'it is done soon'", "", 0)
+    assert [task.item for task in task_texts(ran(shown, noted))] == ["bd-12"]
+
+
+def test_an_item_that_a_tool_closes_is_no_task() -> None:
+    shown = ("mcp__linear__get_issue", {"id": "LIN-5"}, TEXT)
+    closing: tuple[str, JsonObject, str] = (
+        "mcp__linear__update_issue",
+        {"id": "LIN-5", "state": "Done"},
+        "ok",
+    )
+    begun: tuple[str, JsonObject, str] = (*closing[:1], {"id": "LIN-5", "state": "Started"}, "ok")
+    assert task_texts(called(shown, closing)) == ()
+    assert [task.item for task in task_texts(called(shown, begun))] == ["LIN-5"]
 
 
 def task(item: str, words: int) -> TaskText:
