@@ -1,10 +1,10 @@
 """Small conversations, and the events that the sections read off them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from agent_tui.compaction.sections.files import FileReader, FileState
 from agent_tui.compaction.sections.history import Event, read_history
-from agent_tui.messages import JsonObject
 from tests.support.talk import Talk
 
 FOLDERS = ("/project",)
@@ -31,11 +31,11 @@ def ran(*commands: tuple[str, str, int]) -> tuple[Event, ...]:
     return read_history(talk.path)
 
 
-def called(*calls: tuple[str, JsonObject, str]) -> tuple[Event, ...]:
+def called(*calls: tuple[str, Mapping[str, Any], str]) -> tuple[Event, ...]:
     """The events of calls of tools that went well: name, arguments, output."""
     talk = begun()
     for name, arguments, output in calls:
-        talk.tool(name, arguments, output)
+        talk.tool(name, dict(arguments), output)
     return read_history(talk.path)
 
 
@@ -48,12 +48,12 @@ def replied(*texts: str) -> tuple[Event, ...]:
     return read_history(talk.path)
 
 
-def files_after(*calls: tuple[str, JsonObject, str]) -> list[FileState]:
+def files_after(*calls: tuple[str, Mapping[str, Any], str]) -> list[FileState]:
     """The files after calls that went well, the one touched last first."""
     return FileReader(FOLDERS).read(called(*calls))
 
 
-def file_after(*calls: tuple[str, JsonObject, str]) -> FileState:
+def file_after(*calls: tuple[str, Mapping[str, Any], str]) -> FileState:
     """The only file that calls touched."""
     (file,) = files_after(*calls)
     return file

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.sections.compose import (
@@ -201,11 +202,11 @@ def test_the_newest_errors_and_commands_stay_where_there_is_little_room(
 
 def test_what_is_open_comes_before_what_was_done_long_ago(counter: TokenCounter) -> None:
     talk = begun()
-    steps: list[JsonObject] = [
+    steps: list[JsonValue] = [
         {"text": f"step {number} of the long way", "status": "completed"} for number in range(60)
     ]
     steps += [{"text": "the open one", "status": "pending"}]
-    talk.tool("todo", {"todos": steps}, "ok")  # pyright: ignore[reportArgumentType]
+    talk.tool("todo", {"todos": steps}, "ok")
     state = blocks(text_of(make_sections(record_of(talk.path), 3_000, counter)))["work-state"]
     assert state.endswith("- [ ] the open one")
     assert "step 59" in state

@@ -4,6 +4,7 @@ import pytest
 
 from agent_tui.compaction.sections.errors import open_errors
 from agent_tui.compaction.sections.history import read_history
+from agent_tui.messages import JsonObject
 from tests.compaction.sections.scene import begun, ran, run
 
 BAD = "collected 3 items\nE   ValueError: bad number\n1 failed, 2 passed"
@@ -95,7 +96,7 @@ def test_what_the_person_refused_or_stopped_is_no_error() -> None:
 
 def test_a_failed_edit_is_closed_by_one_of_the_same_file() -> None:
     talk = begun()
-    arguments = {"path": "src/a.py", "old": "x", "new": "y"}
+    arguments: JsonObject = {"path": "src/a.py", "old": "x", "new": "y"}
     talk.tool("edit", arguments, "Error: `old` is not in the file.", is_error=True)
     failed = read_history(talk.path)
     assert open_errors(failed) == ("edit src/a.py => Error: `old` is not in the file.",)

@@ -1,5 +1,8 @@
 """Files stand as they are now, whatever was done to them since they were seen."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from agent_tui.compaction.sections.files import (
@@ -25,7 +28,7 @@ from tests.compaction.sections.scene import (
 LINES = [f"line {number}" for number in range(1, 41)]
 WHOLE = "\n".join(LINES)
 READ = ("read", {"path": "a.py"}, numbered(LINES))
-Call = tuple[str, JsonObject, str]
+Call = tuple[str, Mapping[str, Any], str]
 
 
 def bash(command: str, output: str = "") -> Call:

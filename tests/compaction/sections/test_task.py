@@ -157,12 +157,9 @@ def test_a_word_in_a_note_is_no_state() -> None:
 
 def test_an_item_that_a_tool_closes_is_no_task() -> None:
     shown = ("mcp__linear__get_issue", {"id": "LIN-5"}, TEXT)
-    closing: tuple[str, JsonObject, str] = (
-        "mcp__linear__update_issue",
-        {"id": "LIN-5", "state": "Done"},
-        "ok",
-    )
-    begun: tuple[str, JsonObject, str] = (*closing[:1], {"id": "LIN-5", "state": "Started"}, "ok")
+    tool = "mcp__linear__update_issue"
+    closing = (tool, {"id": "LIN-5", "state": "Done"}, "ok")
+    begun = (tool, {"id": "LIN-5", "state": "Started"}, "ok")
     assert task_texts(called(shown, closing)) == ()
     assert [task.item for task in task_texts(called(shown, begun))] == ["LIN-5"]
 
