@@ -88,7 +88,7 @@ def check_summary_model(env: Environment) -> Iterator[Check]:
 def check_local_model(env: Environment) -> Iterator[Check]:
     """The model of ``--local``, if there is one or the settings name one."""
     try:
-        ref = env.catalog.default_local()
+        ref = env.catalog.local.default()
     except ConfigError as error:
         advice = error.hint or "Name another as model of [local] in config.toml."
         yield Check(_MODEL, "with --local", "bad", error.message, advice)

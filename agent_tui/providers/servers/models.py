@@ -134,7 +134,7 @@ def _llama_model(server: ServerClient, props: LlamaProps, model: Listed) -> Serv
         own = server.get(path, LlamaProps) if model.is_loaded else None
     return ServedModel(
         model.id,
-        own.window if own else model.window,
+        own.default_generation_settings.n_ctx if own else model.window,
         state="not loaded" if model.is_loaded is False else "loaded",
         sees_images=own is not None and own.modalities.vision,
         tool_style="text" if own is not None and own.knows_tools is False else "native",

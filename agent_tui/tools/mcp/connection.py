@@ -47,7 +47,7 @@ class _Waiting:
     on_progress: Callable[[str], None]
 
 
-def _unheard(_text: str) -> None:
+def _ignore(_text: str) -> None:
     pass
 
 
@@ -83,7 +83,7 @@ class Connection:
         params: JsonObject,
         *,
         timeout_s: float,
-        on_progress: Callable[[str], None] = _unheard,
+        on_progress: Callable[[str], None] = _ignore,
     ) -> JsonObject:
         """Ask and wait for the result; a cancelled request is cancelled there too.
 
