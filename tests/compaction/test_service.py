@@ -467,10 +467,10 @@ async def test_a_real_session_compacts_without_a_model(counter: TokenCounter, sh
     )
     result = await compact(None, counter, asked)
     context = build_context(child_entries(result))
-    assert counter.count_messages(m.message for m in context.messages) < 40_000
+    assert counter.count_messages(m.message for m in context.messages) < 80_000
     assert result.tokens_after < 150_000
     messages = [e for e in part if isinstance(e, MessageEntry)]
-    assert len(result.kept_entries) < len(messages)
+    assert sum(entry in messages for entry in result.kept_entries) < len(messages)
 
 
 def test_importing_the_service_loads_no_screen_no_litellm_and_no_tokenizer():

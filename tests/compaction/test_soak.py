@@ -8,6 +8,7 @@ import pytest
 
 from agent_tui.compaction.policy import output_reserve_tokens, target_tokens, usable_window
 from agent_tui.compaction.result import child_entries
+from agent_tui.compaction.sections.compose import LISTS_SHARE
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, TextContent, ToolCall, ToolDetails, ToolResultMessage
@@ -38,7 +39,7 @@ TRIGGER = usable_window(WINDOW, RESERVE) * SETTINGS.trigger_at
 SUMMARY_CAP = WINDOW // 6
 """Tokens. A sixth of a small window, by the settings 4,000 at most."""
 
-LISTED_CHARS = WINDOW // 7
+LISTED_CHARS = int(LISTS_SHARE * TARGET * 4)
 """So many characters of paths have room in any case, whatever else code appends."""
 
 RULES = (

@@ -74,18 +74,18 @@ class Run:
         """
         if self.program != other.program:
             return False
-        if self.task != other.task and (self.program in _RUNNERS or not self.task <= other.task):
+        folders = self.task - other.task
+        if self.program in _RUNNERS and self.task != other.task:
             return False
-        if self.program in _INTERPRETERS and not self.targets:
+        if not all(any(_reaches(f, target) for target in other.targets) for f in folders):
+            return False
+        targets = self.targets | folders
+        if self.program in _INTERPRETERS and not targets:
             return not other.targets
-        if not self.targets or "./..." in self.targets:
+        if not targets or "./..." in targets:
             return True
-        return bool(other.targets) and all(map(self._reaches, other.targets))
-
-    def _reaches(self, target: str) -> bool:
-        return any(
-            target == own or target.startswith((f"{own.rstrip('/')}/", f"{own}::"))
-            for own in self.targets
+        return bool(other.targets) and all(
+            any(_reaches(own, target) for own in targets) for target in other.targets
         )
 
 
@@ -97,6 +97,12 @@ def runs_of(command: str) -> tuple[Run, ...]:
 def covers_all(done: tuple[Run, ...], failed: tuple[Run, ...]) -> bool:
     """Whether the success of `done` says that all of `failed` works now."""
     return all(any(run.covers(other) for run in done) for other in failed)
+
+
+def _reaches(own: str, target: str) -> bool:
+    """Whether what is run on `own` is run on `target`, which may be a part of it."""
+    whole = own.removesuffix("...").rstrip("/")
+    return target in (own, whole) or target.startswith((f"{whole}/", f"{own}::"))
 
 
 def _run(part: str) -> Run:

@@ -203,9 +203,9 @@ def test_the_newest_errors_and_commands_stay_where_there_is_little_room(
 def test_what_is_open_comes_before_what_was_done_long_ago(counter: TokenCounter) -> None:
     talk = begun()
     steps: list[JsonValue] = [
-        {"text": f"step {number} of the long way", "status": "completed"} for number in range(60)
+        *({"text": f"step {n} of the long way", "status": "completed"} for n in range(60)),
+        {"text": "the open one", "status": "pending"},
     ]
-    steps += [{"text": "the open one", "status": "pending"}]
     talk.tool("todo", {"todos": steps}, "ok")
     state = blocks(text_of(make_sections(record_of(talk.path), 3_000, counter)))["work-state"]
     assert state.endswith("- [ ] the open one")
