@@ -443,7 +443,7 @@ def wish(number: int) -> str:
 def test_over_twenty_compactions_typed_words_stay_and_sections_keep_to_their_shares(
     strategy: CompactionStrategy, in_child: bool, seed: int, counter: TokenCounter
 ) -> None:
-    summaries = 0
+    filled: list[float] = []
     for done in rounds(strategy, seed, counter, in_child=in_child):
         context = build_context(done.path, carryover=done.carryover)
         newest = _newest_exchange_tokens(context.messages, counter)
@@ -455,18 +455,17 @@ def test_over_twenty_compactions_typed_words_stay_and_sections_keep_to_their_sha
             assert any(wish(number) in text for text in texts), (done.number, number)
         if done.outcome.summary is None:
             continue
-        summaries += 1
         text = done.outcome.summary.summary
         for tag, share in SHARES.items():
             assert counter.count_text(block(text, tag)) <= share * ROOM + TAG_TOKENS, tag
         said = block(text, "said-by-the-person") + block(text, "task-text")
         share = compose.PERSON_SHARE + compose.TASK_SHARE
         assert counter.count_text(said) <= 1.1 * share * ROOM + TAG_TOKENS
-        stays = left - OVERHEAD - counter.count_text(text)
-        assert stays >= 0.8 * compose.TAIL_SHARE * ROOM
+        filled.append(left / TARGET)
         for tag in re.findall(r"^<([\w-]+)>$", text, re.M):
             assert text.count(f"<{tag}>") == 1
-    assert summaries
+    assert sum(share > 0.95 for share in filled) > 0.6 * len(filled)
+    assert filled
 
 
 def _newest_exchange_tokens(messages: Sequence[ContextMessage], counter: TokenCounter) -> int:
