@@ -46,6 +46,7 @@ _LEAST_PROSE_TOKENS = 150
 """The form with a line or two in it; where less is to be gained a summary is no use."""
 
 _LEAST_ROOM_TOKENS = 300
+_LEAST_SECTIONS_SHARE = 0.4
 _FIRST_GUESS_SHARE = 0.6
 """Of the room, what the newest messages are looked at for before the sections are known."""
 
@@ -243,6 +244,8 @@ class _Planner:
             window=request.window,
         )
         self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
+        newest = sum(live.tokens[live.cuts[-1] :]) if live.cuts else 0
+        self._sections_room = _sections_room(room, newest)
 
     def plan(self, summary: str) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
         """The cut with what stays, the sections, and the way so far.
@@ -251,7 +254,7 @@ class _Planner:
         newest messages are chosen three times, each time with what was learned.
         """
         room, counter = self._room, self._counter
-        way_room = int(room * WAY_SHARE)
+        way_room = int(self._sections_room * WAY_SHARE)
         taken = room - int(room * _FIRST_GUESS_SHARE)
         cut, tail = self._cut(frozenset(), room - taken)
         way, sections = ("", ()), self._sections(cut, "")
@@ -290,7 +293,7 @@ class _Planner:
     def _sections(self, cut: int, way: str) -> Sections:
         return make_sections(
             self._record,
-            self._room,
+            self._sections_room,
             self._counter,
             on_disk=self._request.on_disk,
             kept=frozenset(entry.id for entry in self._live.entries[cut:]),
@@ -325,6 +328,15 @@ def _room(request: CompactionRequest, conversation: int) -> int:
         room = int(conversation * settings.target_share(conversation))
     least = int(max(request.window - overhead, 0) * target / max(request.window, 1) / 2)
     return max(room, min(least, conversation // 2), _LEAST_ROOM_TOKENS)
+
+
+def _sections_room(room: int, newest: int) -> int:
+    """The room by which sections are sized: less than `room` where the newest exchange is large.
+
+    `newest` is what that exchange takes, which stays in any case.
+    """
+    left = int((room - newest) / (1 - TAIL_SHARE))
+    return min(room, max(left, int(room * _LEAST_SECTIONS_SHARE)))
 
 
 def _prose_tokens(request: CompactionRequest, room: int) -> int:

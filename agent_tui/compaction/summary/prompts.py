@@ -85,7 +85,7 @@ _UPDATE = """\
 The notes so far are in <previous-summary>; the conversation above is what happened after them.
 Write the notes anew so that they cover both:
 - Keep what the notes say. Add what is new: progress, decisions, rules, errors, facts.
-- What was in progress and is finished now belongs with the finished work.
+- What was in progress and is finished now belongs with the finished work, in one line.
 - Replace the next steps by those that follow from where the work stands now.
 - Keep exact paths, names and error messages as they are.
 - Leave out only what is plainly out of date, and merge what is said twice."""
@@ -96,7 +96,12 @@ Rules:
 - Copy file paths, identifiers, commands, versions, numbers and error messages exactly.
 - Keep the person's rules and corrections in their own words.
 - State facts, not events: "tests in tests/test_a.py pass", not "then the tests were run".
-- Lists of files read and changed are kept elsewhere; name a file where it explains something.
+- In progress: say where the work broke off, and quote the words of the newest request it serves.
+- Of each file that was changed: what was changed in it and why. Of each error: its cause and its
+  fix, or that it is open. Name what was tried and did not work, so that nobody tries it again.
+- Name ids of tracker items, branches and commits, and the newest test result with its command.
+- The person's messages, the text of the task, the files as they stand, the commands and the list
+  of what was done are kept beside your notes word for word: explain, do not repeat them.
 - At most {max_tokens} tokens. If space is short, shorten finished work first."""
 
 _SHORT_UPDATE = """\

@@ -116,5 +116,9 @@ def earlier_prose(
         template.render(kept), template=template, counter=counter, max_tokens=max_tokens
     )
     parsed = template.parse(fitted)
-    lines = [f"{heading}\n{parsed[heading]}" for heading in kept if parsed.get(heading)]
+    lines = [
+        f"{heading}\n{body}"
+        for heading in kept
+        if (body := parsed.get(heading, "")) and body != NOTHING
+    ]
     return "\n\n".join((_AS_OF_EARLIER, *lines))

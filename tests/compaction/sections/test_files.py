@@ -103,6 +103,44 @@ def test_parts_that_touch_or_overlap_become_one_and_the_newer_one_counts() -> No
     ]
 
 
+def test_a_part_seen_again_in_the_middle_leaves_what_is_known_around_it() -> None:
+    middle: Call = (
+        "read",
+        {"path": "a.py", "offset": 7, "limit": 2},
+        numbered(["seven", "VIII"], 7),
+    )
+    file = file_after(READ, middle)
+    assert file.text == WHOLE.replace("line 7\nline 8\n", "seven\nVIII\n")
+    assert file.is_whole
+    some: Call = ("read", {"path": "a.py", "offset": 5, "limit": 6}, numbered(LINES[4:10], 5))
+    assert file_after(some, middle).runs == [
+        (5, ["line 5", "line 6", "seven", "VIII", "line 9", "line 10"])
+    ]
+
+
+def test_what_was_edited_in_one_known_part_stays_as_it_is_in_another() -> None:
+    parts: list[Call] = [
+        ("read", {"path": "a.py", "offset": at, "limit": 1}, numbered(["x = 1"], at))
+        for at in (5, 20)
+    ]
+    assert file_after(*parts, edit("x = 1", "x = 3")).runs == [(5, ["x = 3"]), (20, ["x = 1"])]
+
+
+def test_an_edit_that_a_later_one_took_back_has_no_place(counter: TokenCounter) -> None:
+    calls = [*long_file(), edit("def function_400(value): return 0", "# gone")]
+    (shown,) = shown_files([file_after(*calls)], 400, counter, None)
+    assert "return 0" not in shown.text
+    assert shown.text.count("@@ line") == 1
+    assert "# gone" in shown.text
+
+
+def test_a_file_of_which_nothing_was_seen_is_not_taken_from_the_disk(
+    counter: TokenCounter,
+) -> None:
+    changed = file_after(bash("sed -i 's/a/b/' a.py"))
+    assert shown_files([changed], 2_000, counter, lambda _path: WHOLE) == []
+
+
 def test_a_file_that_was_written_stands_as_it_was_written() -> None:
     file = file_after(READ, ("write", {"path": "a.py", "content": "new\ntext\n"}, "Wrote."))
     assert file.text == "new\ntext"

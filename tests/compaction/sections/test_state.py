@@ -1,5 +1,6 @@
 """Where the work stands: steps of the plan, items, branch, commits and tests, as they are last."""
 
+from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.state import (
     StateReader,
     check_lines,
@@ -9,7 +10,7 @@ from agent_tui.compaction.sections.state import (
 )
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.entries import WorkState
-from tests.compaction.sections.scene import called, ran
+from tests.compaction.sections.scene import begun, called, ran
 
 
 def state_of(*commands: tuple[str, str, int], earlier: WorkState | None = None) -> WorkState:
@@ -133,6 +134,18 @@ def test_of_tests_that_failed_the_exit_code_is_told() -> None:
         "- `npm test` -> exit 1 Tests: 1 failed, 4 passed"
     ]
     assert check_lines(state_of(("go test ./...", "", 0))) == ["- `go test ./...` -> exit 0"]
+
+
+def test_tests_that_failed_without_an_exit_code_are_told_as_failed() -> None:
+    talk = begun()
+    talk.tool("bash", {"command": "pytest"}, "2 failed", is_error=True, is_foreign=True)
+    state = StateReader().read(read_history(talk.path))
+    assert check_lines(state) == ["- `pytest` -> failed 2 failed"]
+
+
+def test_only_the_newest_sixty_items_are_kept() -> None:
+    state = state_of(*((f"bd close bd-{n}", "", 0) for n in range(70)))
+    assert list(state.items) == [f"bd-{n}" for n in range(10, 70)]
 
 
 def test_the_two_test_commands_run_last_are_told() -> None:

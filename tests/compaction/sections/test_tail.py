@@ -115,6 +115,16 @@ def test_the_newest_exchange_stays_as_it_is(counter: TokenCounter) -> None:
     assert tail_of(talk, counter, ("src/a.py",)).edits == {}
 
 
+def test_all_results_of_the_newest_reply_stay(counter: TokenCounter) -> None:
+    talk = begun()
+    calls = [ToolCall(id=name, name="read", arguments={"path": f"src/{name}.py"}) for name in "abc"]
+    talk.reply("", *calls)
+    for call in calls:
+        talk.result(call, TEXT)
+    assert tail_of(talk, counter, ("src/a.py", "src/b.py", "src/c.py")).edits == {}
+    assert len(tail_of(ended(talk), counter, ("src/a.py", "src/b.py", "src/c.py")).edits) == 3
+
+
 def test_thinking_goes_from_all_but_the_newest_reply(counter: TokenCounter) -> None:
     talk = begun()
     thoughts = ThinkingContent(thinking="I wonder. " * 100)
@@ -178,6 +188,19 @@ def test_a_step_that_is_too_long_keeps_the_ends_of_its_outputs(counter: TokenCou
     assert text.rstrip().endswith("compiling module 399")
     assert f"[recall {edit.target_id}]" in text
     assert sum(tail.tokens[:-1]) <= 800
+
+
+def test_of_several_outputs_only_those_over_their_share_are_cut(counter: TokenCounter) -> None:
+    talk = begun()
+    calls = [ToolCall(id=name, name="bash", arguments={"command": name}) for name in "ab"]
+    talk.reply("", *calls)
+    short = talk.result(calls[0], OUTPUT[:1_000])
+    long = talk.result(calls[1], OUTPUT)
+    tail = filled(ended(talk), counter, 1_500)
+    assert tail is not None
+    assert list(tail.edits) == [long.id]
+    assert 200 < counter.count_text(OUTPUT[:1_000]) < 700
+    assert short.id not in tail.edits
 
 
 def test_long_arguments_become_a_line_first_and_none_is_cut_inside(counter: TokenCounter) -> None:
