@@ -385,7 +385,7 @@ def test_odd_queries_are_queries(store: SessionStore, either) -> None:
         assert either(query) in ([], [prompt]), query
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=30) | st.text(alphabet='"*AND ()^:-\0é会a', max_size=20))
 def test_no_query_raises(tmp_path_factory: pytest.TempPathFactory, query: str) -> None:
     root = tmp_path_factory.getbasetemp() / "any-query"
