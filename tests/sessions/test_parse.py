@@ -110,6 +110,14 @@ def test_a_line_with_nul_bytes_before_in_or_behind_it_is_read_without_them_and_n
     assert any("line 4: NUL bytes" in warning for warning in parsed.warnings)
 
 
+def test_an_entry_that_names_no_parent_among_ones_that_do_follows_the_entry_before_it() -> None:
+    fields = json.loads(LINES[3])
+    del fields["parentId"]
+    parsed = parse_session(with_line(4, json.dumps(fields).encode()))
+    assert parsed.entries == ENTRIES
+    assert any("line 4: names no parent" in warning for warning in parsed.warnings)
+
+
 def test_children_of_a_lost_parent_stay_siblings() -> None:
     branch = ENTRIES[6].model_copy(update={"id": "000000aa", "parent_id": ENTRIES[2].id})
     data = b"".join([*LINES[:3], b"broken\n", *LINES[4:], encode_entry(branch)])
