@@ -27,7 +27,6 @@ from agent_tui.messages import (
     Message,
     ThinkingLevel,
     Todo,
-    ToolSpec,
     Usage,
     UserMessage,
 )
@@ -112,16 +111,6 @@ class Conversation:
             self.fitted = self.fit(window)
         return self.fitted
 
-    @property
-    def system_prompt(self) -> str:
-        """The system prompt of the next request, without a summary."""
-        return self.prompt.system
-
-    @property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools that the next request offers."""
-        return self.prompt.tools
-
     def output_limits(self, calls: int = 1) -> OutputLimits:
         """How much output each of the `calls` of one reply may bring into the context."""
         return output_limits(self.model_info.window, calls)
@@ -135,9 +124,9 @@ class Conversation:
         context = self.context()
         return ModelRequest(
             model=self.model,
-            system="\n\n".join([self.system_prompt, *self._system_summary(context)]),
+            system="\n\n".join([self.prompt.system, *self._system_summary(context)]),
             messages=tuple(item.message for item in context.messages),
-            tools=self.tools,
+            tools=self.prompt.tools,
             max_output_tokens=reply_cap_tokens(self.model_info, self.usage.used),
             thinking=self.thinking,
         )
@@ -211,8 +200,8 @@ class Conversation:
     def overhead_tokens(self) -> int:
         """Estimate of the system prompt and the tool schemas; slow the first time."""
         return self.services.counter.count_text(
-            self.system_prompt
-        ) + self.services.counter.count_tools(self.tools)
+            self.prompt.system
+        ) + self.services.counter.count_tools(self.prompt.tools)
 
     def _replay(self, path: tuple[Entry, ...]) -> Context:
         known = self.replayed  # taken once: threads that measure replay beside the event loop

@@ -143,7 +143,7 @@ class AgentRuntime:
             shown: How it is shown while it waits, if not whole.
         """
         queue = self.conversation.queue
-        queue.add(QueuedMessage(text, images, shown))
+        queue.messages.append(QueuedMessage(text, images, shown))
         return (QueueChanged(queue.shown),)
 
     # Settings of the conversation

@@ -73,7 +73,7 @@ def first_model(
         UsageError: the model named on the command line does not exist.
     """
     try:
-        chosen = catalog.default_local() if is_local else catalog.default_model()
+        chosen = catalog.local.default() if is_local else catalog.default_model()
         return chosen or NO_MODEL, ""
     except ConfigError as error:
         if is_named:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.session.export import export_target, write_export
 from agent_tui.agent.session.manager import TAKEN_OVER
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
@@ -19,7 +18,9 @@ from agent_tui.commands.core.questions import Choice, Listing, Question
 from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
+from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line
+from agent_tui.sessions.export.formats import export_target, write_export
 from agent_tui.sessions.file.status import SessionStatus
 from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, foreign_sessions
 from agent_tui.sessions.importers.import_session import import_session
@@ -143,7 +144,7 @@ async def export(front: Front, argument: str) -> None:
         return
     kind, path = export_target(argument, log, front.runtime.conversation.cwd)
     try:
-        await asyncio.to_thread(write_export, kind, path, log)
+        await asyncio.to_thread(write_export, kind, path, log, secret_values(os.environ))
     except FileExistsError:
         front.say(f"{path} exists already; name another file.", "error")
     except OSError as error:

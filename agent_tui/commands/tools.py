@@ -13,9 +13,10 @@ from agent_tui.sessions.entries import MessageEntry
 @command()
 async def tools(front: Front, _argument: str) -> None:
     """List the tools the model has."""
-    conversation = front.runtime.conversation
-    tokens = conversation.services.counter.count_tools(conversation.tools)
-    await front.show(tools_page(conversation.tools, front.runtime.services.toolbox.specs, tokens))
+    runtime = front.runtime
+    offered = runtime.conversation.prompt.tools
+    tokens = runtime.services.counter.count_tools(offered)
+    await front.show(tools_page(offered, runtime.services.toolbox.specs, tokens))
 
 
 @command()

@@ -172,7 +172,7 @@ def _info(
     return GgufInfo(
         size_bytes=size_bytes,
         expected_bytes=expected_bytes,
-        use=_use(fields, architecture, tensor_count),
+        use=_use_of(fields, architecture, tensor_count),
         architecture=architecture,
         name=_text(fields, "general.name"),
         licence=_text(fields, "general.license"),
@@ -187,7 +187,7 @@ def _info(
     )
 
 
-def _use(fields: dict[str, FieldValue], architecture: str, tensor_count: int) -> GgufUse:
+def _use_of(fields: dict[str, FieldValue], architecture: str, tensor_count: int) -> GgufUse:
     kind = _text(fields, "general.type")
     if architecture == "clip" or kind == "mmproj":
         return "projector"
@@ -235,7 +235,7 @@ def refuse_unusable(path: Path, info: GgufInfo) -> None:
         case "vocabulary":
             raise ModelFileError(f"{path} holds a vocabulary only.", "Choose the whole model.")
     if info.part_number > 0 or _number_in_name(path) > 1:
-        first = _part(path, 1)
+        first = _part_path(path, 1)
         raise ModelFileError(
             f"{path} is part {max(info.part_number + 1, _number_in_name(path))} of a model.",
             f"Name the first part: {first.name}",
@@ -257,7 +257,7 @@ def part_paths(path: Path, info: GgufInfo) -> tuple[Path, ...]:
     """The files of the model whose first one is `path`."""
     if info.part_count == 1 or not _number_in_name(path):
         return (path,)
-    return tuple(_part(path, number) for number in range(1, min(info.part_count, 999) + 1))
+    return tuple(_part_path(path, number) for number in range(1, min(info.part_count, 999) + 1))
 
 
 def _number_in_name(path: Path) -> int:
@@ -266,6 +266,6 @@ def _number_in_name(path: Path) -> int:
     return int(found[1]) if found else 0
 
 
-def _part(path: Path, number: int) -> Path:
+def _part_path(path: Path, number: int) -> Path:
     name = re.sub(r"-\d{5}-of-(\d{5})\.gguf$", rf"-{number:05}-of-\1.gguf", path.name)
     return path.with_name(name)

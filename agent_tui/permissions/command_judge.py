@@ -83,7 +83,7 @@ class CommandJudge:
             if elsewhere := self._foreign_git(part, bases):
                 changing.append(elsewhere)
                 unlisted.append(elsewhere)
-            elif doubt := self._doubt(part, bases) if reads_only else _named(part):
+            elif doubt := self._why_unsure(part, bases) if reads_only else _named(part):
                 changing.append(doubt)
                 if not self._is_allowed(part):
                     unlisted.append(doubt)
@@ -175,7 +175,7 @@ class CommandJudge:
                     return f"{_named(part)} ({why})"
         return ""
 
-    def _doubt(self, part: CommandPart, bases: Sequence[Path]) -> str:
+    def _why_unsure(self, part: CommandPart, bases: Sequence[Path]) -> str:
         """Why a part that only reads needs a rule all the same; empty if it does not."""
         for base in bases:
             for place in (base, *base.parents):

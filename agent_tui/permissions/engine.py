@@ -90,7 +90,7 @@ class PermissionEngine:
             workspace=workspace.resolve(),
             own_folders=tuple(folder.resolve() for folder in own_folders),
             scratch_folders=tuple(folder.resolve() for folder in scratch_folders),
-            home=_home(),
+            home=_home_folder(),
             git_risk=git_risk,
         )
         self._rules = [
@@ -186,7 +186,7 @@ class PermissionEngine:
         if rule.source == _PROJECT_SOURCE:
             try:
                 change_rules_file(
-                    path, rule.decision, lambda texts: [t for t in texts if not _is(t, rule)]
+                    path, rule.decision, lambda texts: [t for t in texts if not _parses_to(t, rule)]
                 )
             except (OSError, ValueError) as error:
                 raise ConfigError(
@@ -373,14 +373,14 @@ class PermissionEngine:
         return rules
 
 
-def _home() -> Path | None:
+def _home_folder() -> Path | None:
     try:
         return Path.home().resolve()
     except RuntimeError:  # no HOME, and the system does not know this user
         return None
 
 
-def _is(text: str, rule: Rule) -> bool:
+def _parses_to(text: str, rule: Rule) -> bool:
     try:
         return parse_rule(text, rule.decision) == rule
     except ConfigError:

@@ -75,7 +75,7 @@ class FolderTrust:
         return self._file.read().problem
 
     def state_of(self, folder: Path) -> TrustState:
-        """What holds for `folder`."""
+        """The decision that holds for `folder`: its own, or that of the nearest folder above."""
         decided = self._decided_above(folder)
         return "not asked" if decided is None else decided[1]
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from agent_tui.errors import ConfigError
-from agent_tui.paths import make_private_dir
+from agent_tui.config.locked_file import locked_for_change
 from agent_tui.sessions.file.disk import DiskFile, write_new_file
 
 if TYPE_CHECKING:  # the first paint does not wait for pydantic
@@ -16,7 +15,6 @@ if TYPE_CHECKING:  # the first paint does not wait for pydantic
 
 TrustDecision: TypeAlias = Literal["trusted", "not trusted"]
 
-_LOCK_WITHIN_S = 10.0
 _FOR_THIS_RUN = "It holds for this run."
 
 
@@ -55,26 +53,16 @@ class TrustFile:
         Raises:
             ConfigError: The file cannot be written.
         """
-        from filelock import FileLock, Timeout
-
-        try:
-            make_private_dir(self.path.parent)
-            lock = self.path.with_name(f"{self.path.name}.lock")
-            with FileLock(lock, timeout=_LOCK_WITHIN_S, mode=0o600):
-                stored = self.read()
-                if stored.problem:
-                    aside = f"{self.path.name}.broken-{secrets.token_hex(4)}"
-                    self.path.replace(self.path.with_name(aside))
-                decisions = dict(stored.decisions)
-                decisions.pop(folder, None)
-                if decision is not None:
-                    decisions[folder] = decision
-                write_new_file(self.path, _text(decisions), DiskFile, sync=True)
-        except Timeout as error:
-            raise ConfigError(f"{self.path} is being written elsewhere.", _FOR_THIS_RUN) from error
-        except OSError as error:
-            problem = f"{self.path} cannot be written: {error.strerror}."
-            raise ConfigError(problem, _FOR_THIS_RUN) from error
+        with locked_for_change(self.path, _FOR_THIS_RUN):
+            stored = self.read()
+            if stored.problem:
+                aside = f"{self.path.name}.broken-{secrets.token_hex(4)}"
+                self.path.replace(self.path.with_name(aside))
+            decisions = dict(stored.decisions)
+            decisions.pop(folder, None)
+            if decision is not None:
+                decisions[folder] = decision
+            write_new_file(self.path, _text(decisions), DiskFile, sync=True)
 
 
 def _decisions(text: bytes) -> dict[Path, TrustDecision]:

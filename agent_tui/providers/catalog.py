@@ -62,6 +62,9 @@ class ModelCatalog:
         library: The models behind ``local/...``; None for a program without.
         served: Loads one of them and tells its real window (`LocalProvider.served`).
         patience_s: How long looking for servers may take.
+
+    Attributes:
+        local: The models of this machine.
     """
 
     def __init__(
@@ -79,7 +82,7 @@ class ModelCatalog:
         self._environ = environ
         self._table = table
         self._server_ports = server_ports
-        self._local = LocalCatalog(library, settings.local, served)
+        self.local = LocalCatalog(library, settings.local, served)
         self._servers = ServerCatalog(settings, environ, server_ports, patience_s)
 
     def load(self) -> None:
@@ -97,8 +100,8 @@ class ModelCatalog:
         A server that does not answer changes nothing: that shows with the request itself.
         """
         await asyncio.to_thread(self.load)
-        if self._local.is_local(ref):
-            await self._local.learn(ref)
+        if self.local.is_local(ref):
+            await self.local.learn(ref)
         elif ref.base_url:
             await self._servers.learn(ref)
         return self.info(ref)
@@ -114,9 +117,9 @@ class ModelCatalog:
             ConfigError: nothing fits; the hint has the nearest names.
         """
         name = name.strip()
-        is_local = name.startswith(f"{LOCAL}/") or self._local.has(name)
+        is_local = name.startswith(f"{LOCAL}/") or self.local.has(name)
         if is_local and not self._ref(name).base_url:
-            return self._local.resolve(name)
+            return self.local.resolve(name)
         if name in self._settings.models or name in _OWN_MODELS or name in self._loaded:
             return self._ref(name)
         if (served := self._servers.named(name)) is not None:
@@ -140,22 +143,14 @@ class ModelCatalog:
         """
         if name := self._settings.model:
             if not self._settings.base_url and not self._is_exact(name):
-                self._servers.look_around()
+                self._servers.find_running()
             return self.resolve(name)
         if self._settings.base_url:
             return self._servers.first_at_base_url()
         for provider in self._providers_with_keys():
             if (name := self._of_family(provider, is_cheap=False)) is not None:
                 return self._ref(name)
-        return self._local.default()
-
-    def default_local(self) -> ModelRef | None:
-        """The model of ``--local``: ``[local] model``, else the one that came last.
-
-        Raises:
-            ConfigError: the setting names none that is there.
-        """
-        return self._local.default()
+        return self.local.default()
 
     def cheap_model(self, ref: ModelRef) -> ModelRef | None:
         """The cheap model of `ref`'s provider, for summaries; None where there is no other."""
@@ -174,7 +169,7 @@ class ModelCatalog:
         """
         _, local, served = await asyncio.gather(
             asyncio.to_thread(self.load),
-            asyncio.to_thread(self._local.found),
+            asyncio.to_thread(self.local.found),
             self._servers.found(),
         )
         there = (
@@ -230,15 +225,15 @@ class ModelCatalog:
             name in self._settings.models
             or name in self._loaded
             or name in _OWN_MODELS
-            or self._local.has(name)
+            or self.local.has(name)
             or self._is_known(name)
         )
 
     def _known(self, ref: ModelRef) -> ModelInfo:
         if ref.base_url:
             return self._servers.info(ref)
-        if self._local.is_local(ref):
-            return self._local.info(ref)
+        if self.local.is_local(ref):
+            return self.local.info(ref)
         if (own := _OWN_MODELS.get(ref.name)) is not None:
             return own
         names = [ref.name, f"{self._provider_of(ref.name)}/{ref.name}"]

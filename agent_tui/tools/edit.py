@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from pydantic import Field, model_validator
 
@@ -15,17 +14,15 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
-from agent_tui.tools.files.diffs import Diff, unified_diff
+from agent_tui.tools.files.diffs import unified_diff
+from agent_tui.tools.files.file_change import FileChange
 from agent_tui.tools.files.nearest import describe_nearest
 from agent_tui.tools.files.text_files import (
     TextFile,
     check_seen,
-    content_fingerprint,
     decode,
-    digest_of,
     missing_file_error,
     read_bytes,
-    replace_file,
 )
 from agent_tui.tools.files.whole_text import check_whole
 
@@ -57,17 +54,6 @@ class EditArguments(ToolArguments):
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
-    """The edited file, worked out whole before anything is written."""
-
-    path: Path
-    before: bytes
-    after: bytes
-    diff: Diff
-    replaced: int
-
-
-@dataclass(frozen=True, slots=True)
 class EditTool:
     """Changes files the model has read, keeping encoding, byte order mark and line endings."""
 
@@ -76,15 +62,8 @@ class EditTool:
 
     def intent(self, arguments: EditArguments, context: ToolContext) -> Intent:
         """The target, and the change as a diff."""
-        change = _planned(arguments, context)
-        return Intent(
-            title=f"edit {context.shown(change.path)} ({change.diff.counts})",
-            access="write",
-            paths=(change.path,),
-            body=change.diff.text,
-            body_kind="diff",
-            fingerprint=content_fingerprint(change.path, change.before, change.after),
-        )
+        change, _places = _planned(arguments, context)
+        return change.intent(f"edit {context.shown(change.path)} ({change.diff.counts})")
 
     async def run(self, arguments: EditArguments, context: ToolContext) -> ToolOutput:
         """Write the edited file and remember its new content as seen."""
@@ -92,20 +71,20 @@ class EditTool:
 
 
 def _edit(arguments: EditArguments, context: ToolContext) -> ToolOutput:
-    change = _planned(arguments, context)
-    shown = context.shown(change.path)
-    replace_file(change.path, change.after, shown)
-    context.files.seen[change.path] = digest_of(change.after)
-    places = "1 place" if change.replaced == 1 else f"{change.replaced} places"
+    change, count = _planned(arguments, context)
+    change.write(context)
+    places = "1 place" if count == 1 else f"{count} places"
     details = ToolDetails(
         summary=change.diff.counts,
         diff=change.diff.text,
         files=FileTouches(edited=(str(change.path),)),
     )
+    shown = context.shown(change.path)
     return ToolOutput(f"Edited {shown}: {places}, {change.diff.counts} lines.", details)
 
 
-def _planned(arguments: EditArguments, context: ToolContext) -> _Change:
+def _planned(arguments: EditArguments, context: ToolContext) -> tuple[FileChange, int]:
+    """The edited file, and in how many places it is another."""
     path = context.resolve(arguments.path)
     shown = context.shown(path)
     if path.is_dir():
@@ -123,7 +102,7 @@ def _planned(arguments: EditArguments, context: ToolContext) -> _Change:
     if after == before:
         raise ToolError("The edits change nothing.")
     diff = unified_diff(file.text, raw_text.replace("\r\n", "\n"), shown)
-    return _Change(path, before, after, diff, len(spans))
+    return FileChange(path, before, after, diff), len(spans)
 
 
 def _spans(

@@ -1,7 +1,6 @@
 """The `write` tool: a whole file, new or replaced in one step."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from pydantic import Field
 
@@ -14,14 +13,12 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
-from agent_tui.tools.files.diffs import Diff, unified_diff
+from agent_tui.tools.files.diffs import unified_diff
+from agent_tui.tools.files.file_change import FileChange
 from agent_tui.tools.files.text_files import (
     check_seen,
-    content_fingerprint,
     decode,
-    digest_of,
     read_bytes,
-    replace_file,
 )
 from agent_tui.tools.files.whole_text import check_whole
 
@@ -31,16 +28,6 @@ class WriteArguments(ToolArguments):
 
     path: str = Field(min_length=1)
     content: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What a call would do to one file. `before` is None where the file is new."""
-
-    path: Path
-    before: bytes | None
-    after: bytes
-    diff: Diff
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +41,14 @@ class WriteTool:
         """The target, and the change as a diff."""
         change = _planned(arguments, context)
         verb = "create" if change.before is None else "overwrite"
-        return Intent(
-            title=f"{verb} {context.shown(change.path)}",
-            access="write",
-            paths=(change.path,),
-            body=change.diff.text,
-            body_kind="diff",
-            fingerprint=content_fingerprint(change.path, change.before, change.after),
-        )
+        return change.intent(f"{verb} {context.shown(change.path)}")
 
     async def run(self, arguments: WriteArguments, context: ToolContext) -> ToolOutput:
         """Write the file and remember its new content as seen."""
         return await in_thread(lambda: _write(arguments, context))
 
 
-def _planned(arguments: WriteArguments, context: ToolContext) -> _Change:
+def _planned(arguments: WriteArguments, context: ToolContext) -> FileChange:
     path = context.resolve(arguments.path)
     shown = context.shown(path)
     if path.is_dir():
@@ -88,14 +68,12 @@ def _planned(arguments: WriteArguments, context: ToolContext) -> _Change:
     old = decode(before) if before is not None else None
     old_text = "" if old is None else old.raw_text
     check_whole(arguments.content, old_text, "content")
-    return _Change(path, before, after, unified_diff(old_text, arguments.content, shown))
+    return FileChange(path, before, after, unified_diff(old_text, arguments.content, shown))
 
 
 def _write(arguments: WriteArguments, context: ToolContext) -> ToolOutput:
     change = _planned(arguments, context)
-    shown = context.shown(change.path)
-    replace_file(change.path, change.after, shown)
-    context.files.seen[change.path] = digest_of(change.after)
+    change.write(context)
     verb = "Created" if change.before is None else "Replaced"
     count = len(arguments.content.removesuffix("\n").split("\n")) if arguments.content else 0
     details = ToolDetails(
@@ -103,4 +81,4 @@ def _write(arguments: WriteArguments, context: ToolContext) -> ToolOutput:
         diff=change.diff.text,
         files=FileTouches(written=(str(change.path),)),
     )
-    return ToolOutput(f"{verb} {shown} ({count} lines).", details)
+    return ToolOutput(f"{verb} {context.shown(change.path)} ({count} lines).", details)

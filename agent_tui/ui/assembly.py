@@ -15,7 +15,7 @@ from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.drafts.history import PromptHistory
-from agent_tui.tools.files.walk import project_files
+from agent_tui.tools.files.walk import relative_files
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
 from agent_tui.ui.chat.plan_view import PlanView
@@ -116,7 +116,7 @@ def _prompt_sources(
     return PromptSources(
         registry,
         completions,
-        FileIndex(lambda: runtime.conversation.cwd, project_files, options.clock),
+        FileIndex(lambda: runtime.conversation.cwd, relative_files, options.clock),
         PromptHistory(options.history_file),
         lambda: image_refusal(runtime.conversation.model_info),
         look_for_commands=prompt_files.refresh,

@@ -23,7 +23,7 @@ from textual.app import App, ComposeResult
 
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.drafts.history import PromptHistory
-from agent_tui.tools.files.walk import project_files
+from agent_tui.tools.files.walk import relative_files
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.prompt.sources import PromptSources
@@ -68,7 +68,7 @@ class PromptApp(App[None]):
 
     def __init__(self, root: Path) -> None:
         super().__init__()
-        self.files = FileIndex(lambda: root, project_files, time.monotonic)
+        self.files = FileIndex(lambda: root, relative_files, time.monotonic)
         registry = CommandRegistry(())
         sources = PromptSources(registry, lambda _name: (), self.files, PromptHistory(None))
         self.prompt = Prompt(sources)

@@ -147,6 +147,6 @@ async def test_it_prints_what_the_next_request_of_a_live_session_sends(
     given = json.loads(printed(capsys, str(live.conversation.log.path), "--json"))["messages"]
     await collect(live.continue_turn())
     request = provider.requests[-1]
-    system = request.system.removeprefix(live.conversation.system_prompt).strip()
+    system = request.system.removeprefix(live.conversation.prompt.system).strip()
     assert bool(system) is (summary_role == "system")
     assert given == openai_messages(system, request.messages, model=live.conversation.model.name)

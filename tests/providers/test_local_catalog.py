@@ -96,7 +96,7 @@ def test_a_model_whose_file_is_gone_is_refused_and_not_offered(library: Library)
     (library.root / "smollm2.gguf").unlink()
     with pytest.raises(ConfigError, match=r"smollm2\.gguf"):
         catalog(library).resolve("smollm2")
-    assert catalog(library).default_local() == ModelRef("local/coder")
+    assert catalog(library).local.default() == ModelRef("local/coder")
 
 
 async def test_a_model_of_this_machine_is_found_first_with_size_and_state(
@@ -155,25 +155,25 @@ async def test_a_server_that_does_not_start_shows_with_the_request(library: Libr
 
 def test_without_a_key_the_model_that_came_last_is_the_default(library: Library) -> None:
     assert catalog(library).default_model() == ModelRef("local/coder")
-    assert catalog(library).default_local() == ModelRef("local/coder")
+    assert catalog(library).local.default() == ModelRef("local/coder")
     with_key = catalog(library, ANTHROPIC_API_KEY="x")
     assert with_key.default_model() == ModelRef("anthropic/claude-sonnet-5")
-    assert with_key.default_local() == ModelRef("local/coder")
+    assert with_key.local.default() == ModelRef("local/coder")
 
 
 @pytest.mark.parametrize("name", ["smollm2", "local/smollm2"])
 def test_the_model_of_the_settings_is_the_local_one(library: Library, name: str) -> None:
     settings = Settings(local=LocalSettings(model=name))
-    assert catalog(library, settings).default_local() == ModelRef("local/smollm2")
+    assert catalog(library, settings).local.default() == ModelRef("local/smollm2")
     absent = Settings(local=LocalSettings(model="nope"))
     with pytest.raises(ConfigError, match="nope"):
-        catalog(library, absent).default_local()
+        catalog(library, absent).local.default()
 
 
 def test_with_nothing_on_this_machine_there_is_no_default(tmp_path: Path) -> None:
     empty = catalog(ModelLibrary(tmp_path / "none"))
     assert empty.default_model() is None
-    assert empty.default_local() is None
+    assert empty.local.default() is None
     assert not (tmp_path / "none").exists()
 
 
@@ -220,7 +220,7 @@ def test_the_default_is_what_was_added_last_however_old_its_file_is(tmp_path: Pa
         os.utime(path, (1_000_000 - number, 1_000_000 - number))
         library.add(path)
         os.utime(library.root / f"{name}.json", (2_000_000 + number, 2_000_000 + number))
-    assert catalog(library).default_local() == ModelRef("local/old")
+    assert catalog(library).local.default() == ModelRef("local/old")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.servers.find import FoundServer, find_servers, server_at
+from agent_tui.providers.servers.find import RunningServer, find_servers, server_at
 from agent_tui.providers.servers.kinds import (
     ServerAddress,
 )
@@ -36,14 +36,14 @@ IMPATIENCE_S = 0.2
 KINDS = {"Ollama": OLLAMA, "LM Studio": LM_STUDIO, "llama.cpp": LLAMA_CPP, "vLLM": VLLM}
 
 
-def find(server: OpenAiServer, kind: str) -> FoundServer:
+def find(server: OpenAiServer, kind: str) -> RunningServer:
     """What is found at `server`, where one of this kind would be."""
     address = ServerAddress(kind, server.base_url.removesuffix("/v1"))
     (found,) = find_servers([address], patience_s=PATIENCE_S)
     return found
 
 
-def infos(server: FoundServer) -> dict[str, ModelInfo]:
+def infos(server: RunningServer) -> dict[str, ModelInfo]:
     return {model.ref.model_id: model.info for model in server.found_models()}
 
 

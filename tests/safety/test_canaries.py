@@ -76,7 +76,7 @@ async def take_the_tour(program: Program) -> None:
 @pytest.mark.usefixtures("quick_tour")
 async def test_a_turn_in_a_folder_that_is_not_trusted_calls_no_git_and_is_told_nothing(canary):
     program = composed("--permission-mode", "full", "--cwd", str(canary.path))
-    assert TOLD not in program.runtime.conversation.system_prompt
+    assert TOLD not in program.runtime.conversation.prompt.system
     assert program.loaded.settings.base_url == ""
     assert program.loaded.problems == ()
     assert program.runtime.conversation.permissions.rules == ()
@@ -103,7 +103,7 @@ async def test_in_a_folder_that_is_trusted_git_is_called_and_still_runs_nothing_
         canary.point_elsewhere()
     kept_trust().decide(canary.path, "trusted")
     program = composed("--permission-mode", "full", "--cwd", str(canary.path))
-    assert TOLD in program.runtime.conversation.system_prompt
+    assert TOLD in program.runtime.conversation.prompt.system
     refused = {problem.key for problem in program.loaded.problems}
     assert refused == {
         "base_url",
@@ -122,14 +122,14 @@ async def test_in_a_folder_that_is_trusted_git_is_called_and_still_runs_nothing_
 def test_a_folder_that_was_refused_stays_silent(canary):
     kept_trust().decide(canary.path, "not trusted")
     runtime = composed().runtime
-    assert TOLD not in runtime.conversation.system_prompt
+    assert TOLD not in runtime.conversation.prompt.system
     withheld = {file.path.name for file in runtime.conversation.withheld_files}
     assert withheld >= {"AGENTS.md", "config.toml", "commands"}
 
 
 def test_a_flag_trusts_for_one_run(canary):
     runtime = composed("--trust").runtime
-    assert TOLD in runtime.conversation.system_prompt
+    assert TOLD in runtime.conversation.prompt.system
     assert runtime.conversation.withheld_files == ()
     assert kept_trust().kept() == {}
 
@@ -228,7 +228,7 @@ async def test_the_screen_asks_before_anything_is_loaded(canary, key, is_told, k
         assert app.loaded is None
         await pilot.press(key)
         await until(pilot, lambda: app.loaded is not None)
-        prompt = app.runtime.conversation.system_prompt
+        prompt = app.runtime.conversation.prompt.system
         assert (TOLD in prompt) == is_told
         assert bool(app.runtime.conversation.withheld_files) != is_told
         assert kept_trust().state_of(canary.path) == kept
@@ -252,13 +252,13 @@ async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary
         await pilot.press("escape")
         await until(pilot, lambda: app.loaded is not None)
         runtime = app.runtime
-        assert TOLD not in runtime.conversation.system_prompt
+        assert TOLD not in runtime.conversation.prompt.system
         before = runtime.conversation.usage.used
         runtime.conversation.permissions.add_session_rule("bash(make all)")
         app.controller.dispatch("/trust")
         await asked(app, pilot)
         await pilot.press("y")
-        await until(pilot, lambda: TOLD in runtime.conversation.system_prompt)
+        await until(pilot, lambda: TOLD in runtime.conversation.prompt.system)
         await until(pilot, lambda: runtime.conversation.usage.used > before)
         await until(pilot, lambda: "when agent-tui is started there" in notices(app))
         assert [file.path.name for file in runtime.conversation.context_files] == [
@@ -270,7 +270,7 @@ async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary
         app.controller.dispatch("/trust")
         await asked(app, pilot)
         await pilot.press("n")
-        await until(pilot, lambda: TOLD not in runtime.conversation.system_prompt)
+        await until(pilot, lambda: TOLD not in runtime.conversation.prompt.system)
         app.controller.dispatch("/memory")
         await until(pilot, lambda: isinstance(app.screen, PageScreen))
         await until(pilot, lambda: "the folder is not trusted" in shown_rows(app))
@@ -319,9 +319,9 @@ async def test_a_session_of_another_folder_asks_about_that_one(canary, tmp_path,
         app.controller.dispatch(f"/resume {session}")
         await asked(app, pilot)
         assert app.runtime.conversation.cwd == canary.path
-        assert TOLD not in app.runtime.conversation.system_prompt
+        assert TOLD not in app.runtime.conversation.prompt.system
         await pilot.press("y")
-        await until(pilot, lambda: TOLD in app.runtime.conversation.system_prompt)
+        await until(pilot, lambda: TOLD in app.runtime.conversation.prompt.system)
 
 
 async def test_the_screen_says_so_when_the_file_of_decisions_is_broken(canary, tmp_path):

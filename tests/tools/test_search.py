@@ -6,7 +6,7 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import ToolContext
-from agent_tui.tools.files.walk import glob_spec, project_files
+from agent_tui.tools.files.walk import glob_spec, relative_files
 from tests.support.tool_calls import call_tool
 
 _RIPGREP = shutil.which("rg")
@@ -177,7 +177,7 @@ async def test_ls_is_capped(context: ToolContext, workspace: Path):
 
 
 def test_project_files_are_relative_sorted_and_pruned(project: Path):
-    assert list(project_files(project, 100)) == [
+    assert list(relative_files(project, 100)) == [
         ".env",
         ".github/ci.yml",
         ".gitignore",
@@ -188,19 +188,19 @@ def test_project_files_are_relative_sorted_and_pruned(project: Path):
         "src/app.py",
         "src/app_test.py",
     ]
-    assert list(project_files(project, 2)) == [".env", ".github/ci.yml"]
+    assert list(relative_files(project, 2)) == [".env", ".github/ci.yml"]
 
 
 def test_an_ignore_file_that_is_a_pipe_does_not_hang_the_walk(tmp_path: Path):
     os.mkfifo(tmp_path / ".gitignore")
     (tmp_path / "a").touch()
-    assert "a" in project_files(tmp_path, 10)
+    assert "a" in relative_files(tmp_path, 10)
 
 
 def test_a_link_to_a_folder_above_is_not_followed(tmp_path: Path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "up").symlink_to(tmp_path)
-    assert list(project_files(tmp_path, 10)) == ["sub/up"]
+    assert list(relative_files(tmp_path, 10)) == ["sub/up"]
 
 
 @pytest.mark.parametrize(

@@ -288,7 +288,7 @@ class Ui:
     @property
     def system_prompt(self) -> str:
         """What the next request tells the model first."""
-        return self.runtime.conversation.system_prompt
+        return self.runtime.conversation.prompt.system
 
     @property
     def header(self) -> Header:

@@ -87,8 +87,8 @@ def _count(
 ) -> ContextMap:
     counter = conversation.services.counter
     tokens: dict[PartKind, int] = {
-        "system": counter.count_text(conversation.system_prompt),
-        "tools": counter.count_tools(conversation.tools),
+        "system": counter.count_text(conversation.prompt.system),
+        "tools": counter.count_tools(conversation.prompt.tools),
     }
     counted: list[LargeMessage] = []
     calls: dict[str, ToolCall] = {}

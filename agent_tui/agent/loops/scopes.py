@@ -100,7 +100,7 @@ class ScopeKeeper:
         Raises:
             CompactionError, ProviderError: There is no summary; it is still waited for.
         """
-        scopes = _from(running(self._path), scope_id)
+        scopes = _open_from(running(self._path), scope_id)
         for inner in reversed(scopes[1:]):
             if scopes[0].begun.is_compressed:
                 self._close(inner.id, inner.begun.label, "stopped", emit)
@@ -111,7 +111,7 @@ class ScopeKeeper:
     def stop(self, scope_id: str, emit: Emit) -> None:
         """Leave a scope and all that are open in it at once, as they are."""
         self._give_up_pending(emit)
-        for scope in reversed(_from(running(self._path), scope_id)):
+        for scope in reversed(_open_from(running(self._path), scope_id)):
             self._close(scope.id, scope.begun.label, "stopped", emit)
 
     def give_up_unfinished(self, emit: Emit) -> None:
@@ -163,10 +163,10 @@ class ScopeKeeper:
         match action:
             case "enter":
                 scope_id = self.enter("tool", label, emit, is_compressed=True, prompt=focus)
-                return _done(f"Entered {label} ({scope_id}). Exit when it is done.")
+                return _output(f"Entered {label} ({scope_id}). Exit when it is done.")
             case "break" if loop is not None:
                 self._conversation.log.append(mark_entry(ScopeBreak(scope=loop.id)))
-                return _done(f"{loop.begun.label} ends after this turn. Finish the turn.")
+                return _output(f"{loop.begun.label} ends after this turn. Finish the turn.")
             case "exit" | "break":
                 if not scopes or scopes[-1].begun.kind == "loop":
                     return ToolOutput("No scope of yours is open.", is_error=True)
@@ -195,8 +195,8 @@ class ScopeKeeper:
             self._close(scope.id, scope.begun.label, ending, emit)
             return ToolOutput(f"{left}, but it was not summed up. {error}", is_error=True)
         if compression_of(self._path[-1]) is not None:
-            return _done(f"{left}. Its summary stands for it; recall finds the rest.")
-        return _done(f"{left}. Nothing was summed up: it was short.")
+            return _output(f"{left}. Its summary stands for it; recall finds the rest.")
+        return _output(f"{left}. Nothing was summed up: it was short.")
 
     async def _end(self, scope: Scope, ending: ScopeEnding, emit: Emit) -> None:
         pending = None
@@ -276,7 +276,7 @@ class ScopeKeeper:
         return self._conversation.log.path_entries()
 
 
-def _from(state: Running, scope_id: str) -> tuple[Scope, ...]:
+def _open_from(state: Running, scope_id: str) -> tuple[Scope, ...]:
     """The scope with that id and those open in it, the outermost first."""
     ids = [scope.id for scope in state.open_scopes]
     return state.open_scopes[ids.index(scope_id) :]
@@ -291,5 +291,5 @@ def _broken_off(loop: Scope) -> str:
     return _BROKEN_OFF.format(label=loop.begun.label, where=where)
 
 
-def _done(text: str) -> ToolOutput:
+def _output(text: str) -> ToolOutput:
     return ToolOutput(text, ToolDetails(summary=text.partition(".")[0]))

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from agent_tui.errors import ConfigError
-from agent_tui.paths import make_private_dir
+from agent_tui.config.locked_file import locked_for_change
 from agent_tui.sessions.file.disk import DiskFile, write_new_file
 
 if TYPE_CHECKING:  # the first paint does not wait for pydantic
@@ -14,7 +13,6 @@ if TYPE_CHECKING:  # the first paint does not wait for pydantic
 
 Consent: TypeAlias = Literal["allowed", "refused"]
 
-_LOCK_WITHIN_S = 10.0
 _FOR_THIS_RUN = "It holds for this run."
 
 
@@ -39,21 +37,11 @@ class ConsentFile:
         Raises:
             ConfigError: The file cannot be written; the answer holds for this run.
         """
-        from filelock import FileLock, Timeout
-
         self._in_this_run[fingerprint] = consent
-        try:
-            make_private_dir(self._path.parent)
-            lock = self._path.with_name(f"{self._path.name}.lock")
-            with FileLock(lock, timeout=_LOCK_WITHIN_S, mode=0o600):
-                servers = {**self._read(), fingerprint: consent}
-                text = json.dumps({"servers": servers}, indent=2, sort_keys=True)
-                write_new_file(self._path, f"{text}\n".encode("ascii"), DiskFile, sync=True)
-        except Timeout as error:
-            raise ConfigError(f"{self._path} is being written elsewhere.", _FOR_THIS_RUN) from error
-        except OSError as error:
-            problem = f"{self._path} cannot be written: {error.strerror}."
-            raise ConfigError(problem, _FOR_THIS_RUN) from error
+        with locked_for_change(self._path, _FOR_THIS_RUN):
+            servers = {**self._read(), fingerprint: consent}
+            text = json.dumps({"servers": servers}, indent=2, sort_keys=True)
+            write_new_file(self._path, f"{text}\n".encode("ascii"), DiskFile, sync=True)
 
     def _read(self) -> Mapping[str, Consent]:
         try:
@@ -61,14 +49,15 @@ class ConsentFile:
         except (OSError, ValueError, RecursionError):
             return {}
         servers = stored.get("servers") if isinstance(stored, dict) else None
-        return _known(servers) if isinstance(servers, dict) else {}
+        return _consents(servers) if isinstance(servers, dict) else {}
 
 
-def _known(servers: "Mapping[str, JsonValue]") -> Mapping[str, Consent]:
-    known: dict[str, Consent] = {}
-    for fingerprint, said in servers.items():
-        if said == "allowed":
-            known[fingerprint] = "allowed"
-        elif said == "refused":
-            known[fingerprint] = "refused"
-    return known
+def _consents(servers: "Mapping[str, JsonValue]") -> Mapping[str, Consent]:
+    """The answers that are some, by fingerprint; others are passed over."""
+    consents: dict[str, Consent] = {}
+    for fingerprint, answer in servers.items():
+        if answer == "allowed":
+            consents[fingerprint] = "allowed"
+        elif answer == "refused":
+            consents[fingerprint] = "refused"
+    return consents

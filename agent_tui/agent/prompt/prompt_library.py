@@ -248,7 +248,7 @@ class PromptLibrary:
             stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
             known = search.known.get(path)
             if known is None or known.stamp != stamp:
-                known = _ReadFile(stamp, _said(path))
+                known = _ReadFile(stamp, _description_of(path))
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -270,7 +270,7 @@ def _expanded(file: PromptFile, argument: str) -> str:
     return text
 
 
-def _said(path: Path) -> PromptText | str:
+def _description_of(path: Path) -> PromptText | str:
     try:
         said = parse_prompt_file(_content(path))
     except PromptFileError as error:

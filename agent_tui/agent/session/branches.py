@@ -51,7 +51,7 @@ class Branches:
         if _is_here(self._sessions.conversation.log, place):
             return (Notice("info", "The conversation is there already."),)
         self._sessions.branch_to(place.leaf_id)
-        return await self._arrived(place)
+        return await self._shown(place)
 
     async def go_back_with_summary(self, entry_id: str, emit: Emit) -> None:
         """The same, with a summary of what is left in the place that is gone on from."""
@@ -63,7 +63,7 @@ class Branches:
             return
         remark = ""
         try:
-            summary = await self._summarise(_left(log, place.leaf_id), emit)
+            summary = await self._summarise(_entries_left(log, place.leaf_id), emit)
         except CompactionError as error:
             summary, remark = None, f"Gone back without a summary. {error}"
         except asyncio.CancelledError:
@@ -82,7 +82,7 @@ class Branches:
                 emit(Notice("error", f"Not gone back: {error}"))
                 return
             remark = summary.note
-        for event in await self._arrived(place):
+        for event in await self._shown(place):
             emit(event)
         if remark:
             emit(Notice("warning", remark))
@@ -120,7 +120,7 @@ class Branches:
         self._sessions.require_writable()
         return _place_of(self._sessions.conversation.log, entry_id)
 
-    async def _arrived(self, place: _Place) -> tuple[AgentEvent, ...]:
+    async def _shown(self, place: _Place) -> tuple[AgentEvent, ...]:
         sessions = self._sessions
         events = sessions.branch_events(place.text, place.image_count)
         counted = await sessions.conversation.refresh_usage()
@@ -169,7 +169,7 @@ def _entry(log: SessionLog, entry_id: str) -> Entry:
     return entry
 
 
-def _left(log: SessionLog, leaf_id: str | None) -> tuple[Entry, ...]:
+def _entries_left(log: SessionLog, leaf_id: str | None) -> tuple[Entry, ...]:
     """What of the present branch is not on the way to `leaf_id`."""
     kept = {entry.id for entry in path_to(log.entries, leaf_id)}
     return tuple(entry for entry in log.path_entries() if entry.id not in kept)

@@ -13,12 +13,12 @@ from agent_tui.agent.loops.scopes import ScopeKeeper
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import (
     FolderFiles,
-    converse,
     cut_off_note,
     last_thinking_level,
     load_folder_files,
     model_to_resume,
     new_log,
+    open_conversation,
     prompt_fitter,
     unnamed_changes,
     working_folder,
@@ -89,7 +89,9 @@ class SessionManager:
         permissions, files = services.make_permissions(cwd, mode), load_folder_files(services, cwd)
         thinking = services.settings.thinking
         log = new_log(services, cwd, model, thinking)
-        self.conversation = converse(services, log, cwd, model, thinking, permissions, files)
+        self.conversation = open_conversation(
+            services, log, cwd, model, thinking, permissions, files
+        )
 
     async def start_new(self) -> tuple[AgentEvent, ...]:
         """Leave this session as it is and begin an empty one with the same model."""
@@ -228,7 +230,7 @@ class SessionManager:
         """Go on from an earlier entry of this session; nothing is written yet."""
         before = self.conversation
         before.log.branch_to(leaf_id)
-        self.conversation = after = converse(
+        self.conversation = after = open_conversation(
             self._services,
             before.log,
             before.cwd,
@@ -365,7 +367,7 @@ class SessionManager:
         if cwd != before.cwd:
             permissions = services.make_permissions(cwd, permissions.mode)
         files = load_folder_files(services, cwd)
-        self.conversation = after = converse(
+        self.conversation = after = open_conversation(
             services, log, cwd, model, thinking, permissions, files
         )
         if reason == "compacted":

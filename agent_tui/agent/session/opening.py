@@ -70,7 +70,7 @@ def load_folder_files(services: RuntimeServices, cwd: Path) -> FolderFiles:
     return FolderFiles(in_force, trust.withheld(cwd))
 
 
-def converse(
+def open_conversation(
     services: RuntimeServices,
     log: SessionLog,
     cwd: Path,

@@ -30,10 +30,6 @@ class MessageQueue:
         """The one to be delivered next."""
         return self.messages[0] if self.messages else None
 
-    def add(self, message: QueuedMessage) -> None:
-        """Put a message behind the others."""
-        self.messages.append(message)
-
     def take_first(self) -> None:
         """The first one is delivered."""
         del self.messages[0]

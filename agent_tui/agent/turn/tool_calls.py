@@ -77,22 +77,17 @@ class ToolServices:
 
 
 class ToolRunner:
-    """Runs the calls of one reply in order and records a result for every one of them."""
+    """Runs the calls of one reply in order and records a result for every one of them.
+
+    Attributes:
+        repetition: What was called before, and whether that goes on in vain.
+    """
 
     def __init__(self, conversation: Conversation, services: ToolServices, emit: Emit) -> None:
         self._conversation = conversation
         self._services = services
         self._emit = emit
-        self._repetition = Repetition()
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether calls have been made in vain so often that going on is no use."""
-        return self._repetition.is_stuck
-
-    def made_room(self) -> None:
-        """The context was compacted: results that were seen may have gone from it."""
-        self._repetition.forget_single_calls()
+        self.repetition = Repetition()
 
     def broken_calls(self, calls: Sequence[ToolCall], known: dict[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
@@ -110,7 +105,7 @@ class ToolRunner:
 
     def refuse_all(self, calls: Sequence[ToolCall], broken: dict[str, str]) -> None:
         """Answer every call with an error, because one of them cannot be run as written."""
-        self._repetition.count_reply(is_refused=True)
+        self.repetition.count_reply(is_refused=True)
         limits = self._conversation.output_limits(len(calls))
         for call in calls:
             self._announce(call)
@@ -132,7 +127,7 @@ class ToolRunner:
 
         Cancelling leaves an error result for the running call and each one not begun.
         """
-        self._repetition.count_reply(is_refused=False)
+        self.repetition.count_reply(is_refused=False)
         for position, call in enumerate(calls):
             try:
                 output = await self._run(call, len(calls))
@@ -258,16 +253,16 @@ class ToolRunner:
 
     async def _compact(self, focus: str) -> ToolOutput:
         output = await self._services.compact(focus, self._emit)
-        self.made_room()
+        self.repetition.forget_single_calls()
         return output
 
     async def _scope(self, action: ScopeAction, label: str, focus: str) -> ToolOutput:
         output = await self._services.scope(action, label, focus, self._emit)
-        self.made_room()
+        self.repetition.forget_single_calls()
         return output
 
     def _record(self, call: ToolCall, output: ToolOutput) -> None:
-        output = self._repetition.noticed(call, output)
+        output = self.repetition.noticed(call, output)
         details = output.for_person.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         message = ToolResultMessage(
             tool_call_id=call.id,

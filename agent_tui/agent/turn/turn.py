@@ -198,7 +198,7 @@ class Turn:
             self._tools.refuse_all(calls, broken)
         elif not await self._tools.run_all(calls):
             raise _TurnEnded(TurnFinished("aborted", can_continue=True))
-        if self._tools.is_stuck:
+        if self._tools.repetition.is_stuck:
             raise _TurnEnded(TurnFinished("error", _STUCK, can_continue=True))
 
     async def _say(self, text: str, images: tuple[ImageContent, ...]) -> None:
@@ -250,7 +250,7 @@ class Turn:
             return
         await self._make_room("threshold" if is_due else "overflow")
         if conversation.is_overfull:
-            raise _TurnEnded(TurnFinished("error", _overfull(conversation.usage)))
+            raise _TurnEnded(TurnFinished("error", _too_large(conversation.usage)))
 
     async def _say_usage(self) -> None:
         for event in await self._conversation.refresh_usage():
@@ -281,7 +281,7 @@ class Turn:
     async def _make_room(self, reason: CompactionReason) -> bool:
         has_room = await self._compactor.make_room(reason, self._emit)
         if has_room:
-            self._tools.made_room()
+            self._tools.repetition.forget_single_calls()
             await self._say_usage()
         return has_room
 
@@ -385,7 +385,7 @@ class Turn:
                 pass
 
 
-def _overfull(usage: ContextUsage) -> str:
+def _too_large(usage: ContextUsage) -> str:
     return (
         f"The conversation is about {usage.used:,} tokens, this model's window {usage.window:,}, "
         "and it could not be made smaller. Begin a new one with /new, or choose a model with a "

@@ -27,7 +27,7 @@ from agent_tui.local_models.runtime import install_command
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.local.local_catalog import LOCAL
-from agent_tui.providers.servers.find import FoundServer, find_servers, server_at
+from agent_tui.providers.servers.find import RunningServer, find_servers, server_at
 from agent_tui.providers.servers.kinds import ServerAddress, start_command
 
 _MODEL = "model"
@@ -88,7 +88,7 @@ def check_summary_model(env: Environment) -> Iterator[Check]:
 def check_local_model(env: Environment) -> Iterator[Check]:
     """The model of ``--local``, if there is one or the settings name one."""
     try:
-        ref = env.catalog.default_local()
+        ref = env.catalog.local.default()
     except ConfigError as error:
         advice = error.hint or "Name another as model of [local] in config.toml."
         yield Check(_MODEL, "with --local", "bad", error.message, advice)
@@ -243,7 +243,7 @@ def _takes_connections(url: str) -> bool:
         return False
 
 
-def _models(server: FoundServer) -> str:
+def _models(server: RunningServer) -> str:
     number = len(server.models)
     names = listed([model.id for model in server.models], limit=_MAX_NAMES)
     return f"{number} model{'' if number == 1 else 's'}: {names}"

@@ -26,7 +26,7 @@ from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.errors import UsageError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import safe_json
-from agent_tui.sessions.export.markdown import exported
+from agent_tui.sessions.export.formats import exported
 from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS
 from agent_tui.sessions.importers.formats import FORMAT_NAMES
 from agent_tui.sessions.log import SessionLog

@@ -99,17 +99,17 @@ class Response(Protocol):
 
     @property
     def status_code(self) -> int:
-        """Of HTTP."""
+        """The status code of HTTP."""
         ...
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """By name, in any case."""
+        """The headers by their names, whose case does not matter."""
         ...
 
     @property
     def raw(self) -> ByteSource:
-        """The body."""
+        """The body, undecoded."""
         ...
 
     def close(self) -> None:
@@ -283,7 +283,7 @@ class Transfer:
 
 
 class _ConnectionBroke(Exception):
-    """Worth another try."""
+    """The connection broke; another try may get further."""
 
 
 def _reason(error: Exception) -> str:

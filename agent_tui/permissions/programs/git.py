@@ -104,14 +104,8 @@ _LOG_LONGS = """
     word-diff word-diff-regex ws-error-highlight
 """
 _LOG_VERBS = (
-    "log",
-    "diff",
-    "show",
-    "whatchanged",
-    "diff-tree",
-    "diff-index",
-    "diff-files",
-    "cherry",
+    *("log", "diff", "show", "whatchanged", "cherry"),
+    *("diff-tree", "diff-index", "diff-files"),
 )
 _LOG = HarmlessOptions("rpusbwMCBRzaWcmtgiEPF1234567890D", "nUSGLlX", _LOG_LONGS)
 _FORMS: Mapping[str, HarmlessOptions] = MappingProxyType(
@@ -123,19 +117,7 @@ _FORMS: Mapping[str, HarmlessOptions] = MappingProxyType(
             "show-stash ahead-behind no-ahead-behind column no-column renames no-renames "
             "find-renames",
         ),
-        **dict.fromkeys(
-            [
-                "log",
-                "diff",
-                "show",
-                "whatchanged",
-                "diff-tree",
-                "diff-index",
-                "diff-files",
-                "cherry",
-            ],
-            _LOG,
-        ),
+        **dict.fromkeys(_LOG_VERBS, _LOG),
         "range-diff": _LOG,
         "shortlog": HarmlessOptions("snec", "w", f"{_LOG_LONGS} summary numbered email group"),
         **dict.fromkeys(

@@ -76,7 +76,7 @@ class LocalCatalog:
         """
         if self._settings.model:
             return self.resolve(self._settings.model)
-        newest = max(self._there(), key=self._came_at, default=None)
+        newest = max(self._present(), key=self._added_at, default=None)
         return ModelRef(f"{LOCAL}/{newest.name}") if newest else None
 
     def info(self, ref: ModelRef) -> ModelInfo:
@@ -104,17 +104,17 @@ class LocalCatalog:
         """Every model whose file is there."""
         return tuple(
             FoundModel(ref, self.info(ref), _VIA, "ready", model.size_bytes)
-            for model in self._there()
+            for model in self._present()
             for ref in (ModelRef(f"{LOCAL}/{model.name}"),)
         )
 
-    def _came_at(self, model: LocalModel) -> tuple[float, str]:
+    def _added_at(self, model: LocalModel) -> tuple[float, str]:
         return self._library.added_at(model.name) if self._library else 0.0, model.name
 
     def _find(self, name: str) -> LocalModel | None:
         return next((model for model in self._models() if model.name == name), None)
 
-    def _there(self) -> list[LocalModel]:
+    def _present(self) -> list[LocalModel]:
         return [model for model in self._models() if model.is_there]
 
     def _models(self) -> tuple[LocalModel, ...]:

@@ -79,7 +79,7 @@ class _LlamaCpp(Protocol):
     """As much of the xllamacpp module as is used here."""
 
     def CommonParams(self) -> _ServerParams:
-        """The defaults."""
+        """The server's parameters, all as llama.cpp sets them."""
         ...
 
     def Server(self, params: _ServerParams) -> _Server:

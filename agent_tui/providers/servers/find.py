@@ -17,7 +17,7 @@ from agent_tui.providers.servers.models import ServedModel, read_any, read_model
 
 
 @dataclass(frozen=True, slots=True)
-class FoundServer:
+class RunningServer:
     """A server that answered.
 
     Attributes:
@@ -46,7 +46,7 @@ class FoundServer:
 
 def find_servers(
     addresses: Sequence[ServerAddress], *, patience_s: float = PATIENCE_S
-) -> tuple[FoundServer, ...]:
+) -> tuple[RunningServer, ...]:
     """The servers that answer at `addresses`; blocks for `patience_s` at most.
 
     All are asked at once, without a key.
@@ -60,7 +60,7 @@ def find_servers(
 
 def server_at(
     base_url: str, api_key: str = "", api_key_env: str = "", *, patience_s: float | None = None
-) -> FoundServer | None:
+) -> RunningServer | None:
     """The server at `base_url`, whatever its kind; None if nothing answers there. Blocking.
 
     Args:
@@ -76,7 +76,7 @@ def server_at(
     return _found(server, kind or "server", base_url, models, api_key_env)
 
 
-def _server_of_kind(address: ServerAddress, patience_s: float) -> FoundServer | None:
+def _server_of_kind(address: ServerAddress, patience_s: float) -> RunningServer | None:
     """The server at `address`: of the kind that is usual there, or another."""
     server = ServerClient(address.base_url, patience_s=patience_s)
     kind, models = address.kind, read_models(server, address.kind)
@@ -92,12 +92,12 @@ def _found(
     base_url: str,
     models: tuple[ServedModel, ...],
     api_key_env: str = "",
-) -> FoundServer | None:
+) -> RunningServer | None:
     """What answered; None where nothing did that is a model server."""
     problem = "" if models else _problem(server)
     if not models and not problem:
         return None
-    return FoundServer(title, base_url, models, problem, api_key_env)
+    return RunningServer(title, base_url, models, problem, api_key_env)
 
 
 def _problem(server: ServerClient) -> str:

@@ -134,7 +134,7 @@ def _llama_model(server: ServerClient, props: LlamaProps, model: Listed) -> Serv
         own = server.get(path, LlamaProps) if model.is_loaded else None
     return ServedModel(
         model.id,
-        own.window if own else model.window,
+        own.default_generation_settings.n_ctx if own else model.window,
         state="not loaded" if model.is_loaded is False else "loaded",
         sees_images=own is not None and own.modalities.vision,
         tool_style="text" if own is not None and own.knows_tools is False else "native",
@@ -163,7 +163,7 @@ def _lm_studio(server: ServerClient) -> Sequence[ServedModel]:
 
 
 def _lm_studio_v0(server: ServerClient) -> Sequence[ServedModel]:
-    """As before LM Studio 0.4."""
+    """The models of an LM Studio older than 0.4."""
     listing = server.get("/api/v0/models", StudioListingV0)
     return [
         ServedModel(

@@ -169,7 +169,7 @@ class OllamaDetails(BaseModel):
 
 
 class LlamaSettings(BaseModel):
-    """The window of one slot."""
+    """The window of one slot in tokens; None for a router, which has no model itself."""
 
     n_ctx: Amount = None
 
@@ -193,11 +193,6 @@ class LlamaProps(BaseModel):
     modalities: LlamaModalities = LlamaModalities()
     chat_template: str = ""
     chat_template_caps: LlamaTemplateCaps = LlamaTemplateCaps()
-
-    @property
-    def window(self) -> int | None:
-        """Tokens; None for a router, which has no model itself."""
-        return self.default_generation_settings.n_ctx
 
     @property
     def knows_tools(self) -> bool | None:

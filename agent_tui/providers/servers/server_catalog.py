@@ -11,7 +11,7 @@ from agent_tui.config import Settings
 from agent_tui.errors import ConfigError
 from agent_tui.local_models.addresses import shown_address
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limit
-from agent_tui.providers.servers.find import FoundServer, find_servers, server_at
+from agent_tui.providers.servers.find import RunningServer, find_servers, server_at
 from agent_tui.providers.servers.kinds import HOST, usual_addresses
 from agent_tui.providers.servers.models import GUESSED_WINDOW
 
@@ -62,7 +62,7 @@ class ServerCatalog:
             server = await asyncio.to_thread(server_at, ref.base_url, key, ref.api_key_env)
             self._remember(server.found_models() if server else ())
 
-    def look_around(self) -> tuple[FoundServer, ...]:
+    def find_running(self) -> tuple[RunningServer, ...]:
         """The servers that run now; their models have names from here on. Blocking."""
         addresses = usual_addresses(self._environ, self._ports)
         servers = find_servers(addresses, patience_s=self._patience_s)
@@ -73,7 +73,7 @@ class ServerCatalog:
     async def found(self) -> tuple[FoundModel, ...]:
         """The models at the addresses of the settings, then of the other servers that run."""
         running, named = await asyncio.gather(
-            asyncio.to_thread(self.look_around), self._at_named_addresses()
+            asyncio.to_thread(self.find_running), self._at_named_addresses()
         )
         places = {_place(server.base_url) for server in named}
         others = (server for server in running if _place(server.base_url) not in places)
@@ -99,14 +99,14 @@ class ServerCatalog:
         self._remember(found)
         return found[0].ref
 
-    async def _at_named_addresses(self) -> list[FoundServer]:
+    async def _at_named_addresses(self) -> list[RunningServer]:
         settings = self._settings
         named = [(settings.base_url, settings.api_key_env)]
         named += [(own.base_url or "", own.api_key_env or "") for own in settings.models.values()]
         asks = (self._ask(*address) for address in dict.fromkeys(named) if address[0])
         return [server for server in await asyncio.gather(*asks) if server is not None]
 
-    async def _ask(self, base_url: str, key_env: str) -> FoundServer | None:
+    async def _ask(self, base_url: str, key_env: str) -> RunningServer | None:
         key = self._environ.get(key_env, "")
         ask = partial(server_at, base_url, key, key_env, patience_s=self._patience_s)
         try:

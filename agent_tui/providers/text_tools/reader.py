@@ -122,7 +122,7 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
     """
     offered = OfferedTools(tools)
     found = scan(Source(text), offered)
-    kept = _without_inventions(text, _made(text, found.candidates, sent))
+    kept = _without_inventions(text, _not_copied(text, found.candidates, sent))
     plain = [candidate for candidate in kept.candidates if not candidate.is_tagged]
     calls = [call for candidate in plain for call in candidate.calls]
     unclear = found.unclear
@@ -132,12 +132,12 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
     if kept.candidates:
         return _taken_apart(text, kept)
     refused = _refused(text, found.refused_at, offered, sent)
-    if refused is None and unclear is not None and _made(text, [unclear], sent):
+    if refused is None and unclear is not None and _not_copied(text, [unclear], sent):
         refused = RefusedCall(unclear.calls[0].name, text.strip(), _MAY_BE_AN_EXAMPLE)
     return WrittenReply(text, refused=refused)
 
 
-def _made(text: str, candidates: Iterable[Candidate], sent: SentTexts) -> list[Candidate]:
+def _not_copied(text: str, candidates: Iterable[Candidate], sent: SentTexts) -> list[Candidate]:
     """Those of `candidates` that the model did not copy.
 
     Each look-up goes through everything that was sent, so there are only so many of them.

@@ -58,7 +58,7 @@ class CallFilter:
         self._blank: list[str] = []
         self._cleared_chars = 0
         self._tail = ""
-        self._look_again_at: float | None = None
+        self._rescan_at: float | None = None
         self._has_given_up = False
 
     def feed(self, text: str) -> str:
@@ -67,11 +67,11 @@ class CallFilter:
             return text
         self._pieces.append(text)
         self._chars += len(text)
-        if self._look_again_at is None:
+        if self._rescan_at is None:
             return self._show_tail(self._tail + text)
-        if self._chars < self._look_again_at:
+        if self._chars < self._rescan_at:
             return ""
-        return self._look_again()
+        return self._rescan()
 
     def finish(self) -> WrittenReply:
         """The reply is complete: the text not shown yet, and the calls in the whole of it."""
@@ -104,7 +104,7 @@ class CallFilter:
             self._hold()
         return self._clear(tail, begin, end)
 
-    def _look_again(self) -> str:
+    def _rescan(self) -> str:
         """Look at the whole reply again: what is held may have turned out to be text."""
         whole = "".join(self._pieces)
         decided = scan(Source(whole), self._offered).decided
@@ -112,7 +112,7 @@ class CallFilter:
         if decided <= begin:
             self._hold()
             return ""
-        self._look_again_at = None
+        self._rescan_at = None
         if decided < self._chars:
             self._hold()
         end = min(decided, self._openers.may_begin(whole, begin + 1))
@@ -125,7 +125,7 @@ class CallFilter:
         return self._shown(text[begin:end])
 
     def _hold(self) -> None:
-        self._look_again_at = max(self._chars * _GROWTH, self._chars + _MIN_GROWTH_CHARS)
+        self._rescan_at = max(self._chars * _GROWTH, self._chars + _MIN_GROWTH_CHARS)
 
     def _shown(self, text: str) -> str:
         """`text`, with the white space before it and without that at its end."""

@@ -1,32 +1,11 @@
-"""A session as a document to keep or pass on: Markdown, one web page, or its own format."""
+"""A session as Markdown."""
 
 import re
-from collections.abc import Sequence
 
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.sessions.export.document import (
-    Block,
-    Document,
-    document_of,
-    other_branches,
-)
-from agent_tui.sessions.export.page import to_html
-from agent_tui.sessions.format.codec import encode_entry, encode_header
-from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.export.document import Block, Document
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-
-
-def exported(log: SessionLog, kind: str, secrets: Sequence[str] = ()) -> str:
-    """The present branch of `log` as ``html`` or Markdown; as ``jsonl`` the whole file.
-
-    Documents hold none of `secrets` and nothing that looks like one; ``jsonl`` is exact.
-    """
-    if kind == "jsonl":
-        return to_jsonl(log)
-    path = log.path_entries()
-    document = document_of(log.header, path, other_branches(log.entries, path), secrets)
-    return to_html(document) if kind == "html" else to_markdown(document)
 
 
 def to_markdown(document: Document) -> str:
@@ -36,12 +15,6 @@ def to_markdown(document: Document) -> str:
         title = " ".join(strip_control_characters(block.title).split())
         lines += [f"## {title}", "", _block_markdown(block), ""]
     return "\n".join(lines)
-
-
-def to_jsonl(log: SessionLog) -> str:
-    """The whole session, every branch, in the session format."""
-    lines = [encode_header(log.header), *(encode_entry(entry) for entry in log.entries)]
-    return b"".join(lines).decode("utf-8")
 
 
 def _block_markdown(block: Block) -> str:

@@ -124,11 +124,11 @@ class SessionBuilder:
         self._open_calls = dict.fromkeys(self._open_calls_at(entry_id))
 
     def name(self, name: str) -> None:
-        """The session's name."""
+        """Name the session."""
         self._append(SessionInfoEntry(name=name))
 
     def user(self, content: Sequence[UserContent]) -> None:
-        """Something the person said."""
+        """Add a message of the person."""
         self._message(UserMessage(content=_simplified(content), timestamp=self._sent_at))
 
     def note(self, kind: str, content: Sequence[UserContent], *, display: bool = False) -> None:

@@ -141,7 +141,7 @@ class ClaudeTree:
 
     def _branch_to(self, leaf: str) -> set[str]:
         """The lines of the conversation that `leaf` is the end of."""
-        on_path = self._way_up(leaf)
+        on_path = self._ancestors(leaf)
         reply_ids = {reply_id(line) for line in self._lines if line.uuid in on_path} - {""}
         chosen = {
             line.uuid
@@ -230,7 +230,7 @@ class ClaudeTree:
         self._before[uuid] = self._previous
         self._previous = uuid
 
-    def _way_up(self, leaf: str) -> set[str]:
+    def _ancestors(self, leaf: str) -> set[str]:
         """`leaf` and everything above it."""
         seen: set[str] = set()
         present = leaf

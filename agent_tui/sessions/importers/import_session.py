@@ -118,10 +118,10 @@ def _missing_results(entries: Sequence[Entry]) -> tuple[MessageEntry, ...]:
                 waiting.pop(result.tool_call_id, None)
             case _:
                 pass
-    return tuple(MessageEntry(message=_lost(call)) for call in waiting.values())
+    return tuple(MessageEntry(message=_lost_result(call)) for call in waiting.values())
 
 
-def _lost(call: ToolCall) -> ToolResultMessage:
+def _lost_result(call: ToolCall) -> ToolResultMessage:
     return ToolResultMessage(
         tool_call_id=call.id,
         tool_name=call.name,

@@ -58,12 +58,12 @@ class TreeRow:
 
     @property
     def kind(self) -> RowKind:
-        """What it is."""
+        """Whose message it is, or what else the entry records."""
         return _kind_of(self.entry)
 
     @property
     def title(self) -> str:
-        """What it says, on one line."""
+        """The beginning of its text, or what a marker stands for, on one line."""
         match self.entry:
             case CompactionEntry(tokens_before=0):
                 return "context compacted"
@@ -213,7 +213,7 @@ def _sizes(children: dict[str | None, list[str]]) -> dict[str | None, int]:
 
 
 def _kind_of(entry: TreeEntry) -> RowKind:
-    """What a row of the tree is."""
+    """Whose message `entry` is, or what else it records."""
     match entry:
         case MessageEntry(message=UserMessage()):
             return "person"

@@ -69,7 +69,7 @@ def _parents(sessions: Sequence[SessionSummary]) -> dict[int, int]:
         for number in range(len(sessions))
         if (parent := known.parent_of(number)) is not None
     }
-    for first in _circles(sessions, parents):
+    for first in _cycle_starts(sessions, parents):
         del parents[first]
     return parents
 
@@ -102,7 +102,7 @@ class _Known:
         return others[0] if others else None
 
 
-def _circles(sessions: Sequence[SessionSummary], parents: Mapping[int, int]) -> Iterator[int]:
+def _cycle_starts(sessions: Sequence[SessionSummary], parents: Mapping[int, int]) -> Iterator[int]:
     """The session of each circle that is to begin its chain."""
     done: set[int] = set()
     for start in range(len(sessions)):

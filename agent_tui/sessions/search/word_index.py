@@ -246,7 +246,7 @@ class WordIndex:
             by_file: dict[int, dict[_Place, int]] = {}
             for file, part, start, stop in self._places_of(term):
                 by_file.setdefault(file, {})[part, start, stop] = 1
-            chosen = by_file if chosen is None else _both(chosen, by_file)
+            chosen = by_file if chosen is None else _files_of_both(chosen, by_file)
         if not chosen:
             return []
         rows = self._database.execute("SELECT id, path, mtime_ns, name, prompt FROM files")
@@ -335,7 +335,7 @@ class WordIndex:
             self._begin_anew()
 
 
-def _both(
+def _files_of_both(
     earlier: dict[int, dict[_Place, int]], by_file: dict[int, dict[_Place, int]]
 ) -> dict[int, dict[_Place, int]]:
     """The files of both, with how many terms each of their parts has."""

@@ -72,9 +72,9 @@ def image_size(data: bytes) -> tuple[int, int]:
     try:
         match image_type(data):
             case "image/png":
-                return _two(">II", data, 16)
+                return _two_numbers(">II", data, 16)
             case "image/gif":
-                return _two("<HH", data, 6)
+                return _two_numbers("<HH", data, 6)
             case "image/jpeg":
                 return _jpeg_size(data)
             case "image/webp":
@@ -85,7 +85,7 @@ def image_size(data: bytes) -> tuple[int, int]:
         return 0, 0
 
 
-def _two(form: str, data: bytes, offset: int) -> tuple[int, int]:
+def _two_numbers(form: str, data: bytes, offset: int) -> tuple[int, int]:
     first, second = struct.unpack_from(form, data, offset)
     return int(first), int(second)
 
@@ -99,7 +99,7 @@ def _jpeg_size(data: bytes) -> tuple[int, int]:
             place += 1 if marker == 0xFF else 2
             continue
         if 0xC0 <= marker <= 0xCF and marker not in _NO_FRAME:
-            height, width = _two(">HH", data, place + 5)
+            height, width = _two_numbers(">HH", data, place + 5)
             return width, height
         (length,) = struct.unpack_from(">H", data, place + 2)
         place += 2 + max(int(length), 2)
@@ -110,7 +110,7 @@ def _webp_size(data: bytes) -> tuple[int, int]:
     """From the first chunk (RFC 9649)."""
     match data[12:16]:
         case b"VP8 ":
-            width, height = _two("<HH", data, 26)
+            width, height = _two_numbers("<HH", data, 26)
             return width & 0x3FFF, height & 0x3FFF
         case b"VP8L":
             (bits,) = struct.unpack_from("<I", data, 21)

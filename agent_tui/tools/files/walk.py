@@ -80,7 +80,7 @@ def walk_files(
             pending.append(_opened(root, f"{relative}/", level.rules))
 
 
-def project_files(root: Path, limit: int) -> Iterator[str]:
+def relative_files(root: Path, limit: int) -> Iterator[str]:
     """Up to `limit` files of a project as relative posix paths, for completion."""
     return (file.relative for file in islice(walk_files(root), limit))
 

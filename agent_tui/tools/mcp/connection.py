@@ -26,7 +26,7 @@ MAX_MESSAGE_BYTES: Final = 8_000_000
 _PARSED_ASIDE_BYTES = 200_000
 """Parsing what is longer would hold up the screen."""
 
-_MAX_STRAY_CHARS = 200
+_MAX_UNREAD_CHARS = 200
 
 
 class ServerGone(Exception):
@@ -47,7 +47,7 @@ class _Waiting:
     on_progress: Callable[[str], None]
 
 
-def _unheard(_text: str) -> None:
+def _ignore(_text: str) -> None:
     pass
 
 
@@ -74,7 +74,7 @@ class Connection:
         self._is_open = True
         self.meta: JsonObject = {}
         """Goes with every request, for servers that know no handshake."""
-        self.stray = ""
+        self.unread_output = ""
         """The newest line that was no message."""
 
     async def request(
@@ -83,7 +83,7 @@ class Connection:
         params: JsonObject,
         *,
         timeout_s: float,
-        on_progress: Callable[[str], None] = _unheard,
+        on_progress: Callable[[str], None] = _ignore,
     ) -> JsonObject:
         """Ask and wait for the result; a cancelled request is cancelled there too.
 
@@ -149,7 +149,7 @@ class Connection:
             is_long = len(line) > _PARSED_ASIDE_BYTES
             messages = await asyncio.to_thread(parse_line, line) if is_long else parse_line(line)
         except ValueError:
-            self.stray = line[:_MAX_STRAY_CHARS].decode("utf-8", "replace").strip()
+            self.unread_output = line[:_MAX_UNREAD_CHARS].decode("utf-8", "replace").strip()
             return
         for message in messages:
             self._handle(message)

@@ -131,7 +131,7 @@ class Bridge:
             line = error_line(asked.id, _FAILED, _MISSING if error.name == "mcp" else str(error))
         except Exception as error:  # noqa: BLE001 - the pump: whatever it was becomes an answer
             code = getattr(error, "code", _FAILED)
-            line = error_line(asked.id, code if isinstance(code, int) else _FAILED, _why(error))
+            line = error_line(asked.id, code if isinstance(code, int) else _FAILED, _reason(error))
         self._write(line)
 
     async def _connect(self, held: AsyncExitStack) -> JsonObject:
@@ -146,7 +146,7 @@ class Bridge:
             self._url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES
         )
         self._client = await held.enter_async_context(
-            sdk.Client(transport, message_handler=self._hear)
+            sdk.Client(transport, message_handler=self._handle_notification)
         )
         return {"protocolVersion": PROTOCOL_VERSION, "capabilities": {"tools": {}}}
 
@@ -174,7 +174,7 @@ class Bridge:
         )
         return result.model_dump(mode="json", by_alias=True, exclude_none=True)
 
-    async def _hear(self, message: object) -> None:
+    async def _handle_notification(self, message: object) -> None:
         """Hand on that the tools are others now."""
         if type(message).__name__ == "ToolListChangedNotification":
             self._write(message_line("notifications/tools/list_changed"))
@@ -205,11 +205,11 @@ def _headers(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, _, value in parts}
 
 
-def _why(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     """What went wrong, in the words of the innermost error."""
     if isinstance(error, BaseExceptionGroup):
         grouped = cast("BaseExceptionGroup[BaseException]", error)
-        return _why(grouped.exceptions[0])
+        return _reason(grouped.exceptions[0])
     return str(error) or type(error).__name__
 
 

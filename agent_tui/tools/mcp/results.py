@@ -95,7 +95,7 @@ def _image(item: JsonValue) -> ImageContent | None:
 
 
 def _texts(item: JsonValue) -> Iterator[str]:
-    """`item` in words."""
+    """The texts that stand for `item`, which is no picture, in the result."""
     if not isinstance(item, dict):
         return
     match item:

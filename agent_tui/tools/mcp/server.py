@@ -215,9 +215,9 @@ class McpServer:
             await asyncio.wait((reading,))
             self._note_start()
         except TimeoutError:
-            return _with_stray(f"it did not answer in {self.spec.timeout_s:g} s", connection)
+            return _with_output(f"it did not answer in {self.spec.timeout_s:g} s", connection)
         except RequestFailed as error:
-            return _with_stray(self._reason(error), connection)
+            return _with_output(self._reason(error), connection)
         except ServerGone:
             pass
         await asyncio.wait((child.ending,), timeout=_END_WITHIN_S)
@@ -302,7 +302,7 @@ class McpServer:
             how = f"it ended with exit code {code}"
         lines = [line for line in log.text.splitlines() if line.strip()]
         last = _one_line(mask_secrets(lines[-1], self._secrets)) if lines else ""
-        return f"{how}: {last}" if last else _with_stray(how, connection)
+        return f"{how}: {last}" if last else _with_output(how, connection)
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
@@ -328,9 +328,10 @@ def _may_be_secret(value: str) -> bool:
     return len(value) >= _MIN_SECRET_CHARS
 
 
-def _with_stray(why: str, connection: Connection) -> str:
+def _with_output(why: str, connection: Connection) -> str:
     """`why`, and what the server wrote that was no message."""
-    return f"{why}; it wrote: {_one_line(connection.stray)}" if connection.stray else why
+    output = connection.unread_output
+    return f"{why}; it wrote: {_one_line(output)}" if output else why
 
 
 def _one_line(text: str) -> str:

@@ -220,11 +220,11 @@ class ProcessKeeper:
                 ours.close()
                 raise
         self._control = ours
-        self._finish = weakref.finalize(self, _let_go, ours, process)
+        self._finish = weakref.finalize(self, _close, ours, process)
         return ours
 
 
-def _let_go(control: socket.socket, process: "subprocess.Popen[bytes]") -> None:
+def _close(control: socket.socket, process: "subprocess.Popen[bytes]") -> None:
     control.close()
     with suppress(subprocess.TimeoutExpired):
         process.wait(_GONE_WITHIN_S)

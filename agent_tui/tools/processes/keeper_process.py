@@ -125,13 +125,13 @@ class _Guardian:
         return True
 
     def _end_all(self) -> bool:
-        _signal_all(self._present(), signal.SIGTERM)
+        _signal_all(self._living(), signal.SIGTERM)
         deadline = time.monotonic() + _TERM_GRACE_S
         while self._is_any_left() and (left_s := deadline - time.monotonic()) > 0:
             self._wakeups.wait(None, left_s if _IS_LINUX else _LOOK_AGAIN_S)
         deadline += _KILL_PATIENCE_S
         while self._is_any_left() and time.monotonic() < deadline:
-            if not _signal_all(self._present(), signal.SIGKILL):
+            if not _signal_all(self._living(), signal.SIGKILL):
                 break
             self._wakeups.wait(None, _LOOK_AGAIN_S)
         return not self._is_any_left()
@@ -148,7 +148,7 @@ class _Guardian:
         except ChildProcessError:
             return not _IS_LINUX and _signal_all([-self._leader], 0)
 
-    def _present(self) -> list[int]:
+    def _living(self) -> list[int]:
         return _descendants(spared=()) if _IS_LINUX else [-self._leader]
 
     def _tell(self, answer: KeeperReply) -> None:

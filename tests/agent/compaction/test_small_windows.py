@@ -194,7 +194,7 @@ async def test_the_prompt_is_fitted_again_only_for_another_window(stage: Stage):
 async def test_a_window_learned_from_the_server_is_fitted_to(stage: Stage):
     provider = ScriptedProvider([TALK])
     runtime = stage.runtime(provider, learned_window=2_048)
-    assert len(runtime.conversation.tools) == 11
+    assert len(runtime.conversation.prompt.tools) == 11
     (notice,) = of_kind(list(await runtime.refresh_usage()), Notice)
     assert "window of 2,048 tokens" in notice.text
     await collect(runtime.submit("hi"))
@@ -221,7 +221,7 @@ async def test_a_hopeless_window_is_a_warning(stage: Stage):
 async def test_a_tool_that_was_not_offered_runs_all_the_same(stage: Stage):
     script = [Reply(tool_calls=(call("c1", "ls"),)), Reply(text="Empty.")]
     runtime = stage.runtime(script, window=2_048)
-    assert "ls" not in [tool.name for tool in runtime.conversation.tools]
+    assert "ls" not in [tool.name for tool in runtime.conversation.prompt.tools]
     events = await collect(runtime.submit("what is here"))
     assert not only(events, ToolFinished).message.is_error
 

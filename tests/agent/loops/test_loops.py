@@ -24,7 +24,7 @@ from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.demo import demo_reply
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
-from agent_tui.sessions.export.markdown import exported
+from agent_tui.sessions.export.formats import exported
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopePending, mark_of
 from agent_tui.sessions.replay.scopes import Running, scope_state

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.config.schema import CompactionSettings
 from agent_tui.events import Notice, ReplyFinished
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.entries import MessageEntry
@@ -42,7 +43,8 @@ async def turn_after_import(stage: Stage, path: Path, until: int | None = None) 
     store = SessionStore(stage.sessions, "none")
     imported = import_session(store, path, cwd=stage.workspace, until=until, formats=ALL_FORMATS)
     provider = ScriptedProvider([Reply(text="Going on.")])
-    runtime = stage.runtime(provider, window=5_000_000)
+    whole = CompactionSettings(max_window=0)
+    runtime = stage.runtime(provider, window=5_000_000, compaction=whole)
     await runtime.sessions.open(imported.id)
     events = await collect(runtime.submit("Go on."))
     assert of_kind(events, ReplyFinished)

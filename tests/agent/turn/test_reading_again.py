@@ -20,5 +20,5 @@ async def test_changed_instructions_count_when_they_are_read_again_and_not_befor
     await collect(runtime.submit("three"))
     assert ("Use tabs." in sent[1], "Use blanks." in sent[2]) == (True, True)
     await runtime.sessions.apply_trust()
-    assert runtime.conversation.system_prompt == sent[2]
+    assert runtime.conversation.prompt.system == sent[2]
     await runtime.aclose()

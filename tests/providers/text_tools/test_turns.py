@@ -109,6 +109,6 @@ async def test_a_tool_left_out_to_fit_the_window_does_not_run(stage: Stage) -> N
     write = '<tool_call>{"name": "todo", "arguments": {"items": []}}</tool_call>'
     script = ScriptedProvider([Reply(write), Reply("Oh.")])
     runtime = stage.runtime(writing(script), window=1_600)
-    assert "todo" not in [tool.name for tool in runtime.conversation.tools]
+    assert "todo" not in [tool.name for tool in runtime.conversation.prompt.tools]
     events = await collect(runtime.submit("Plan."))
     assert only(events, ToolFinished).message.is_error

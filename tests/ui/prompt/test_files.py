@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.files.walk import project_files
+from agent_tui.tools.files.walk import relative_files
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.prompt.path_ranking import PathCatalog, rank_paths
 from agent_tui.ui.prompt.paths_outside import entries_outside, leads_outside
@@ -105,7 +105,7 @@ async def test_ignored_files_and_loops_of_links_are_not_offered(tmp_path: Path):
     (tmp_path / ".gitignore").write_text("node_modules/\n*.log\n")
     (tmp_path / "src/.gitignore").write_text("!keep.log\n")
     (tmp_path / "src/up").symlink_to("..")
-    index = FileIndex(lambda: tmp_path, project_files, lambda: 0.0)
+    index = FileIndex(lambda: tmp_path, relative_files, lambda: 0.0)
     assert await answers(index, "") == [("src/", "src/keep.log", "src/m.py", "src/up")]
 
 
