@@ -47,7 +47,7 @@ class AgentRuntime:
         self, services: RuntimeServices, model: ModelRef, cwd: Path, mode: PermissionMode
     ) -> None:
         self._activity: Activity | None = None
-        self._background = BackgroundSummary(services.compaction)
+        self._background = BackgroundSummary(services.compaction.service)
         self._past = PastSessions(services.store)
         self.services = services
         self.pending_approvals = PendingApprovals()

@@ -1,14 +1,13 @@
 """What a runtime is built from; made once by the composition root."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.compaction.model_client import ModelClient
-from agent_tui.compaction.service import CompactionService
-from agent_tui.compaction.strategies.base import Strategy
-from agent_tui.config import CompactionStrategy, PermissionMode, Settings
+from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.config import PermissionMode, Settings
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
@@ -38,7 +37,6 @@ class RuntimeServices:
         output_dir: Where whole tool outputs are kept.
         environ: Environment of the model's commands, without secrets.
         person_environ: That of the person's own commands, without the providers' keys.
-        strategies: Other ways to compact than the tiers, by name.
         secrets: The providers' keys, which no message may hold.
         keeps_sessions: False for ``--no-session``.
         launch_cwd: Where the program was started, if it works elsewhere.
@@ -53,7 +51,7 @@ class RuntimeServices:
     toolbox: Toolbox
     counter: TokenCounter
     ratios: TokenRatios
-    compaction: CompactionService
+    compaction: CompactionPlanner
     settings: Settings
     make_permissions: Callable[[Path, PermissionMode], PermissionEngine]
     model_info: Callable[[ModelRef], ModelInfo]
@@ -64,9 +62,6 @@ class RuntimeServices:
     output_dir: Path
     environ: dict[str, str]
     person_environ: dict[str, str]
-    strategies: Mapping[CompactionStrategy, Strategy] = field(
-        default_factory=dict[CompactionStrategy, Strategy]
-    )
     secrets: tuple[str, ...] = ()
     keeps_sessions: bool = True
     launch_cwd: Path | None = None

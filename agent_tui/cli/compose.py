@@ -18,8 +18,7 @@ from agent_tui.cli.tool_services import command_sandbox, tool_servers
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.compaction.model_client import ModelClient
-from agent_tui.compaction.service import CompactionService
-from agent_tui.compaction.strategies.registry import build_strategies
+from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.errors import UsageError
@@ -163,8 +162,7 @@ def compose(
         toolbox=CombinedToolbox(own_tools, servers),
         counter=counter,
         ratios=TokenRatios(),
-        compaction=CompactionService(client, counter, models.catalog),
-        strategies=build_strategies(
+        compaction=CompactionPlanner(
             client,
             counter,
             models.catalog,

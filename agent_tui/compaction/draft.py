@@ -1,28 +1,53 @@
 """Everything of a compaction that is settled before a model is asked: pure."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.compaction.ledger.build import build_ledger, known_so_far, unrecorded_entries
-from agent_tui.compaction.ledger.names import names_of
-from agent_tui.compaction.plan import CompactionPlan, PreparedCut, plan_compaction
-from agent_tui.compaction.summary.fact_blocks import fact_blocks, index_block, without_fact_blocks
-from agent_tui.compaction.summary.fallback import LogFacts
+from agent_tui.compaction.plan import (
+    CompactionPlan,
+    LiveConversation,
+    choose_cut,
+    plan_cut,
+    previous_summary,
+    read_live,
+)
+from agent_tui.compaction.sections.compose import (
+    TAIL_SHARE,
+    WAY_SHARE,
+    Sections,
+    WorkRecord,
+    handover_of,
+    make_sections,
+    read_work,
+    way_block,
+)
+from agent_tui.compaction.sections.files import ReadFile
+from agent_tui.compaction.sections.tail import Tail, TailEditor
+from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.source import SummarySource, summary_source
+from agent_tui.compaction.summary.summariser import WrittenSummary
+from agent_tui.compaction.tiers.batch import batch_id
+from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
-from agent_tui.messages import AssistantMessage, Message, UserMessage
+from agent_tui.messages import Message, UserMessage
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.context import wrap_summary
-from agent_tui.sessions.entries import Carryover, Entry, Ledger, MessageEntry
+from agent_tui.sessions.entries import Carryover, Entry, Handover, Ledger
+from agent_tui.sessions.replay.changes import in_force
 from agent_tui.tokens import TokenCounter
 
-_NO_INDEX_BELOW = 4_096
-"""Tokens. A smaller window has no room for more than the summary and the work itself."""
+_PROSE_SHARE = 0.10
+"""What a model writes: where the work stands, and decisions."""
 
-_LEAST_SUMMARY_TOKENS = 150
+_LEAST_PROSE_TOKENS = 150
 """The form with a line or two in it; where less is to be gained a summary is no use."""
+
+_LEAST_ROOM_TOKENS = 300
+_FIRST_GUESS_SHARE = 0.6
+"""Of the room, what the newest messages are looked at for before the sections are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +65,13 @@ class CompactionRequest:
         overhead_tokens: System prompt and tool schemas, as the counter estimates them.
         focus: What the person asked to pay attention to.
         target_tokens: What the result should come down to; 0 for what suits the window.
+        on_disk: Reads a file of the working folder; None where the files are not at hand.
+        is_without_model: Nobody will write prose, so that no room is kept for it.
+        wants_summary: Only a summary will do, whatever shorter messages would come to.
+        is_asked: The person asks for it, whatever the target is.
+        least_gain_tokens: What shorter messages must free, as estimated, to be worth it.
+        ratio: How many tokens the model counts for one of ours.
+        ahead: A summary that is being written ahead of time.
     """
 
     path: tuple[Entry, ...]
@@ -52,11 +84,31 @@ class CompactionRequest:
     overhead_tokens: int = 0
     focus: str = ""
     target_tokens: int = 0
+    on_disk: ReadFile | None = None
+    is_without_model: bool = False
+    wants_summary: bool = False
+    is_asked: bool = False
+    least_gain_tokens: int = 1
+    ratio: float = 1.0
+    ahead: "AheadSummary | None" = None
 
     @property
-    def sizing_window(self) -> int:
-        """The window to size by what stays and what is written: smaller for a low target."""
-        return min(self.window, self.target_tokens * 5 // 2 or self.window)
+    def estimated_before(self) -> int:
+        """`tokens_before` in tokens of ours."""
+        return round(self.tokens_before / self.ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class AheadSummary:
+    """A summary begun before it was needed.
+
+    Args:
+        draft: What it is the prose of.
+        written: Waits for it; None where none came of it.
+    """
+
+    draft: "Draft"
+    written: Callable[[], Awaitable[WrittenSummary | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,105 +116,236 @@ class Draft:
     """A compaction that lacks nothing but the prose of its summary. Sizes in tokens.
 
     Args:
-        plan: The cut.
-        log_facts: What the summary can be made from without a model.
-        source: What it is about, for judging a model's summary.
-        fact_blocks: The blocks that code puts after the prose.
-        messages: What the summary stands for.
-        replaced_tokens: Their size, the previous summary included.
+        plan: The cut, and what stays.
+        previous_prose: What a model wrote of what was before, which the new prose continues.
+        ledger: Facts as of the end of the conversation.
+        source: What the summary is about, for judging a model's.
+        before_prose: The blocks that code puts before the prose.
+        after_prose: Those that it puts after it.
+        handover: What a session that goes on from here needs beside the ledger.
+        messages: What the summary stands for, as it was written.
+        replaced_tokens: Its size as the model saw it, the previous summary included.
         wanted_tokens: How long the prose should be.
         max_tokens: How long it may be.
     """
 
     plan: CompactionPlan
-    log_facts: LogFacts
+    ledger: Ledger
+    previous_prose: str
     source: SummarySource
-    fact_blocks: str
+    before_prose: str
+    after_prose: str
+    handover: Handover
     messages: tuple[Message, ...]
     replaced_tokens: int
     wanted_tokens: int
     max_tokens: int
 
-    def lacks_the_same(self, other: "Draft") -> bool:
-        """Whether the prose that this one lacks is the one that `other` does."""
+    def can_take_prose_of(self, earlier: "Draft") -> bool:
+        """Whether prose for `earlier` will do for this one.
+
+        It continues the same summary and stands for the beginning of the same messages; what
+        came after them is in the blocks that code writes.
+        """
+        ids = earlier.plan.summarised_ids
         return (
-            self.plan.first_kept_entry_id == other.plan.first_kept_entry_id
-            and self.log_facts.previous_prose == other.log_facts.previous_prose
-            and self.messages == other.messages
+            self.previous_prose == earlier.previous_prose
+            and self.plan.summarised_ids[: len(ids)] == ids
         )
 
+    def tokens_before(self, request: CompactionRequest) -> int:
+        """Size of the next request as it is, as estimated."""
+        return request.overhead_tokens + self.plan.kept_tokens_now + self.replaced_tokens
 
-def make_draft(
-    request: CompactionRequest,
-    *,
-    counter: TokenCounter,
-    earlier: Draft | None = None,
-) -> Draft:
+    def summary(self, prose: str) -> str:
+        """The whole summary around `prose`."""
+        return "\n\n".join(part for part in (self.before_prose, prose, self.after_prose) if part)
+
+
+def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
     """Settle what `request` comes to.
 
-    The cut of `earlier`, an older draft of the same conversation, is taken again while that
-    makes room enough all the same: prose for it may be there already.
+    The sections that code writes are made first, each within its share of the target; the
+    newest messages get what is left, and at least `TAIL_SHARE` of it.
 
     Raises:
         NothingToCompactError: A summary would gain nothing.
     """
-    window, settings = request.sizing_window, request.settings
-    plan = plan_compaction(
-        request.path,
-        previous=request.previous,
-        counter=counter,
-        settings=settings,
-        window=window,
-        prepared=_cut_of(earlier, request, counter),
-    )
+    path = in_force(request.path)
+    live = read_live(path, counter)
+    summary = previous_summary(path, request.previous)
+    replaced_before = summary_tokens(summary, counter) if summary else 0
+    is_exchange = live.is_exchange or (summary and "assistant" in live.roles)
+    if not is_exchange and sum(live.tokens) <= request.window // 2:
+        raise NothingToCompactError(
+            "Nothing to compact: less than one exchange since the start or the last compaction."
+        )
+    room = _room(request, sum(live.tokens) + replaced_before)
     ledger = ledger_of(request)
-    replaced = plan.summarised_tokens
-    if plan.previous_summary:
-        replaced += summary_tokens(plan.previous_summary, counter)
-    facts = fact_blocks(ledger, request=plan.request, window=window)
-    facts_tokens = summary_tokens(f"\n\n{facts}", counter)
-    cap = min(settings.max_summary_tokens, max(window // 6, 200))
-    cap = max(cap - facts_tokens, cap // 2)
-    target = request.target_tokens or int(window * settings.target_share(window))
-    fixed_tokens = request.overhead_tokens + plan.kept_tokens + facts_tokens + cap // 2
-    index = _index(
-        request,
-        plan,
-        ledger,
-        replaced,
-        max(target - fixed_tokens, 0),
-        counter=counter,
-    )
-    extra = "\n\n".join(block for block in (facts, index) if block)
-    room = replaced - summary_tokens(f"\n\n{extra}", counter) - 1
-    if room < _LEAST_SUMMARY_TOKENS:
+    record = read_work(path, ledger, _handover(request), _folders(request))
+    planner = _Planner(request, path, live, record, room, counter)
+    plan, sections, way = planner.plan(summary)
+    replaced = plan.summarised_tokens + replaced_before
+    after = "\n\n".join(part for part in (sections.after_prose, way[0], sections.lists) if part)
+    extra = "\n\n".join(part for part in (sections.before_prose, after) if part)
+    gained = replaced + plan.kept_tokens_now - plan.kept_tokens
+    left = gained - summary_tokens(extra, counter) - 1
+    if left < _LEAST_PROSE_TOKENS:
         raise NothingToCompactError(
             "Nothing to compact: the conversation is already smaller than a summary of it."
         )
-    previous_prose = without_fact_blocks(plan.previous_summary)
-    messages = tuple(item.message for item in plan.summarised)
+    cap = _prose_tokens(request, room)
+    previous_prose = without_fact_blocks(summary)
     return Draft(
         plan=plan,
-        log_facts=LogFacts(ledger, previous_prose, _last_reply(messages)),
+        ledger=ledger,
+        previous_prose=previous_prose,
         source=summary_source(
-            messages,
+            plan.summarised,
             previous_prose=previous_prose,
             ledger=ledger,
             tokens=plan.summarised_tokens,
         ),
-        fact_blocks=extra,
-        messages=messages,
+        before_prose=sections.before_prose,
+        after_prose=after,
+        handover=handover_of(record, sections, way[1], path[-1].id if path else ""),
+        messages=plan.summarised,
         replaced_tokens=replaced,
-        wanted_tokens=min(cap, max(room // 2, _LEAST_SUMMARY_TOKENS)),
-        max_tokens=min(cap, room),
+        wanted_tokens=min(cap * 3 // 4, max(left // 2, _LEAST_PROSE_TOKENS)),
+        max_tokens=min(cap, left),
     )
+
+
+class _Planner:
+    """Fits sections, way and newest messages into the room."""
+
+    def __init__(
+        self,
+        request: CompactionRequest,
+        path: Sequence[Entry],
+        live: LiveConversation,
+        record: WorkRecord,
+        room: int,
+        counter: TokenCounter,
+    ) -> None:
+        self._request = request
+        self._path = path
+        self._live = live
+        self._record = record
+        self._room = room
+        self._counter = counter
+        self._folders = _folders(request)
+        units = read_units(
+            path,
+            carryover=request.previous,
+            counter=counter,
+            settings=request.settings,
+            window=request.window,
+        )
+        self._editor = TailEditor(units.items, batch_id(path, "kept"), counter)
+
+    def plan(self, summary: str) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
+        """The cut with what stays, the sections, and the way so far.
+
+        What stays decides what the sections need not say, and their size what stays: so the
+        newest messages are chosen three times, each time with what was learned.
+        """
+        room, counter = self._room, self._counter
+        way_room = int(room * WAY_SHARE)
+        taken = room - int(room * _FIRST_GUESS_SHARE)
+        cut, tail = self._cut(frozenset(), room - taken)
+        way, sections = ("", ()), self._sections(cut, "")
+        for _ in range(2):
+            shown = frozenset(file.path for file in sections.shown if file.is_whole)
+            way = way_block(self._record, self._before(cut), way_room, counter)
+            sections = self._sections(cut, way[0])
+            taken = self._size(sections, way[0], summary)
+            cut, tail = self._cut(shown, max(room - taken, int(room * TAIL_SHARE)))
+        way = way_block(self._record, self._before(cut), way_room, counter)
+        sections = self._sections(cut, way[0])
+        left = room - self._size(sections, way[0], summary) - sum(tail.tokens[cut:])
+        cut, tail = self._filled(cut, tail, left)
+        way = way_block(self._record, self._before(cut), way_room, counter)
+        sections = self._sections(cut, way[0])
+        plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens, summary)
+        return plan, sections, way
+
+    def _cut(self, shown: frozenset[str], room: int) -> tuple[int, Tail]:
+        tail = self._editor.lines_for_what_stands_elsewhere(self._live, shown, self._folders, room)
+        return choose_cut(self._live, tail.tokens, room, self._request.window), tail
+
+    def _filled(self, cut: int, tail: Tail, left: int) -> tuple[int, Tail]:
+        """Older steps too, shortened where they are long, while there is room for them."""
+        for place in sorted((place for place in self._live.cuts if place < cut), reverse=True):
+            whole = sum(tail.tokens[place:cut])
+            if whole > left:
+                filled = self._editor.filled(self._live, tail, place, cut, left)
+                if filled is None:
+                    break
+                tail = filled
+            left -= sum(tail.tokens[place:cut])
+            cut = place
+        return cut, tail
+
+    def _sections(self, cut: int, way: str) -> Sections:
+        return make_sections(
+            self._record,
+            self._room,
+            self._counter,
+            on_disk=self._request.on_disk,
+            kept=frozenset(entry.id for entry in self._live.entries[cut:]),
+            elsewhere=way,
+        )
+
+    def _before(self, cut: int) -> frozenset[str]:
+        """Entries that the way so far is of: all of the path before the cut."""
+        kept = {entry.id for entry in self._live.entries[cut:]}
+        return frozenset(entry.id for entry in self._path if entry.id not in kept)
+
+    def _size(self, sections: Sections, way: str, summary: str) -> int:
+        """What the summary will take, its prose included."""
+        text = "\n\n".join((sections.before_prose, sections.after_prose, way, sections.lists))
+        prose = _prose_tokens(self._request, self._room) if self._has_prose(summary) else 0
+        return summary_tokens(text, self._counter) + prose
+
+    def _has_prose(self, summary: str) -> bool:
+        return not self._request.is_without_model or bool(without_fact_blocks(summary))
+
+
+def _room(request: CompactionRequest, conversation: int) -> int:
+    """Tokens that the context is to have beside system prompt and tools.
+
+    Where the conversation is below the target already, whoever asks gets the target's share of
+    it; where system prompt and tools leave nearly nothing, the same share of what they leave.
+    """
+    settings, overhead = request.settings, request.overhead_tokens
+    target = request.target_tokens or int(request.window * settings.target_share(request.window))
+    room = target - overhead
+    if room >= conversation:
+        room = int(conversation * settings.target_share(conversation))
+    least = int(max(request.window - overhead, 0) * target / max(request.window, 1) / 2)
+    return max(room, min(least, conversation // 2), _LEAST_ROOM_TOKENS)
+
+
+def _prose_tokens(request: CompactionRequest, room: int) -> int:
+    """How long a model's prose may be."""
+    share = max(int(room * _PROSE_SHARE), min(2 * _LEAST_PROSE_TOKENS, room // 2))
+    return min(request.settings.max_summary_tokens, share)
+
+
+def _handover(request: CompactionRequest) -> Handover | None:
+    return request.previous.handover if request.previous is not None else None
+
+
+def _folders(request: CompactionRequest) -> tuple[str, str]:
+    return str(request.cwd), str(request.cwd.resolve())
 
 
 def ledger_of(request: CompactionRequest) -> Ledger:
     """The facts as of the end of the conversation, earlier sessions included."""
     return build_ledger(
         unrecorded_entries(request.path),
-        folders=(str(request.cwd), str(request.cwd.resolve())),
+        folders=_folders(request),
         previous=known_so_far(request.path, request.previous),
     )
 
@@ -170,57 +353,3 @@ def ledger_of(request: CompactionRequest) -> Ledger:
 def summary_tokens(summary: str, counter: TokenCounter) -> int:
     """What `summary` takes as the model sees it."""
     return counter.count_message(UserMessage(content=wrap_summary(summary)))
-
-
-def _cut_of(
-    earlier: Draft | None, request: CompactionRequest, counter: TokenCounter
-) -> PreparedCut | None:
-    """The cut of `earlier`, while the result is well below where the next one would be begun."""
-    if earlier is None:
-        return None
-    settings = request.settings
-    goal = int(request.window * (settings.target_share(request.window) + settings.warn_at) / 2)
-    summary = summary_tokens(earlier.fact_blocks, counter) + earlier.max_tokens
-    room = goal - request.overhead_tokens - summary
-    return PreparedCut(earlier.plan.first_kept_entry_id, max_kept_tokens=room)
-
-
-def _index(
-    request: CompactionRequest,
-    plan: CompactionPlan,
-    ledger: Ledger,
-    replaced_tokens: int,
-    room_tokens: int,
-    *,
-    counter: TokenCounter,
-) -> str:
-    """The index of names, as large as what is left of the window and of the target allows."""
-    window = request.sizing_window
-    spare = min(window, 2 * (request.window - _NO_INDEX_BELOW))
-    if spare <= 0:
-        return ""
-    unused = max(request.settings.keep_recent(window) - plan.kept_tokens, 0)
-    most_chars = min(spare + 4 * unused, 2 * replaced_tokens)
-    room_chars = min(most_chars, _written_tokens(request.path, counter, 2 * most_chars) // 2)
-    known = names_of(item.message for item in plan.kept)
-    index = index_block(ledger.names, room_chars=room_chars, known=known)
-    tokens = counter.count_text(index)
-    if tokens <= room_tokens:
-        return index
-    return index_block(ledger.names, room_chars=len(index) * room_tokens // tokens, known=known)
-
-
-def _written_tokens(path: Sequence[Entry], counter: TokenCounter, enough: int) -> int:
-    """What was written on `path`, in the context or not; counted until it is `enough`."""
-    written = 0
-    for entry in reversed(path):
-        if written >= enough:
-            break
-        if isinstance(entry, MessageEntry):
-            written += counter.count_message(entry.message)
-    return written
-
-
-def _last_reply(messages: Sequence[Message]) -> str:
-    texts = (m.text for m in reversed(messages) if isinstance(m, AssistantMessage))
-    return next((text for text in texts if text.strip()), "")

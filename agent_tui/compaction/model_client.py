@@ -45,6 +45,10 @@ _PASSING_FAULTS: Mapping[FaultKind, str] = MappingProxyType(
 """What is waited out, in words. For the rest the next model, or none, is the quicker way."""
 
 
+def uncounted(usage: Usage) -> None:
+    """For callers that keep no account."""
+
+
 class RequestTracker:
     """Tells of all requests of one piece of work, and adds up what they cost.
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
-from agent_tui.config import CompactionSettings
 from agent_tui.errors import NothingToCompactError
-from agent_tui.messages import AssistantMessage, ToolResultMessage, UserMessage
+from agent_tui.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from agent_tui.sessions.context import ContextMessage, build_context
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -27,11 +26,36 @@ LiveEntry: TypeAlias = MessageEntry | CustomMessageEntry | BranchSummaryEntry
 
 _Role: TypeAlias = Literal["user", "assistant", "other", "unseen"]
 
-_WORTHWHILE = 0.5
-"""A cut that takes less of the conversation than this is not worth a summary."""
-
 _TAKEN_TOKENS = 1_024
 """What the shortest prompt, its tools and a summary take of any window."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveConversation:
+    """What no compaction stands for yet, and where it may be cut.
+
+    Args:
+        entries: In file order.
+        seen: What the model sees of each, by entry id.
+        tokens: What each takes, as the model sees it.
+        roles: Whose each is.
+        cuts: Places before a message of the person's or a reply that part no call from its
+            result.
+        end: The last place that would do if nothing need stay: the end, or before the newest
+            reply if its results are still to come.
+    """
+
+    entries: tuple[LiveEntry, ...]
+    seen: Mapping[str, Sequence[ContextMessage]]
+    tokens: tuple[int, ...]
+    roles: tuple[_Role, ...]
+    cuts: tuple[int, ...]
+    end: int
+
+    @property
+    def is_exchange(self) -> bool:
+        """Whether the person said something and was answered."""
+        return "assistant" in self.roles and "user" in self.roles
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,99 +63,116 @@ class CompactionPlan:
     """One cut through a conversation.
 
     Args:
-        summarised: The messages that the summary will stand for, as the model saw them.
-        kept: The messages that stay, as the model saw them.
-        kept_entries: Their entries in file order, with the context edits that concern them.
-        first_kept_entry_id: The first of them; empty when nothing is kept.
+        summarised: The messages that the summary will stand for, as they were written.
+        summarised_ids: Their entries.
+        kept_entries: The entries that stay in file order, with the context edits that concern
+            them, `edits` among them.
+        edits: Edits of kept messages that come with this compaction.
+        first_kept_entry_id: The first entry that stays; empty when nothing is kept.
         previous_summary: The summary that the new one continues; empty the first time.
         splits_turn: The cut is inside a turn: the beginning of what stays is summarised.
-        request: The person's newest message, when it is not among `kept`; else empty.
-        summarised_tokens: Estimate of `summarised`.
-        kept_tokens: Estimate of `kept`.
+        summarised_tokens: Estimate of what the summary stands for, as the model saw it.
+        kept_tokens: Estimate of what stays, with `edits`.
+        kept_tokens_now: The same without them.
     """
 
-    summarised: tuple[ContextMessage, ...]
-    kept: tuple[ContextMessage, ...]
+    summarised: tuple[Message, ...]
+    summarised_ids: tuple[str, ...]
     kept_entries: tuple[Entry, ...]
+    edits: tuple[ContextEditEntry, ...]
     first_kept_entry_id: str
     previous_summary: str
     splits_turn: bool
-    request: str
     summarised_tokens: int
     kept_tokens: int
+    kept_tokens_now: int
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedCut:
-    """A cut that a summary was made for ahead of time.
-
-    Args:
-        first_kept_entry_id: Where it is.
-        max_kept_tokens: It is chosen again while what stays is no larger.
-    """
-
-    first_kept_entry_id: str
-    max_kept_tokens: int
-
-
-def plan_compaction(
-    path: Sequence[Entry],
-    *,
-    previous: Carryover | None,
-    counter: TokenCounter,
-    settings: CompactionSettings,
-    window: int,
-    prepared: PreparedCut | None = None,
-) -> CompactionPlan:
-    """Choose the cut: what comes before it becomes the summary, the rest stays.
-
-    The cut is at a message of the person's or a reply, never between a call and its result.
-    What stays is the longest end of the conversation that fits ``keep_recent`` tokens. When
-    that would be everything, it is the last ``protected_messages`` messages, then the last
-    message of the person's with what followed, then the last reply alone: whoever asks for a
-    compaction gets one. A last turn that is larger than ``keep_recent`` is cut inside. A newest
-    reply that waits for results stays in any case, or they would come to nothing.
-
-    Args:
-        path: Entries from the root to the leaf.
-        previous: What the header carries over from the parent session.
-        counter: Estimates.
-        settings: ``keep_recent_tokens`` and ``protected_messages``.
-        window: Context window in tokens.
-        prepared: The cut to choose if it still will do.
-
-    Raises:
-        NothingToCompactError: less than one exchange since the last compaction, and not so
-            large that the window could not hold another.
-    """
-    path = in_force(path)
+def read_live(path: Sequence[Entry], counter: TokenCounter) -> LiveConversation:
+    """The part of `path` that a compaction can work on."""
     live = live_entries(path)
     seen = _seen_by_model(path)
-    tokens = [sum(counter.count_message(m.message) for m in seen[entry.id]) for entry in live]
     roles: list[_Role] = [_role(entry, seen) for entry in live]
-    summary = previous_summary(path, previous)
-    is_exchange = "assistant" in roles and ("user" in roles or summary)
-    if not is_exchange and sum(tokens) <= window // 2:
-        raise NothingToCompactError(
-            "Nothing to compact: less than one exchange since the start or the last compaction."
-        )
     cuts, end = _legal_cuts(live, roles)
-    cut = _prepared_cut(live, cuts, tokens, prepared)
-    if cut is None:
-        cut = _choose_cut(cuts, end, roles, tokens, settings, window)
-    if cut == 0:
-        raise NothingToCompactError("Nothing to compact: the newest reply is all there is.")
-    return CompactionPlan(
-        summarised=tuple(m for entry in live[:cut] for m in seen[entry.id]),
-        kept=tuple(m for entry in live[cut:] for m in seen[entry.id]),
-        kept_entries=_with_edits(path, live[cut:]),
-        first_kept_entry_id=live[cut].id if cut < len(live) else "",
-        previous_summary=summary,
-        splits_turn=cut == len(live) or roles[cut] != "user",
-        request="" if "user" in roles[cut:] else _newest_request(path, previous),
-        summarised_tokens=sum(tokens[:cut]),
-        kept_tokens=sum(tokens[cut:]),
+    return LiveConversation(
+        entries=live,
+        seen=seen,
+        tokens=tuple(sum(counter.count_message(m.message) for m in seen[e.id]) for e in live),
+        roles=tuple(roles),
+        cuts=tuple(cuts),
+        end=end,
     )
+
+
+def choose_cut(live: LiveConversation, kept_tokens: Sequence[int], room: int, window: int) -> int:
+    """The first place from which all that follows fits into `room` tokens.
+
+    Where nothing does it is the last place, before the newest reply with its results, as long
+    as the window has room for that; else all is summarised.
+
+    Args:
+        live: The conversation.
+        kept_tokens: What each entry would take if it stayed.
+        room: Bound of what stays.
+        window: Context window in tokens.
+
+    Raises:
+        NothingToCompactError: The newest reply is all there is.
+    """
+    before = list(accumulate(kept_tokens, initial=0))
+    kept = {cut: before[-1] - before[cut] for cut in live.cuts}
+    fitting = next((cut for cut in live.cuts if kept[cut] <= room), None)
+    if fitting is not None:
+        return fitting
+    if live.cuts and kept[live.cuts[-1]] <= (window - _TAKEN_TOKENS // 2) // 2:
+        return live.cuts[-1]
+    if live.end == 0:
+        raise NothingToCompactError("Nothing to compact: the newest reply is all there is.")
+    return live.end
+
+
+def plan_cut(
+    path: Sequence[Entry],
+    live: LiveConversation,
+    cut: int,
+    edits: Mapping[str, ContextEditEntry],
+    kept_tokens: Sequence[int],
+    summary: str,
+) -> CompactionPlan:
+    """The plan that cuts `live`, of `path`, before its entry `cut`.
+
+    Args:
+        path: Entries from the root to the leaf, those in force.
+        live: Its part that a compaction can work on.
+        cut: See `choose_cut`.
+        edits: Edits of messages that are to stay, by entry id.
+        kept_tokens: What each entry takes with them.
+        summary: The summary in force.
+    """
+    old, kept = live.entries[:cut], live.entries[cut:]
+    new = tuple(edits[entry.id] for entry in kept if entry.id in edits)
+    return CompactionPlan(
+        summarised=tuple(
+            m for entry in old if live.seen[entry.id] for m in _as_written(entry, live.seen)
+        ),
+        summarised_ids=tuple(entry.id for entry in old),
+        kept_entries=(*_with_edits(path, kept), *new),
+        edits=new,
+        first_kept_entry_id=kept[0].id if kept else "",
+        previous_summary=summary,
+        splits_turn=cut == len(live.entries) or live.roles[cut] != "user",
+        summarised_tokens=sum(live.tokens[:cut]),
+        kept_tokens=sum(kept_tokens[cut:]),
+        kept_tokens_now=sum(live.tokens[cut:]),
+    )
+
+
+def _as_written(
+    entry: LiveEntry, seen: Mapping[str, Sequence[ContextMessage]]
+) -> Sequence[Message]:
+    if isinstance(entry, MessageEntry):
+        return (entry.message,)
+    return [item.message for item in seen[entry.id]]
 
 
 def newest_compaction(path: Sequence[Entry]) -> CompactionEntry | None:
@@ -223,58 +264,6 @@ def _newest_open_reply(roles: Sequence[_Role], waiting: Mapping[str, list[int]])
     return newest if any(newest in replies for replies in waiting.values()) else len(roles)
 
 
-def _prepared_cut(
-    live: Sequence[LiveEntry],
-    cuts: Sequence[int],
-    tokens: Sequence[int],
-    prepared: PreparedCut | None,
-) -> int | None:
-    if prepared is None:
-        return None
-    for cut in cuts:
-        if live[cut].id == prepared.first_kept_entry_id:
-            return cut if sum(tokens[cut:]) <= prepared.max_kept_tokens else None
-    return None
-
-
-def _choose_cut(
-    cuts: Sequence[int],
-    end: int,
-    roles: Sequence[_Role],
-    tokens: Sequence[int],
-    settings: CompactionSettings,
-    window: int,
-) -> int:
-    total = sum(tokens)
-    before = list(accumulate(tokens, initial=0))
-    kept = {cut: total - before[cut] for cut in cuts}
-    newest_user = max((i for i, role in enumerate(roles) if role == "user"), default=-1)
-    keep_tokens = min(settings.keep_recent(window), max(window - _TAKEN_TOKENS, 0) // 5)
-    recent = [cut for cut in cuts if kept[cut] <= keep_tokens]
-    protected = [
-        cut
-        for cut in recent[-settings.protected_messages :]
-        if sum(role != "unseen" for role in roles[cut:]) <= settings.protected_messages
-    ]
-    last_turn = [cut for cut in recent if cut == newest_user and "assistant" in roles[:cut]]
-    for allowed in (recent, protected, last_turn):
-        if allowed:
-            cut = _at_turn_start(allowed, roles, kept)
-            if total - kept[cut] >= _WORTHWHILE * total:
-                return cut
-    if cuts and kept[cuts[-1]] <= (window - _TAKEN_TOKENS // 2) // 2:
-        return cuts[-1]
-    return end
-
-
-def _at_turn_start(cuts: Sequence[int], roles: Sequence[_Role], kept: Mapping[int, int]) -> int:
-    """The first of `cuts`, or the next start of a turn if at least half as much stays."""
-    for cut in cuts:
-        if roles[cut] == "user" and 2 * kept[cut] >= kept[cuts[0]]:
-            return cut
-    return cuts[0]
-
-
 def _with_edits(path: Sequence[Entry], kept: Sequence[LiveEntry]) -> tuple[Entry, ...]:
     """`kept` with the context edits of kept messages, in file order."""
     ids = {entry.id for entry in kept}
@@ -283,12 +272,3 @@ def _with_edits(path: Sequence[Entry], kept: Sequence[LiveEntry]) -> tuple[Entry
         for entry in path
         if entry.id in ids or (isinstance(entry, ContextEditEntry) and entry.target_id in ids)
     )
-
-
-def _newest_request(path: Sequence[Entry], previous: Carryover | None) -> str:
-    """What the person asked for last: on `path`, else in what the parent session handed on."""
-    for entry in reversed(path):
-        if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
-            return entry.message.text
-    ledger = previous.ledger if previous is not None else None
-    return ledger.user_messages[0] if ledger is not None and ledger.user_messages else ""

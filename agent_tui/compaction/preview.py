@@ -1,25 +1,25 @@
-"""What a compaction would do, worked out without a model and without writing anything."""
+"""What a compaction would do, worked out by the same order, without a model and any writing."""
 
-from collections.abc import Container
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agent_tui.compaction.draft import CompactionRequest, ledger_of
-from agent_tui.compaction.service import CompactionService
-from agent_tui.compaction.tiers.model import Tier, TierPlan
-from agent_tui.compaction.tiers.pipeline import plan_tiers
-from agent_tui.compaction.tiers.units import read_units
+from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED, Outcome, decide
+from agent_tui.compaction.service import CompactionService, tiers_for
+from agent_tui.compaction.strategies.base import Strategy
+from agent_tui.compaction.strategies.tiered import TieredStrategy
+from agent_tui.compaction.tiers.model import Tier
+from agent_tui.config import CompactionStrategy
 from agent_tui.errors import CompactionError
 from agent_tui.sessions.entries import Ledger
 from agent_tui.tokens import TokenCounter
-
-SUMMARY_TIER = 3
 
 _TIERS: tuple[Tier, ...] = (0, 1, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class TierPreview:
-    """What one tier would do after those below it, if each did all it can.
+    """How far one tier would come with those below it, up to the target.
 
     A summary would come in their place: what it would free is of the whole.
 
@@ -49,6 +49,9 @@ class CompactionPreview:
         target_tokens: What an automatic compaction comes down to.
         tiers: From 0 to 3; the summary is missing where it could not be made.
         ledger: The facts that code would carry over.
+        strategy: What would make it.
+        note: What that did, and why it was not the strategy that the settings name; may be
+            empty.
         problem: Why there would be no summary; empty where there would.
     """
 
@@ -58,94 +61,117 @@ class CompactionPreview:
     target_tokens: int
     tiers: tuple[TierPreview, ...]
     ledger: Ledger
+    strategy: CompactionStrategy = TIERED
+    note: str = ""
     problem: str = ""
 
 
-def make_preview(
+async def preview_outcome(
     request: CompactionRequest,
+    name: CompactionStrategy,
     *,
     service: CompactionService,
+    without_model: Mapping[CompactionStrategy, Strategy],
     counter: TokenCounter,
-    target_tokens: int,
-) -> CompactionPreview:
-    """Work out what each tier and a summary would do to `request`; takes a moment.
+) -> Outcome:
+    """What `decide` would come to, as far as that can be known without asking a model.
+
+    Where no model would be asked it is exactly that. A model's summary counts as long as it
+    should be; strategies that need a model fall back on what they do without.
 
     Args:
         request: The conversation.
-        service: Settles the summary as far as code can.
+        name: The strategy to begin with.
+        service: Of the session.
+        without_model: The strategies, built without a model.
         counter: Estimates.
-        target_tokens: What an automatic compaction comes down to, as `counter` estimates.
     """
-    carryover, window = request.previous, request.window
-
-    def plan(up_to: Tier, target: int) -> TierPlan:
-        return plan_tiers(
-            request.path,
-            carryover=carryover,
-            counter=counter,
-            settings=request.settings,
-            window=window,
-            overhead_tokens=request.overhead_tokens,
-            target_tokens=target,
-            up_to=up_to,
-        )
-
-    wanted = plan(2, target_tokens)
-    units = read_units(
-        request.path, carryover=carryover, counter=counter, settings=request.settings, window=window
+    strategies: dict[CompactionStrategy, Strategy] = dict(without_model)
+    strategies[TIERED] = TieredStrategy(service, counter, is_preview=True)
+    return await decide(
+        replace(request, ahead=None),
+        name,
+        strategies,
+        on_progress=lambda _phase, _chars: None,
+        on_usage=lambda _usage: None,
     )
-    protected = sum(unit.tokens for unit in units.items if unit.is_protected)
-    # A target below what is protected would let the tiers shorten that too.
-    lowest = 0 if wanted.protected_over_target else protected + request.overhead_tokens
-    plans = [plan(tier, lowest) for tier in _TIERS]
-    before = wanted.tokens_before
-    summary, problem = None, ""
+
+
+async def make_preview(
+    request: CompactionRequest,
+    name: CompactionStrategy,
+    *,
+    service: CompactionService,
+    without_model: Mapping[CompactionStrategy, Strategy],
+    counter: TokenCounter,
+) -> CompactionPreview:
+    """What an automatic compaction of `request` would do, and how far each tier would come.
+
+    The arguments are those of `preview_outcome`.
+    """
+    outcome: Outcome | None = None
+    summary: Outcome | None = None
+    problem = ""
     try:
-        summary = _summary_row(request, service, before)
+        wanted = replace(request, wants_summary=True)
+        summary = await preview_outcome(
+            wanted, TIERED, service=service, without_model=without_model, counter=counter
+        )
     except CompactionError as error:
         problem = error.message
-    is_summarised = summary is not None and wanted.tokens_after > target_tokens
-    used = {SUMMARY_TIER} if is_summarised else {edit.tier for edit in wanted.edits}
-    sizes = [before, *(found.tokens_after for found in plans)]
-    rows = [
-        TierPreview(
-            tier=tier,
-            messages=sum(edit.tier == tier for edit in plans[tier].edits),
-            tokens_after=sizes[tier + 1],
-            freed=sizes[tier] - sizes[tier + 1],
-            is_used=False,
+    try:
+        outcome = await preview_outcome(
+            request, name, service=service, without_model=without_model, counter=counter
         )
-        for tier in _TIERS
-    ]
-    rows += [summary] if summary is not None else []
-    after = summary.tokens_after if is_summarised and summary else wanted.tokens_after
+    except CompactionError as error:
+        problem = problem or error.message
+    rows, before = _tier_rows(request, counter)
+    if summary is not None:
+        after = min(summary.tokens_after, before)
+        rows.append(
+            TierPreview(SUMMARY_TIER, summary.summarised, after, before - after, is_used=False)
+        )
+    is_tiered = outcome is not None and outcome.strategy == TIERED
+    used = frozenset(outcome.messages if outcome is not None and is_tiered else ())
     measured, estimated = request.tokens_before or before, max(before, 1)
+
+    def scaled(tokens: int) -> int:
+        return tokens * measured // estimated
+
     return CompactionPreview(
         tokens_before=measured,
-        tokens_after=after * measured // estimated,
-        window=window * measured // estimated,
-        target_tokens=target_tokens * measured // estimated,
-        tiers=tuple(_as_measured(row, measured, estimated, used) for row in rows),
+        tokens_after=scaled(outcome.tokens_after if outcome else before),
+        window=scaled(request.window),
+        target_tokens=scaled(request.target_tokens),
+        tiers=tuple(
+            replace(
+                row,
+                tokens_after=scaled(row.tokens_after),
+                freed=scaled(row.freed),
+                is_used=row.tier in used,
+            )
+            for row in rows
+        ),
         ledger=ledger_of(request),
+        strategy=outcome.strategy if outcome else name,
+        note=outcome.note if outcome else "",
         problem=problem,
     )
 
 
-def _summary_row(
-    request: CompactionRequest, service: CompactionService, before: int
-) -> TierPreview:
-    draft = service.draft(request)
-    after = min(service.expected_tokens(request, draft), before)
-    return TierPreview(SUMMARY_TIER, len(draft.messages), after, before - after, is_used=False)
-
-
-def _as_measured(
-    row: TierPreview, measured: int, estimated: int, used: Container[int]
-) -> TierPreview:
-    """`row` in the provider's tokens instead of ours; `used` are the tiers of an automatic one."""
-    return replace(
-        row,
-        tokens_after=row.tokens_after * measured // estimated,
-        freed=row.freed * measured // estimated,
-        is_used=row.tier in used,
-    )
+def _tier_rows(request: CompactionRequest, counter: TokenCounter) -> tuple[list[TierPreview], int]:
+    """A row for each tier without a model, and the size of the next request as it is."""
+    plans = [tiers_for(request, counter, tier) for tier in _TIERS]
+    before = plans[0].tokens_before
+    sizes = [before, *(plan.tokens_after for plan in plans)]
+    rows = [
+        TierPreview(
+            tier=tier,
+            messages=sum(edit.tier == tier for edit in plan.edits),
+            tokens_after=sizes[tier + 1],
+            freed=sizes[tier] - sizes[tier + 1],
+            is_used=False,
+        )
+        for tier, plan in zip(_TIERS, plans, strict=True)
+    ]
+    return rows, before

@@ -8,6 +8,7 @@ from agent_tui.sessions.entries import (
     Carryover,
     CompactionDetails,
     CompactionEntry,
+    ContextEditEntry,
     Entry,
     MessageEntry,
     new_entry_id,
@@ -21,7 +22,8 @@ class CompactionResult:
     Args:
         summary: Prose with the blocks that code appends to it.
         first_kept_entry_id: The first entry that stays; empty when none does.
-        kept_entries: The entries that stay, as they are in the session.
+        kept_entries: The entries that stay, as they are in the session, with `edits`.
+        edits: Edits of messages that stay, made for this compaction.
         tokens_before: The caller's measured usage.
         tokens_after: The same for the context afterwards; always less.
         carryover: What the next session needs to know.
@@ -35,6 +37,7 @@ class CompactionResult:
     summary: str
     first_kept_entry_id: str
     kept_entries: tuple[Entry, ...]
+    edits: tuple[ContextEditEntry, ...]
     tokens_before: int
     tokens_after: int
     carryover: Carryover
@@ -63,6 +66,7 @@ class CompactionResult:
                 summarised_by=self.summarised_by,
                 is_fallback=self.is_fallback,
                 note=self.note,
+                batch=self.edits[0].batch if self.edits else "",
             ),
             reason=reason,
             focus=self.focus or None,

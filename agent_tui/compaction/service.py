@@ -1,6 +1,8 @@
 """Compaction from a session's entries to a finished result; writes nothing."""
 
 import asyncio
+from dataclasses import replace
+from functools import partial
 
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, draft_branch
 from agent_tui.compaction.draft import (
@@ -14,21 +16,21 @@ from agent_tui.compaction.model_client import (
     OnProgress,
     OnUsage,
     RequestTracker,
+    uncounted,
 )
 from agent_tui.compaction.result import CompactionResult
 from agent_tui.compaction.summary.candidates import ModelLookup, candidates
-from agent_tui.compaction.summary.prose import Prose, finished_prose
+from agent_tui.compaction.summary.fallback import fallback_summary
+from agent_tui.compaction.summary.prose import Prose, earlier_prose, finished_prose
 from agent_tui.compaction.summary.summariser import NoSummaryError, Summariser, WrittenSummary
 from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.summary.writer import SummaryJob
+from agent_tui.compaction.tiers.model import Tier, TierPlan
+from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.errors import CompactionError
 from agent_tui.messages import Usage
 from agent_tui.sessions.entries import Carryover
 from agent_tui.tokens import TokenCounter
-
-
-def _uncounted(usage: Usage) -> None:
-    """For callers that keep no account."""
 
 
 class CompactionService:
@@ -47,11 +49,20 @@ class CompactionService:
         self._counter = counter
         self._models = models
 
+    @property
+    def has_model(self) -> bool:
+        """Whether a model writes the summaries."""
+        return self._summariser is not None
+
+    def summary_tokens(self, summary: str) -> int:
+        """What `summary` takes in the context."""
+        return summary_tokens(summary, self._counter)
+
     async def compact(
         self,
         request: CompactionRequest,
         on_progress: OnProgress,
-        on_usage: OnUsage = _uncounted,
+        on_usage: OnUsage = uncounted,
     ) -> CompactionResult:
         """Compact `request` without any side effect; cancel the task to give up.
 
@@ -67,22 +78,23 @@ class CompactionService:
         draft = await asyncio.to_thread(self.draft, request)
         return await self.finish(request, draft, on_progress, on_usage)
 
-    def draft(self, request: CompactionRequest, earlier: Draft | None = None) -> Draft:
+    def draft(self, request: CompactionRequest) -> Draft:
         """All of a compaction but the prose; takes a moment, but asks no model.
-
-        Args:
-            request: The conversation.
-            earlier: An older draft of it, whose cut is taken again if it still will do.
 
         Raises:
             NothingToCompactError: A summary would gain nothing.
         """
-        return make_draft(request, counter=self._counter, earlier=earlier)
+        is_without = self._summariser is None
+        return make_draft(replace(request, is_without_model=is_without), counter=self._counter)
+
+    def needs_summary(self, request: CompactionRequest) -> bool:
+        """Whether the tiers without a model would not come down to the target."""
+        return tiers_for(request, self._counter).tokens_after > request.target_tokens
 
     def expected_tokens(self, request: CompactionRequest, draft: Draft) -> int:
         """Size of the next request after `draft`, with prose as long as it should be."""
         kept = request.overhead_tokens + draft.plan.kept_tokens
-        return kept + summary_tokens(draft.fact_blocks, self._counter) + draft.wanted_tokens
+        return kept + summary_tokens(draft.summary(""), self._counter) + draft.wanted_tokens
 
     async def write_ahead(
         self, request: CompactionRequest, draft: Draft, on_usage: OnUsage
@@ -97,7 +109,7 @@ class CompactionService:
         request: CompactionRequest,
         draft: Draft,
         on_progress: OnProgress,
-        on_usage: OnUsage = _uncounted,
+        on_usage: OnUsage = uncounted,
         written: WrittenSummary | None = None,
     ) -> CompactionResult:
         """`draft` with its prose: `written` if there is one, else what is written now.
@@ -115,18 +127,25 @@ class CompactionService:
             finished_prose,
             written,
             failures,
-            draft.log_facts,
+            None,
             template=template_named(request.settings.template),
             counter=self._counter,
             max_tokens=draft.max_tokens,
+            without_model=partial(
+                earlier_prose,
+                draft.previous_prose,
+                template=template_named(request.settings.template),
+                counter=self._counter,
+                max_tokens=draft.max_tokens,
+            ),
         )
-        return self._result(request, draft, prose, usage)
+        return await asyncio.to_thread(self._result, request, draft, prose, usage)
 
     async def summarise_branch(
         self,
         request: BranchRequest,
         on_progress: OnProgress,
-        on_usage: OnUsage = _uncounted,
+        on_usage: OnUsage = uncounted,
     ) -> BranchSummary:
         """Sum up a branch that is being left; without any side effect, like `compact`.
 
@@ -145,6 +164,13 @@ class CompactionService:
             template=draft.job.template,
             counter=self._counter,
             max_tokens=draft.job.max_tokens,
+            without_model=partial(
+                fallback_summary,
+                draft.log_facts,
+                template=draft.job.template,
+                counter=self._counter,
+                max_tokens=draft.job.max_tokens,
+            ),
         )
         text = "\n\n".join(part for part in (prose.text, draft.fact_blocks) if part)
         return BranchSummary(text, prose.note, tracker.total)
@@ -152,7 +178,7 @@ class CompactionService:
     def _job(self, request: CompactionRequest, draft: Draft) -> SummaryJob:
         return SummaryJob(
             messages=draft.messages,
-            previous_prose=draft.log_facts.previous_prose,
+            previous_prose=draft.previous_prose,
             source=draft.source,
             focus=request.focus,
             template=template_named(request.settings.template),
@@ -181,10 +207,10 @@ class CompactionService:
     def _result(
         self, request: CompactionRequest, draft: Draft, prose: Prose, usage: Usage | None
     ) -> CompactionResult:
-        plan, ledger, written = draft.plan, draft.log_facts.ledger, prose.written
-        summary = "\n\n".join(text for text in (prose.text, draft.fact_blocks) if text)
+        plan, ledger, written = draft.plan, draft.ledger, prose.written
+        summary = draft.summary(prose.text)
         kept = request.overhead_tokens + plan.kept_tokens
-        estimated_before = kept + draft.replaced_tokens
+        estimated_before = draft.tokens_before(request)
         estimated_after = kept + summary_tokens(summary, self._counter)
         if estimated_after >= estimated_before:
             raise CompactionError("Nothing to compact: the summary would not be smaller.")
@@ -192,6 +218,7 @@ class CompactionService:
             summary=summary,
             first_kept_entry_id=plan.first_kept_entry_id,
             kept_entries=plan.kept_entries,
+            edits=plan.edits,
             tokens_before=request.tokens_before,
             tokens_after=request.tokens_before * estimated_after // estimated_before,
             carryover=Carryover(
@@ -199,6 +226,7 @@ class CompactionService:
                 read_files=tuple(sorted(ledger.read_files)),
                 modified_files=tuple(sorted(ledger.modified_files)),
                 ledger=ledger,
+                handover=draft.handover,
             ),
             summarised_by=written.model.name if written else "",
             is_fallback=written is None,
@@ -206,3 +234,17 @@ class CompactionService:
             note=prose.note,
             focus=request.focus,
         )
+
+
+def tiers_for(request: CompactionRequest, counter: TokenCounter, up_to: Tier = 2) -> TierPlan:
+    """What the tiers without a model would do to `request`, the highest being `up_to`."""
+    return plan_tiers(
+        request.path,
+        carryover=request.previous,
+        counter=counter,
+        settings=request.settings,
+        window=request.window,
+        overhead_tokens=request.overhead_tokens,
+        target_tokens=request.target_tokens,
+        up_to=up_to,
+    )

@@ -56,11 +56,59 @@ def new_entry_id(taken: "frozenset[str] | set[str] | dict[str, object]") -> str:
     return candidate
 
 
-class NamedIn(Stored):
-    """Names that occurred in one file, each with its weight; ``path`` is empty for elsewhere."""
+class TaskText(Stored):
+    """What a tracker, a plan or a specification says is to be done, as an output showed it."""
 
-    path: str = ""
-    names: dict[str, float] = Field(default_factory=dict)
+    item: str
+    text: str
+    entry_id: str = ""
+
+
+class WorkState(Stored):
+    """Where the work stands: steps and items by their state, and what was committed and tested."""
+
+    plan: dict[str, str] = Field(default_factory=dict)
+    items: dict[str, str] = Field(default_factory=dict)
+    titles: dict[str, str] = Field(default_factory=dict)
+    commits: dict[str, str] = Field(default_factory=dict)
+    tests: dict[str, str] = Field(default_factory=dict)
+    branch: str = ""
+
+
+class KnownLines(Stored):
+    """Lines of a file that follow each other; ``first`` is 0 where their numbers are unknown."""
+
+    first: int = 0
+    text: str = ""
+
+
+class KnownFile(Stored):
+    """What the log knows of a file as it stands now."""
+
+    path: str
+    runs: tuple[KnownLines, ...] = ()
+    is_whole: bool = False
+    is_changed: bool = False
+    reads: int = 0
+    edits: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+
+class Handover(Stored):
+    """What one session hands to the next beside the facts of the ledger, oldest first.
+
+    ``through`` is the last entry of the parent that it knows of; ``way`` ends before the first
+    entry that was kept.
+    """
+
+    through: str = ""
+    tasks: tuple[TaskText, ...] = ()
+    state: WorkState = Field(default_factory=WorkState)
+    findings: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    files: tuple[KnownFile, ...] = ()
+    way: tuple[str, ...] = ()
 
 
 class Ledger(Stored):
@@ -74,7 +122,6 @@ class Ledger(Stored):
     commands: tuple[str, ...] = ()
     open_todos: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
-    names: tuple[NamedIn, ...] = ()
 
 
 class Carryover(Stored):
@@ -84,6 +131,7 @@ class Carryover(Stored):
     read_files: tuple[str, ...] = ()
     modified_files: tuple[str, ...] = ()
     ledger: Ledger | None = None
+    handover: Handover | None = None
 
 
 class Header(Stored):
@@ -144,6 +192,8 @@ class CompactionDetails(Stored):
     summarised_by: str = ""
     is_fallback: bool = False
     note: str = ""
+    batch: str = ""
+    """Of the edits of kept messages that were made with it and stand right before it."""
 
 
 class CompactionEntry(_Entry):

@@ -30,15 +30,13 @@ def compacted(
     writer: Provider | None = None,
 ) -> CompactionResult | None:
     """What comes of `path`; None where there is nothing to compact."""
-    request = CompactionRequest(
-        path=tuple(path),
-        previous=previous,
-        model=ModelRef("scripted/one"),
-        window=window,
-        cwd=Path(cwd),
+    request = request_for(
+        path,
         settings=settings,
-        tokens_before=10_000,
+        window=window,
+        cwd=cwd,
         target_tokens=target_tokens,
+        previous=previous,
     )
     try:
         return asyncio.run(compact(writer, counter, request, settings=settings))
@@ -46,11 +44,45 @@ def compacted(
         return None
 
 
+def request_for(
+    path: Sequence[Entry],
+    *,
+    settings: CompactionSettings,
+    window: int,
+    cwd: str = "/project",
+    tokens_before: int = 10_000,
+    target_tokens: int = 0,
+    previous: Carryover | None = None,
+) -> CompactionRequest:
+    """What asks for a summary of `path`."""
+    return CompactionRequest(
+        path=tuple(path),
+        previous=previous,
+        model=ModelRef("scripted/one"),
+        window=window,
+        cwd=Path(cwd),
+        settings=settings,
+        tokens_before=tokens_before,
+        target_tokens=target_tokens,
+    )
+
+
 def placed(result: CompactionResult, entry_id: str = "compaction") -> CompactionEntry:
     """The compaction as the log would append it."""
     entry = result.entry("threshold")
     first = result.first_kept_entry_id or entry_id
     return entry.model_copy(update={"id": entry_id, "first_kept_entry_id": first})
+
+
+def in_place(
+    path: Sequence[Entry], result: CompactionResult, entry_id: str = "compaction"
+) -> tuple[Entry, ...]:
+    """`path` after `result` was appended, the edits of what stays before the compaction."""
+    edits = [
+        edit.model_copy(update={"id": f"{entry_id}-{number}"})
+        for number, edit in enumerate(result.edits)
+    ]
+    return (*path, *edits, placed(result, entry_id))
 
 
 def edited(path: Sequence[Entry], plan: TierPlan | StrategyPlan) -> tuple[Entry, ...]:
@@ -68,6 +100,25 @@ def seen(path: Sequence[Entry]) -> tuple[ContextMessage, ...]:
 def size(path: Sequence[Entry], counter: TokenCounter) -> int:
     """Tokens of the context of `path`."""
     return counter.count_messages(item.message for item in seen(path))
+
+
+def assert_newest_stay(
+    path: Sequence[Entry], after: Sequence[Entry], result: CompactionResult
+) -> None:
+    """That behind the summary the newest messages of `path` stand as they were.
+
+    Those of which the result says so have become shorter.
+    """
+    edited_ids = {edit.target_id for edit in result.edits}
+    kept = seen(after)[1:]
+    first = result.first_kept_entry_id
+    before = seen(path)
+    ids = [item.entry_id for item in before]
+    stays = before[ids.index(first) :] if first in ids else ()
+    assert told([item for item in kept if item.entry_id not in edited_ids]) == told(
+        [item for item in stays if item.entry_id not in edited_ids]
+    )
+    assert edited_ids <= {item.entry_id for item in stays}
 
 
 def told(items: Sequence[ContextMessage]) -> list[tuple[str, str, str]]:

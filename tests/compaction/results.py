@@ -13,6 +13,7 @@ def result_of(
         summary=summary,
         first_kept_entry_id=first_kept,
         kept_entries=tuple(kept),
+        edits=(),
         tokens_before=1_000,
         tokens_after=100,
         carryover=Carryover(lastSummary=summary),

@@ -1,21 +1,24 @@
 """What a compaction keeps, whatever the session is; no model is asked."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import strategies as st
 
-from agent_tui.compaction.plan import CompactionPlan, plan_compaction
+from agent_tui.compaction.draft import make_draft
+from agent_tui.compaction.plan import CompactionPlan, live_entries
 from agent_tui.compaction.result import CompactionResult, child_entries
+from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import ToolCall, UserMessage
-from agent_tui.sessions.entries import Entry
+from agent_tui.sessions.entries import ContextEditEntry, Entry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
 from tests.compaction import compacting
-from tests.compaction.compacting import placed, seen, size, told
+from tests.compaction.compacting import assert_newest_stay, in_place, request_for, seen, size
 from tests.compaction.tiers.planning import planned
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.histories import (
@@ -47,16 +50,16 @@ def test_what_is_left_can_be_sent_and_is_smaller_in_the_session_and_in_its_child
         if result is None:
             return
         assert result.tokens_after < result.tokens_before
-        in_place, child = (*path, placed(result)), child_entries(result)
-        for after in (in_place, child):
+        present, child = in_place(path, result), child_entries(result)
+        for after in (present, child):
             assert_sendable(after)
             assert size(after, counter) < size(path, counter)
-            first, *rest = seen(after)
-            assert isinstance(first.message, UserMessage)
-            assert result.summary in first.message.text
-            assert told(rest) == told(seen(path))[-len(rest) or len(seen(path)) :]
+            first = seen(after)[0].message
+            assert isinstance(first, UserMessage)
+            assert result.summary in first.text
+            assert_newest_stay(path, after, result)
         assert [item.message.text for item in seen(child)] == [
-            item.message.text for item in seen(in_place)
+            item.message.text for item in seen(present)
         ]
 
     for_every(changed_histories(), examples, check)
@@ -84,12 +87,11 @@ def test_a_second_compaction_begins_where_the_first_one_kept(
         result = compacted(path, counter)
         if result is None:
             return
-        for once in ((*path, placed(result)), child_entries(result)):
+        for once in (in_place(path, result), child_entries(result)):
             for present in (once, continued(once, more)):
-                live = seen(present)
                 again = compacted(present, counter)
                 if again is not None:
-                    after = (*present, placed(again, "second"))
+                    after = in_place(present, again, "second")
                     assert size(after, counter) < size(present, counter)
                     assert_sendable(after)
                 try:
@@ -97,7 +99,8 @@ def test_a_second_compaction_begins_where_the_first_one_kept(
                 except CompactionError:
                     continue
                 assert cut.previous_summary == result.summary
-                assert sorted(told((*cut.summarised, *cut.kept))) == sorted(told(live[1:]))
+                kept = [entry.id for entry in live_entries(present)]
+                assert [*cut.summarised_ids, *_messages_kept(cut)] == kept
 
     for_every(st.tuples(changed_histories(), drawn_bytes(60)), examples, check)
 
@@ -119,12 +122,12 @@ def test_rules_stay_word_for_word_and_file_lists_grow_round_by_round(
             if result is None:
                 continue
             known = result.carryover
-            assert all(rule in result.summary for rule in rules)
+            assert all(escape_tags(rule) in result.summary for rule in rules)
             assert files <= {*known.read_files, *known.modified_files}
             assert modified <= set(known.modified_files)
             files |= {*known.read_files, *known.modified_files}
             modified |= set(known.modified_files)
-            path = (*path, placed(result, f"round{number}"))
+            path = in_place(path, result, f"round{number}")
 
     some_rounds = st.lists(drawn_bytes(60), min_size=1, max_size=4)
     for_every(st.tuples(changed_histories(), some_rounds), examples, check)
@@ -144,7 +147,7 @@ def test_taking_changes_back_one_by_one_gives_each_earlier_context_byte_for_byte
                 log.append_many(edits)
                 earlier.append(context_bytes(log.path_entries()))
             if (result := compacted(log.path_entries(), counter)) is not None:
-                log.append(result.entry("threshold"))
+                log.append_many((*result.edits, result.entry("threshold")))
                 earlier.append(context_bytes(log.path_entries()))
             _assert_resumes(file, earlier.pop())
             while earlier:
@@ -169,7 +172,7 @@ def test_a_call_that_still_waits_stays_and_gets_its_result(
         result = compacted(talk.path, counter)
         if result is None:
             return
-        for after in ((*talk.path, placed(result)), child_entries(result)):
+        for after in (in_place(talk.path, result), child_entries(result)):
             later = Talk(entries=list(after), prefix="r")
             answer = later.result(waiting, "room was made")
             reply, first, second = seen(later.path)[-3:]
@@ -184,7 +187,12 @@ def test_a_call_that_still_waits_stays_and_gets_its_result(
 
 
 def _plan(path: Sequence[Entry], counter: TokenCounter) -> CompactionPlan:
-    return plan_compaction(path, previous=None, counter=counter, settings=SETTINGS, window=WINDOW)
+    request = request_for(path, settings=SETTINGS, window=WINDOW)
+    return make_draft(replace(request, is_without_model=True), counter=counter).plan
+
+
+def _messages_kept(cut: CompactionPlan) -> list[str]:
+    return [entry.id for entry in cut.kept_entries if not isinstance(entry, ContextEditEntry)]
 
 
 def _assert_resumes(file: Path, live: list[str]) -> None:

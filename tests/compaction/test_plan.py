@@ -1,21 +1,27 @@
+"""Where a conversation is cut, and what stays."""
+
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agent_tui.compaction.plan import CompactionPlan, live_entries, plan_compaction
+from agent_tui.compaction.draft import make_draft
+from agent_tui.compaction.plan import (
+    CompactionPlan,
+    choose_cut,
+    live_entries,
+    plan_cut,
+    previous_summary,
+    read_live,
+)
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import AssistantMessage, Message, ToolCall, ToolResultMessage
-from agent_tui.sessions.entries import (
-    Carryover,
-    ContextEditEntry,
-    Entry,
-    Ledger,
-    MessageEntry,
-)
+from agent_tui.sessions.entries import Carryover, ContextEditEntry, Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import TokenCounter
+from tests.compaction.compacting import request_for
 from tests.support.histories import histories
 from tests.support.talk import Talk
 from tests.support.trajectories import trajectory
@@ -24,21 +30,22 @@ WINDOW = 100_000
 
 
 def plan(
-    path: Sequence[Entry],
-    counter: TokenCounter,
-    *,
-    keep_recent: int = 0,
-    protected: int = 12,
-    window: int = WINDOW,
-    previous: Carryover | None = None,
+    path: Sequence[Entry], counter: TokenCounter, *, room: int, window: int = WINDOW
 ) -> CompactionPlan:
-    return plan_compaction(
-        path,
-        previous=previous,
-        counter=counter,
-        settings=CompactionSettings(keep_recent_tokens=keep_recent, protected_messages=protected),
-        window=window,
-    )
+    """The cut with up to `room` tokens behind it."""
+    live = read_live(path, counter)
+    cut = choose_cut(live, live.tokens, room, window)
+    return plan_cut(path, live, cut, {}, live.tokens, previous_summary(path, None))
+
+
+def drafted(path: Sequence[Entry], counter: TokenCounter, *, window: int) -> CompactionPlan:
+    """The cut that a compaction by code makes."""
+    request = request_for(path, settings=CompactionSettings(), window=window)
+    return make_draft(replace(request, is_without_model=True), counter=counter).plan
+
+
+def kept_messages(cut: CompactionPlan) -> list[MessageEntry]:
+    return [entry for entry in cut.kept_entries if isinstance(entry, MessageEntry)]
 
 
 def unpaired(messages: Sequence[Message]) -> tuple[set[str], set[str]]:
@@ -46,6 +53,14 @@ def unpaired(messages: Sequence[Message]) -> tuple[set[str], set[str]]:
     calls = {c.id for m in messages if isinstance(m, AssistantMessage) for c in m.tool_calls}
     results = {m.tool_call_id for m in messages if isinstance(m, ToolResultMessage)}
     return calls - results, results - calls
+
+
+def assert_paired(cut: CompactionPlan) -> None:
+    """That no call is on one side and its result on the other."""
+    kept = [entry.message for entry in kept_messages(cut)]
+    (old_calls, old_results), (new_calls, new_results) = unpaired(cut.summarised), unpaired(kept)
+    assert not old_calls & new_results
+    assert not new_calls & old_results
 
 
 def conversation(turns: int, words: int = 50) -> Talk:
@@ -59,18 +74,30 @@ def conversation(turns: int, words: int = 50) -> Talk:
 
 def test_the_longest_end_that_fits_is_kept(counter: TokenCounter):
     talk = conversation(20)
-    cut = plan(talk.path, counter, keep_recent=800)
-    assert 400 <= cut.kept_tokens <= 800
+    cut = plan(talk.path, counter, room=800)
     assert cut.kept_entries == talk.path[-len(cut.kept_entries) :]
     assert cut.first_kept_entry_id == cut.kept_entries[0].id
-    assert len(cut.summarised) + len(cut.kept) == len(talk.path)
+    assert [*cut.summarised_ids, *(e.id for e in cut.kept_entries)] == [e.id for e in talk.path]
+    live = read_live(talk.path, counter)
+    at = len(cut.summarised_ids)
+    longer = max(place for place in live.cuts if place < at)
+    assert cut.kept_tokens == sum(live.tokens[at:]) <= 800 < sum(live.tokens[longer:])
 
 
-def test_a_cut_prefers_the_start_of_a_turn(counter: TokenCounter):
-    talk = conversation(20)
-    for keep_recent in range(400, 1_600, 97):
-        cut = plan(talk.path, counter, keep_recent=keep_recent)
-        assert not cut.splits_turn
+def test_sizes_of_both_sides_are_those_of_the_whole(counter: TokenCounter):
+    talk = conversation(9)
+    whole = sum(read_live(talk.path, counter).tokens)
+    for room in (0, 300, 900):
+        cut = plan(talk.path, counter, room=room)
+        assert cut.summarised_tokens + cut.kept_tokens_now == whole
+
+
+def test_a_cut_before_what_the_person_said_splits_no_turn(counter: TokenCounter):
+    talk = conversation(6)
+    live = read_live(talk.path, counter)
+    for place in live.cuts:
+        cut = plan_cut(talk.path, live, place, {}, live.tokens, "")
+        assert cut.splits_turn is (live.roles[place] != "user")
 
 
 def test_the_second_compaction_starts_at_the_first_ones_kept_entry(counter: TokenCounter):
@@ -81,11 +108,9 @@ def test_the_second_compaction_starts_at_the_first_ones_kept_entry(counter: Toke
     for number in range(10):
         talk.user(f"later {number} " + "word " * 50)
         talk.reply("word " * 50)
-    cut = plan(talk.path, counter, keep_recent=300)
-    assert cut.summarised[0].entry_id == kept.id
-    assert [m.entry_id for m in cut.summarised[:4]] == [
-        e.id for e in talk.entries[before - 5 : before - 1]
-    ]
+    cut = plan(talk.path, counter, room=300)
+    assert cut.summarised_ids[0] == kept.id
+    assert list(cut.summarised_ids[:4]) == [e.id for e in talk.entries[before - 5 : before - 1]]
     assert cut.previous_summary == "first summary"
 
 
@@ -97,14 +122,17 @@ def test_in_a_child_session_everything_after_the_compaction_is_live(counter: Tok
     for _ in range(6):
         talk.reply("answer " * 60)
         talk.user("next " * 60)
-    cut = plan(talk.path, counter, keep_recent=200)
-    assert cut.summarised[0].entry_id == first.id
+    cut = plan(talk.path, counter, room=200)
+    assert cut.summarised_ids[0] == first.id
     assert cut.previous_summary == "from the parent"
 
 
-def test_the_parents_summary_counts_while_there_is_no_compaction_entry(counter: TokenCounter):
-    cut = plan(conversation(4).path, counter, previous=Carryover(lastSummary="carried"))
-    assert cut.previous_summary == "carried"
+def test_the_parents_summary_counts_while_there_is_no_compaction_entry():
+    carried = Carryover(lastSummary="carried")
+    talk = conversation(4)
+    assert previous_summary(talk.path, carried) == "carried"
+    talk.compaction("newer")
+    assert previous_summary(talk.path, carried) == "newer"
 
 
 @pytest.mark.parametrize("texts", [[], ["hello"]])
@@ -112,79 +140,53 @@ def test_less_than_one_exchange_is_refused(counter: TokenCounter, texts: list[st
     talk = Talk()
     for text in texts:
         talk.user(text)
-    with pytest.raises(CompactionError, match="Nothing to compact"):
-        plan(talk.path, counter)
+    with pytest.raises(CompactionError, match="less than one exchange"):
+        drafted(talk.path, counter, window=WINDOW)
 
 
 def test_a_request_too_large_to_be_answered_can_be_compacted(counter: TokenCounter):
     talk = Talk()
     talk.user("look at this: " + "word " * 1_000)
-    with pytest.raises(CompactionError, match="Nothing to compact"):
-        plan(talk.path, counter, window=4_000)
-    cut = plan(talk.path, counter, window=1_800)
-    assert cut.kept == ()
-    assert cut.request.startswith("look at this:")
-
-
-@pytest.mark.parametrize(("window", "most"), [(2_048, 204), (8_192, 1_433), (200_000, 20_000)])
-def test_a_small_window_keeps_less_as_prompt_and_summary_take_their_part(
-    counter: TokenCounter, window: int, most: int
-):
-    talk = conversation(400, words=30)
-    kept = plan(talk.path, counter, window=window).kept_tokens
-    assert most - 150 <= kept <= most
-
-
-def test_what_the_model_just_asked_for_stays_where_it_fits(counter: TokenCounter):
-    talk = conversation(3)
-    talk.tool("read", {"path": "a"}, "line " * 650)
-    cut = plan(talk.path, counter, window=2_048)
-    assert len(cut.kept) == 2
-    talk.tool("read", {"path": "b"}, "line " * 850)
-    assert plan(talk.path, counter, window=2_048).kept == ()
+    with pytest.raises(CompactionError, match="less than one exchange"):
+        drafted(talk.path, counter, window=4_000)
+    cut = drafted(talk.path, counter, window=1_800)
+    assert cut.kept_entries == ()
+    assert cut.summarised_ids == (talk.entries[0].id,)
 
 
 def test_an_empty_failed_reply_is_no_exchange(counter: TokenCounter):
     talk = Talk()
     talk.user("hello")
     talk.reply("", stop="error")
-    with pytest.raises(CompactionError, match="Nothing to compact"):
-        plan(talk.path, counter)
+    with pytest.raises(CompactionError, match="less than one exchange"):
+        drafted(talk.path, counter, window=WINDOW)
 
 
-def test_a_short_conversation_keeps_only_the_last_turn(counter: TokenCounter):
-    talk = conversation(4)
-    cut = plan(talk.path, counter)
-    newest_user = talk.entries[-4]
-    assert cut.first_kept_entry_id == newest_user.id
-    assert not cut.splits_turn
-    assert cut.request == ""
-
-
-def test_a_middling_conversation_keeps_the_protected_messages(counter: TokenCounter):
-    talk = conversation(10)
-    cut = plan(talk.path, counter, protected=8)
-    assert len(cut.kept) == 8
+def test_what_the_model_just_asked_for_stays_where_it_fits(counter: TokenCounter):
+    talk = conversation(3)
+    talk.tool("read", {"path": "a"}, "line " * 650)
+    cut = plan(talk.path, counter, room=100, window=2_048)
+    assert len(cut.kept_entries) == 2
+    talk.tool("read", {"path": "b"}, "line " * 850)
+    assert plan(talk.path, counter, room=100, window=2_048).kept_entries == ()
 
 
 def test_a_single_exchange_keeps_the_last_reply(counter: TokenCounter):
     talk = conversation(1)
-    cut = plan(talk.path, counter)
+    cut = plan(talk.path, counter, room=1)
     assert cut.first_kept_entry_id == talk.entries[-1].id
     assert cut.splits_turn
-    assert cut.request.startswith("question 0")
 
 
-def test_a_giant_last_turn_is_cut_inside_and_its_request_is_kept_as_text(counter: TokenCounter):
+def test_a_giant_last_turn_is_cut_inside(counter: TokenCounter):
     talk = conversation(2)
     talk.user("do the giant thing")
     for number in range(40):
         talk.tool("read", {"path": f"f{number}"}, "line " * 100)
-    cut = plan(talk.path, counter, keep_recent=1_000)
+    cut = plan(talk.path, counter, room=1_000)
     assert cut.splits_turn
-    assert cut.request == "do the giant thing"
-    assert cut.kept_tokens <= 1_000
-    assert unpaired([m.message for m in cut.kept]) == (set(), set())
+    assert 500 < cut.kept_tokens <= 1_000
+    assert_paired(cut)
 
 
 def test_a_turn_without_a_new_request_can_be_compacted_again(counter: TokenCounter):
@@ -194,28 +196,27 @@ def test_a_turn_without_a_new_request_can_be_compacted_again(counter: TokenCount
     talk.compaction("so far", kept.id)
     for number in range(40):
         talk.tool("read", {"path": f"f{number}"}, "line " * 100)
-    cut = plan(talk.path, counter, keep_recent=1_000)
-    assert cut.summarised[0].entry_id == kept.id
-    assert cut.request.startswith("question 0")
-
-
-def test_in_a_child_without_the_request_it_comes_from_the_ledger(counter: TokenCounter):
-    talk = Talk()
-    talk.compaction("so far")
-    for number in range(20):
-        talk.tool("read", {"path": f"f{number}"}, "line " * 100)
-    previous = Carryover(ledger=Ledger(user_messages=("the request", "an older one")))
-    cut = plan(talk.path, counter, keep_recent=500, previous=previous)
-    assert cut.request == "the request"
+    cut = drafted(talk.path, counter, window=6_000)
+    assert cut.summarised_ids[0] == kept.id
+    assert cut.previous_summary == "so far"
 
 
 def test_a_last_message_larger_than_half_the_window_does_not_stay(counter: TokenCounter):
     talk = conversation(3)
     talk.user("see this: " + "word " * 8_000)
-    cut = plan(talk.path, counter, window=8_000)
-    assert cut.kept == ()
+    cut = plan(talk.path, counter, room=2_000, window=8_000)
+    assert cut.kept_entries == ()
     assert cut.first_kept_entry_id == ""
-    assert cut.request.startswith("see this:")
+
+
+def test_a_call_that_waits_for_its_result_stays_whatever_the_room(counter: TokenCounter):
+    talk = conversation(3)
+    asked = talk.reply("", ToolCall(id="slow", name="bash", arguments={"command": "x " * 9_000}))
+    assert plan(talk.path, counter, room=1, window=2_048).first_kept_entry_id == asked.id
+    alone = Talk()
+    alone.reply("", ToolCall(id="slow", name="bash", arguments={"command": "x " * 9_000}))
+    with pytest.raises(CompactionError, match="newest reply is all there is"):
+        plan(alone.path, counter, room=1, window=2_048)
 
 
 def test_parallel_calls_stay_with_all_their_results(counter: TokenCounter):
@@ -226,10 +227,8 @@ def test_parallel_calls_stay_with_all_their_results(counter: TokenCounter):
         talk.reply("", *calls)
         for call in reversed(calls):
             talk.result(call, "line " * 40)
-    for keep_recent in range(100, 1_500, 13):
-        cut = plan(talk.path, counter, keep_recent=keep_recent)
-        for side in (cut.summarised, cut.kept):
-            assert unpaired([m.message for m in side]) == (set(), set())
+    for room in range(100, 1_500, 13):
+        assert_paired(plan(talk.path, counter, room=room))
 
 
 def test_a_message_typed_while_a_tool_ran_is_no_place_to_cut(counter: TokenCounter):
@@ -239,8 +238,7 @@ def test_a_message_typed_while_a_tool_ran_is_no_place_to_cut(counter: TokenCount
     steered = talk.user("use make -j")
     talk.result(call, "built")
     end = counter.count_messages([steered.message]) + 20
-    cut = plan(talk.path, counter, keep_recent=end)
-    assert cut.first_kept_entry_id == asked.id
+    assert plan(talk.path, counter, room=end).first_kept_entry_id == asked.id
 
 
 def test_edits_of_kept_messages_are_kept_with_them(counter: TokenCounter):
@@ -250,10 +248,36 @@ def test_edits_of_kept_messages_are_kept_with_them(counter: TokenCounter):
         ContextEditEntry(id="edit-1", target_id=target.id, replacement="short"),
         ContextEditEntry(id="edit-2", target_id=other.id, replacement="short"),
     ]
-    path = (*talk.path, *edits)
-    cut = plan(path, counter)
+    cut = plan((*talk.path, *edits), counter, room=300)
     assert edits[0] in cut.kept_entries
     assert edits[1] not in cut.kept_entries
+
+
+def test_new_edits_are_kept_for_messages_that_stay_and_come_last(counter: TokenCounter):
+    talk = conversation(6)
+    live = read_live(talk.path, counter)
+    kept, gone = talk.entries[-2], talk.entries[1]
+    edits = {
+        entry.id: ContextEditEntry(target_id=entry.id, replacement="short")
+        for entry in (kept, gone)
+    }
+    tokens = [
+        10 if entry.id in edits else size
+        for entry, size in zip(live.entries, live.tokens, strict=True)
+    ]
+    cut = plan_cut(talk.path, live, live.cuts[-2], edits, tokens, "")
+    assert cut.edits == (edits[kept.id],)
+    assert cut.kept_entries[-1] == edits[kept.id]
+    assert cut.kept_tokens_now - cut.kept_tokens == live.tokens[-2] - 10
+
+
+def test_what_was_edited_away_is_summarised_as_it_was_written(counter: TokenCounter):
+    talk = conversation(6)
+    result = talk.entries[2]
+    edit = ContextEditEntry(id="edit-1", target_id=result.id, replacement="short")
+    cut = plan((*talk.path, edit), counter, room=300)
+    assert isinstance(result, MessageEntry)
+    assert cut.summarised[2] == result.message
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -261,24 +285,24 @@ def test_edits_of_kept_messages_are_kept_with_them(counter: TokenCounter):
 def test_whatever_the_history_no_call_is_parted_from_its_result(
     counter: TokenCounter, path: tuple[Entry, ...]
 ):
-    for keep_recent in (50, 500, 3_000):
+    for room in (50, 500, 3_000):
         try:
-            cut = plan(path, counter, keep_recent=keep_recent)
+            cut = plan(path, counter, room=room)
         except CompactionError:
             continue
         _check(cut, path)
 
 
 def _check(cut: CompactionPlan, path: Sequence[Entry]) -> None:
-    for side in (cut.summarised, cut.kept):
-        assert unpaired([m.message for m in side]) == (set(), set())
+    assert_paired(cut)
     live = live_entries(path)
-    kept = [e for e in cut.kept_entries if isinstance(e, MessageEntry)]
+    kept = kept_messages(cut)
     assert kept == list(live[len(live) - len(kept) :])
+    assert [*cut.summarised_ids, *(entry.id for entry in kept)] == [entry.id for entry in live]
     if kept:
         assert cut.first_kept_entry_id == kept[0].id
         assert kept[0].message.role in ("user", "assistant")
-    assert cut.summarised
+    assert cut.summarised_ids
 
 
 @pytest.mark.thorough
@@ -288,9 +312,9 @@ def test_every_cut_of_a_real_session_is_legal(counter: TokenCounter):
     whole = [e for e in path if e.type != "compaction"]
     checked = 0
     for end in range(5, len(whole), 23):
-        for keep_recent in (500, 4_000, 20_000):
+        for room in (500, 4_000, 20_000):
             try:
-                cut = plan(whole[:end], counter, keep_recent=keep_recent, window=200_000)
+                cut = plan(whole[:end], counter, room=room, window=200_000)
             except CompactionError:
                 continue
             _check(cut, whole[:end])
@@ -301,7 +325,7 @@ def test_every_cut_of_a_real_session_is_legal(counter: TokenCounter):
 def test_the_compactions_of_another_program_are_continued(counter: TokenCounter):
     with SessionLog.open(trajectory("pi/before-compaction.jsonl"), read_only=True) as log:
         path = log.path_entries()
-    cut = plan(path, counter, window=200_000)
+    cut = plan(path, counter, room=20_000, window=200_000)
     assert cut.previous_summary.startswith("# Context Checkpoint")
-    assert cut.summarised[0].entry_id == live_entries(path)[0].id
+    assert cut.summarised_ids[0] == live_entries(path)[0].id
     _check(cut, path)

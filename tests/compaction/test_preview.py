@@ -1,5 +1,6 @@
 """What a preview promises is what a compaction then does."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.preview import SUMMARY_TIER, CompactionPreview, make_preview
-from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.outcome import SUMMARY_TIER
+from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.compaction.tiers.pipeline import plan_tiers
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.base import ModelInfo, ModelRef
@@ -34,7 +36,7 @@ class NoModels:
         return None
 
 
-def request_for(path: tuple[Entry, ...], tokens_before: int = 0) -> CompactionRequest:
+def request_for(path: tuple[Entry, ...], tokens_before: int, target: int) -> CompactionRequest:
     return CompactionRequest(
         path=path,
         previous=None,
@@ -44,18 +46,15 @@ def request_for(path: tuple[Entry, ...], tokens_before: int = 0) -> CompactionRe
         settings=SMALL,
         tokens_before=tokens_before,
         overhead_tokens=OVERHEAD,
+        target_tokens=target,
     )
 
 
 def preview(
     path: tuple[Entry, ...], counter: TokenCounter, *, target: int, tokens_before: int = 0
 ) -> CompactionPreview:
-    return make_preview(
-        request_for(path, tokens_before),
-        service=CompactionService(None, counter, NoModels()),
-        counter=counter,
-        target_tokens=target,
-    )
+    planner = CompactionPlanner(None, counter, NoModels())
+    return asyncio.run(planner.preview(request_for(path, tokens_before, target), "tiered"))
 
 
 def tokens_left(path: tuple[Entry, ...], counter: TokenCounter, target: int) -> int:

@@ -1,23 +1,38 @@
 """What a compaction keeps at the cuts of recorded sessions, on machines that have them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.ledger.pinned import pinned_sentences
-from agent_tui.compaction.plan import plan_compaction
+from agent_tui.compaction.plan import live_entries
 from agent_tui.compaction.result import CompactionResult, child_entries
 from agent_tui.compaction.tiers.model import Tier
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import UserMessage
-from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
+from agent_tui.sessions.entries import (
+    CompactionEntry,
+    ContextEditEntry,
+    Entry,
+    MessageEntry,
+)
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
 from agent_tui.tokens import TokenCounter
-from tests.compaction.compacting import compacted, edited, placed, seen, size, told
+from tests.compaction.compacting import (
+    assert_newest_stay,
+    compacted,
+    edited,
+    in_place,
+    request_for,
+    seen,
+    size,
+)
 from tests.compaction.tiers.planning import planned
 from tests.support.context_checks import assert_sendable, context_bytes
 from tests.support.importers.formats import read_recorded
@@ -78,15 +93,14 @@ def test_a_compaction_keeps_what_it_says_and_can_be_taken_back(
             continue
         _assert_rules_are_kept(path, result)
         files = {*result.carryover.read_files, *result.carryover.modified_files}
-        for after in ((*path, placed(result)), child_entries(result)):
+        present = in_place(path, result)
+        for after in (present, child_entries(result)):
             assert_sendable(after)
             assert size(after, counter) < size(path, counter)
-            first, *rest = seen(after)
-            assert result.summary in first.message.text
-            assert told(rest) == told(seen(path))[len(seen(path)) - len(rest) :]
+            assert result.summary in seen(after)[0].message.text
+            assert_newest_stay(path, after, result)
             _assert_the_next_one_begins_there(after, result, counter)
-        in_place = (*path, placed(result))
-        assert context_bytes((*in_place, undo_mark(newest_change(in_place)))) == context_bytes(path)
+        assert context_bytes((*present, undo_mark(newest_change(present)))) == context_bytes(path)
         assert known <= files
         known = files
 
@@ -101,7 +115,7 @@ def test_a_session_that_was_resumed_shows_the_same(
             log.append_many(planned(log.path_entries(), counter, settings=DEFAULTS).edits)
             result = compacted(log.path_entries(), counter, settings=DEFAULTS, window=WINDOW)
             if result is not None:
-                log.append(result.entry("threshold"))
+                log.append_many((*result.edits, result.entry("threshold")))
             live = context_bytes(log.path_entries())
         with SessionLog.open(file, read_only=True) as log:
             assert context_bytes(log.path_entries()) == live
@@ -134,10 +148,10 @@ def _assert_the_next_one_begins_there(
 ) -> None:
     """What the first compaction kept is all in the second one's hands."""
     try:
-        cut = plan_compaction(
-            after, previous=None, counter=counter, settings=DEFAULTS, window=WINDOW
-        )
+        request = request_for(after, settings=DEFAULTS, window=WINDOW)
+        cut = make_draft(replace(request, is_without_model=True), counter=counter).plan
     except CompactionError:
         return
     assert cut.previous_summary == result.summary
-    assert sorted(told((*cut.summarised, *cut.kept))) == sorted(told(seen(after)[1:]))
+    kept = [entry.id for entry in cut.kept_entries if not isinstance(entry, ContextEditEntry)]
+    assert [*cut.summarised_ids, *kept] == [entry.id for entry in live_entries(after)]

@@ -1,4 +1,5 @@
 import asyncio
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -79,7 +80,7 @@ async def test_a_models_summary_comes_back_with_file_lists(counter: TokenCounter
     talk = work(Talk(), 2)
     writer = Writer([GOOD])
     result = await compact(writer, counter, request(talk.path))
-    assert result.summary.startswith("## Goal\nBuild the parser.")
+    assert without_fact_blocks(result.summary).startswith("## Goal\nBuild the parser.")
     assert "<read-files>\ndocs/r0.md\ndocs/r4.md\n</read-files>" in result.summary
     assert "<modified-files>\nsrc/f0.py\nsrc/f4.py\n</modified-files>" in result.summary
     assert result.carryover.modified_files == ("src/f0.py", "src/f4.py")
@@ -150,15 +151,16 @@ async def test_no_request_is_larger_than_the_summarisers_window(counter: TokenCo
         assert counter.count_text(sent.system + prompt) + sent.max_output_tokens < 8_000
 
 
-async def test_without_a_model_the_ledger_is_the_summary(counter: TokenCounter):
+async def test_without_a_model_the_record_is_the_summary(counter: TokenCounter):
     talk = work(Talk())
     result = await compact(None, counter, request(talk.path))
     assert result.is_fallback
     assert result.summarised_by == ""
     assert result.usage is None
     assert "without a model" in result.note
-    for heading in ("## Goal", "### Done", "## Next Steps", "## Critical Context"):
-        assert heading in result.summary
+    assert without_fact_blocks(result.summary) == ""
+    for section in ("said-by-the-person", "way-so-far", "modified-files"):
+        assert f"<{section}>\n" in result.summary
     assert "question 0" in result.summary
 
 
@@ -379,7 +381,8 @@ async def test_the_child_session_shows_the_model_the_summary_and_the_tail(counte
 async def test_compacting_in_place_shows_the_model_the_same_as_the_child(counter: TokenCounter):
     talk = work(Talk())
     result = await compact(Writer([GOOD]), counter, request(talk.path))
-    in_place = build_context((*talk.path, result.entry("threshold").model_copy(update={"id": "z"})))
+    entry = result.entry("threshold").model_copy(update={"id": "z"})
+    in_place = build_context((*talk.path, *result.edits, entry))
     child = build_context(child_entries(result))
     assert [m.message for m in in_place.messages[1:]] == [m.message for m in child.messages[1:]]
     assert in_place.compaction is not None
@@ -394,7 +397,7 @@ async def test_when_nothing_stays_the_compaction_names_itself(counter: TokenCoun
     (only,) = child_entries(result)
     assert isinstance(only, CompactionEntry)
     assert only.first_kept_entry_id == only.id
-    assert "<current-request>\nsee this:" in result.summary
+    assert re.search(r"<said-by-the-person>\n.*^\(\d+\) see this:", result.summary, re.S | re.M)
 
 
 @pytest.mark.parametrize("has_model", [True, False])
@@ -419,7 +422,7 @@ async def test_twenty_rounds_keep_rules_word_for_word_and_lists_complete(
         result = await compact(writer, counter, request(talk.path, previous=previous))
         previous = result.carryover
         for rule in rules:
-            assert f"- {rule}\n" in result.summary
+            assert rule in result.summary
         assert read <= set(previous.read_files)
         assert modified <= set(previous.modified_files)
         read, modified = set(previous.read_files), set(previous.modified_files)
@@ -427,6 +430,7 @@ async def test_twenty_rounds_keep_rules_word_for_word_and_lists_complete(
         if in_child:
             talk.entries = list(child_entries(result))
         else:
+            talk.entries.extend(result.edits)
             talk.put(result.entry("threshold"))
     assert len(modified) == 80
 
@@ -463,10 +467,10 @@ async def test_a_real_session_compacts_without_a_model(counter: TokenCounter, sh
     )
     result = await compact(None, counter, asked)
     context = build_context(child_entries(result))
-    assert counter.count_messages(m.message for m in context.messages) < 40_000
+    assert counter.count_messages(m.message for m in context.messages) < 80_000
     assert result.tokens_after < 150_000
     messages = [e for e in part if isinstance(e, MessageEntry)]
-    assert len(result.kept_entries) < len(messages)
+    assert sum(entry in messages for entry in result.kept_entries) < len(messages)
 
 
 def test_importing_the_service_loads_no_screen_no_litellm_and_no_tokenizer():
@@ -487,16 +491,3 @@ async def test_a_low_target_makes_a_smaller_result_of_the_same_window(counter: T
         context = build_context(child_entries(result))
         sizes.append(counter.count_messages(item.message for item in context.messages))
     assert sizes[1] < 2_500 < sizes[0]
-
-
-async def test_names_that_left_the_context_are_in_the_index(counter: TokenCounter):
-    talk = Talk()
-    call = ToolCall(id="x", name="read", arguments={"path": "src/odd.py"})
-    talk.user("look at it")
-    talk.reply("", call)
-    talk.result(call, "class OddParser:\n    def parse_oddly(self): ...\n" + "x = 1\n" * 50)
-    result = await compact(None, counter, request(work(talk, turns=30).path))
-    assert "<names-by-file>" in result.summary
-    assert "OddParser" in result.summary
-    assert "parse_oddly" in result.summary
-    assert "OddParser" not in without_fact_blocks(result.summary)

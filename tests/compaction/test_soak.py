@@ -8,6 +8,7 @@ import pytest
 
 from agent_tui.compaction.policy import output_reserve_tokens, target_tokens, usable_window
 from agent_tui.compaction.result import child_entries
+from agent_tui.compaction.sections.compose import LISTS_SHARE
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, TextContent, ToolCall, ToolDetails, ToolResultMessage
@@ -15,7 +16,7 @@ from agent_tui.providers.base import ModelRequest, Provider
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.entries import Carryover, Entry
 from agent_tui.tokens import TokenCounter
-from tests.compaction.compacting import compacted, placed, size
+from tests.compaction.compacting import compacted, in_place, size
 from tests.compaction.writer import (
     BROKEN_OFF,
     CUT_OFF,
@@ -38,7 +39,7 @@ TRIGGER = usable_window(WINDOW, RESERVE) * SETTINGS.trigger_at
 SUMMARY_CAP = WINDOW // 6
 """Tokens. A sixth of a small window, by the settings 4,000 at most."""
 
-LISTED_CHARS = WINDOW // 7
+LISTED_CHARS = int(LISTS_SHARE * TARGET * 4)
 """So many characters of paths have room in any case, whatever else code appends."""
 
 RULES = (
@@ -109,7 +110,7 @@ def test_thirty_rounds_lose_nothing_and_stay_in_the_window(
         assert done.tokens_after < TRIGGER
         assert counter.count_text(without_fact_blocks(done.summary)) <= SUMMARY_CAP
         said = (*RULES, *(ROUND_RULE.format(n) for n in range(done.number + 1)))
-        assert [rule for rule in said if f"- {rule}\n" not in done.summary] == []
+        assert [rule for rule in said if rule not in done.summary] == []
         _assert_lists_are_complete(done.summary, rounds=done.number + 1)
         assert known <= set(done.carryover.read_files)
         known = set(done.carryover.read_files)
@@ -166,7 +167,7 @@ def _rounds(
         if in_child:
             talk.entries = list(child_entries(result))
         else:
-            talk.put(placed(result, f"{number:02d}-compaction"))
+            talk.entries = list(in_place(talk.path, result, f"{number:02d}-compaction"))
         after = size(talk.path, counter)
         yield Round(number, talk.path, result.summary, previous, before, after, counted)
 

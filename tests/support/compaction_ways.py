@@ -13,6 +13,7 @@ from typing import Protocol
 
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.compaction.summary.summariser import WrittenSummary
 from agent_tui.config import CompactionSettings
 from agent_tui.events import (
     AgentEvent,
@@ -174,7 +175,7 @@ async def begun_ahead(stage: Stage, script: Script) -> Scene:
     scene = Scene(stage, script, 20_500, background=True)
     first = await collect(scene.runtime.submit("go on"))
     assert not of_kind(first, CompactionFinished)
-    assert await ahead_of(scene).draft() is not None
+    assert await ahead_of(scene).ahead() is not None
     talk(scene.log, 2)
     return scene
 
@@ -182,12 +183,18 @@ async def begun_ahead(stage: Stage, script: Script) -> Scene:
 async def prepared_ahead(stage: Stage, script: Script) -> Scene:
     """The summary came, or failed, before the context is full."""
     scene = await begun_ahead(stage, script)
-    await ahead_of(scene).written()
+    await written_ahead(scene)
     return scene
 
 
 def ahead_of(scene: Scene) -> BackgroundSummary:
     return scene.runtime._background
+
+
+async def written_ahead(scene: Scene) -> WrittenSummary | None:
+    """The summary written ahead, waited for; None where there is none."""
+    ahead = await ahead_of(scene).ahead()
+    return await ahead.written() if ahead is not None else None
 
 
 class Way(Protocol):

@@ -11,8 +11,7 @@ from typing import Protocol, TypeVar
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.compaction.model_client import ModelClient
-from agent_tui.compaction.service import CompactionService
-from agent_tui.compaction.strategies.registry import build_strategies
+from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
 from agent_tui.events import AgentEvent
 from agent_tui.permissions.engine import PermissionEngine
@@ -164,7 +163,7 @@ class Stage:
             toolbox=CombinedToolbox(default_toolbox(), servers) if servers else default_toolbox(),
             counter=counter,
             ratios=TokenRatios(),
-            compaction=CompactionService(client, counter, models),
+            compaction=CompactionPlanner(client, counter, models),
             settings=settings,
             make_permissions=self._permissions(settings, is_interactive),
             model_info=models.info,
@@ -175,7 +174,6 @@ class Stage:
             output_dir=self.folder / "outputs",
             environ=environ,
             person_environ=environ,
-            strategies=build_strategies(client, counter, models),
             secrets=secrets,
             sleep=sleep,
         )

@@ -1,7 +1,7 @@
 """A compaction in the chat: the same words when it happens and when the log is read again."""
 
-from agent_tui.agent.compaction.strategy_attempt import StrategyAttempt, finished_event, report_on
-from agent_tui.compaction.strategies.base import StrategyPlan
+from agent_tui.agent.compaction.compactor import finished_event
+from agent_tui.compaction.outcome import Outcome
 from agent_tui.events import CompactionFinished
 from agent_tui.sessions.entries import (
     CompactionDetails,
@@ -10,7 +10,7 @@ from agent_tui.sessions.entries import (
     CustomEntry,
     Entry,
 )
-from agent_tui.sessions.replay.changes import EditReport, report_entry, undo_mark
+from agent_tui.sessions.replay.changes import EditReport, report_entry, report_of, undo_mark
 from agent_tui.ui.chat.compaction_blocks import finished_block, readable_summary
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.transcript import NoticeBlock, SummaryBlock
@@ -42,10 +42,12 @@ def test_edits_are_one_line_and_the_same_live_and_from_the_log():
 def test_what_a_strategy_did_stands_in_the_line_live_and_from_the_log():
     counts = {"tool_results": 1_200, "user_messages": 0, "protected": 5, "before": 9, "after": 3}
     edit = ContextEditEntry(target_id="1", replacement="short", tier=3, batch="b")
-    plan = StrategyPlan((edit,), 90, 30, counts, "One was cut.")
-    report = report_on(StrategyAttempt("hybrid", plan), plan, "manual", 9_000)
-    block = finished_block(finished_event("e1", report, "manual"))
-    assert blocks_of((edit, report_entry(report))) == [block]
+    outcome = Outcome("hybrid", 90, 30, (edit,), statistics=counts, note="One was cut.")
+    block = finished_block(finished_event("e1", "manual", outcome, 9_000))
+    entries = outcome.entries("manual", 9_000)
+    assert blocks_of(entries) == [block]
+    report = report_of(entries[-1])
+    assert report is not None
     assert block.note == "hybrid: 1,200 tool results, 5 protected. One was cut."
     assert (block.tokens_before, block.tokens_after) == (9_000, 3_000)
     assert report.statistics["after"] == 3_000
@@ -88,3 +90,17 @@ def test_the_facts_in_a_summary_are_readable():
         "## Your rules\n- never a\n- only b\n\n"
         "## Changed files\n- `src/__init__.py`\n- +3 more"
     )
+
+
+def test_what_code_wrote_stands_under_headings_and_code_stays_code():
+    summary = (
+        "<said-by-the-person>\n(1) fix it\n</said-by-the-person>\n\n"
+        "<commands-run>\n$ make *all*\n</commands-run>\n\n"
+        "<files-now>\n### src/a.py (changed; whole)\n# no heading\n"
+        "### b.md (read 2 times; whole)\n### a heading of its own\n</files-now>"
+    )
+    shown = readable_summary(summary)
+    assert "## What you said\n(1) fix it" in shown
+    assert "````\n$ make *all*\n````" in shown
+    assert "### src/a.py (changed; whole)\n````\n# no heading\n````" in shown
+    assert "````\n### a heading of its own\n````" in shown

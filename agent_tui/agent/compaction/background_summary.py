@@ -2,9 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 
-from agent_tui.compaction.draft import CompactionRequest, Draft
+from agent_tui.compaction.draft import AheadSummary, CompactionRequest, Draft
 from agent_tui.compaction.model_client import OnUsage
 from agent_tui.compaction.service import CompactionService
 from agent_tui.compaction.summary.summariser import WrittenSummary
@@ -15,7 +14,7 @@ class BackgroundSummary:
     """At most one summary in the making or made; whoever compacts may take it.
 
     It is made from a snapshot of the conversation. Whether it still fits is for the one to
-    decide who takes it: see `Draft.lacks_the_same`.
+    decide who takes it: see `Draft.can_take_prose_of`.
     """
 
     def __init__(self, service: CompactionService) -> None:
@@ -31,26 +30,29 @@ class BackgroundSummary:
         task = self._task
         return task is not None and (not task.done() or _result_of(task) is not None)
 
-    async def draft(self) -> Draft | None:
-        """What it is the prose of, which takes no model; None where there is no summary."""
-        return await asyncio.shield(self._draft) if self._draft is not None else None
+    async def ahead(self) -> AheadSummary | None:
+        """What it is the prose of, which takes no model, and how to wait for it.
 
-    def begin(
-        self, request: CompactionRequest, is_needed: Callable[[], bool], on_usage: OnUsage
-    ) -> None:
+        None where there is no summary.
+        """
+        draft = await asyncio.shield(self._draft) if self._draft is not None else None
+        return AheadSummary(draft, self._written) if draft is not None else None
+
+    def begin(self, request: CompactionRequest, on_usage: OnUsage) -> None:
         """Write the summary of `request` in the background, in place of any other.
+
+        Not where the tiers alone would do.
 
         Args:
             request: The snapshot.
-            is_needed: Asked first, off the event loop.
             on_usage: Told of every request that was paid for, whatever comes of it.
         """
         self.drop()
         self.begun_at_tokens = request.tokens_before
         self._draft = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._write(request, is_needed, self._draft, on_usage))
+        self._task = asyncio.create_task(self._write(request, self._draft, on_usage))
 
-    async def written(self) -> WrittenSummary | None:
+    async def _written(self) -> WrittenSummary | None:
         """The summary, waited for; None where there is none to be had."""
         return await asyncio.shield(self._task) if self._task is not None else None
 
@@ -72,12 +74,11 @@ class BackgroundSummary:
     async def _write(
         self,
         request: CompactionRequest,
-        is_needed: Callable[[], bool],
         settled: asyncio.Future[Draft | None],
         on_usage: OnUsage,
     ) -> WrittenSummary | None:
         try:
-            if not await asyncio.to_thread(is_needed):
+            if not await asyncio.to_thread(self._service.needs_summary, request):
                 return None
             draft = await asyncio.to_thread(self._service.draft, request)
             settled.set_result(draft)

@@ -1,29 +1,22 @@
 """Carrying out a compaction: the tiers and the service decide, this writes and tells."""
 
 import asyncio
-from collections import Counter
+import re
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
-from agent_tui.agent.compaction.strategy_attempt import (
-    StrategyAttempt,
-    attempt_strategy,
-    finished_event,
-    progress_to,
-    report_on,
-)
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.compaction.draft import CompactionRequest
-from agent_tui.compaction.model_client import OnUsage
+from agent_tui.compaction.draft import AheadSummary, CompactionRequest
+from agent_tui.compaction.model_client import OnProgress, OnUsage
+from agent_tui.compaction.outcome import TIERED, Outcome
 from agent_tui.compaction.policy import should_compact
-from agent_tui.compaction.preview import CompactionPreview, make_preview
-from agent_tui.compaction.result import CompactionResult, child_entries
-from agent_tui.compaction.strategies.base import StrategyPlan, target_when_asked
-from agent_tui.compaction.summary.summariser import WrittenSummary
-from agent_tui.compaction.tiers.model import TierPlan
-from agent_tui.compaction.tiers.pipeline import plan_tiers
+from agent_tui.compaction.preview import CompactionPreview
+from agent_tui.compaction.shorten import shorten_middle
+from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.usage import largest_sources
 from agent_tui.config import CompactionStrategy
 from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
@@ -36,13 +29,20 @@ from agent_tui.events import (
     Notice,
 )
 from agent_tui.messages import ToolDetails, Usage
+from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.changes import EditReport, report_entry
+from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import ToolOutput
 
 _LEAST_USED_TOKENS = 10_000
 """Below, the model's own wish to compact is not followed: there is too little to gain."""
+
+_LARGEST_FILE = 400_000
+"""Bytes. No larger file would be shown whole."""
+
+_PROSE_CHARS = 2_000
 
 _LOOK_AGAIN_PARTS = 50
 """A context that has grown by less than this part of the window needs no second look."""
@@ -79,103 +79,59 @@ class Compactor:
         emit: Emit,
         focus: str = "",
         strategy: CompactionStrategy | None = None,
-    ) -> bool:
-        """Compact in place, in the middle of the work; false when that was not possible.
+    ) -> Outcome | None:
+        """Compact in place, in the middle of the work; None when that was not possible.
 
-        The strategy that the settings name comes first, or `strategy`. Where it fails, or does
-        not come down to the target, the tiers take over: messages are made shorter; where that
-        is not enough, a summary takes the place of the older ones; where there can be none,
-        shorter is better than nothing. Failures are said through `emit`.
+        By the strategy that the settings name, or `strategy`: see `decide`. Failures are said
+        through `emit`.
         """
         conversation = self._conversation
         for event in await conversation.refresh_usage():
             emit(event)
         full = conversation.context()
         chosen = strategy or conversation.settings.strategy
-        attempt = await self._by_strategy(chosen, reason, focus, emit)
-        if attempt is not None and attempt.plan is not None and not attempt.problem:
-            self._follow(attempt, attempt.plan, reason, emit)
-        elif not await self._compact_in_place(reason, focus, emit, attempt):
-            return False
+        request = await self._request(
+            focus,
+            is_asked=reason == "manual",
+            least_gain_tokens=self._least_gain(reason),
+            ahead=None if focus else await self._background.ahead(),
+        )
+        started = _StartTeller(reason, focus, conversation.usage.used, emit)
+        try:
+            outcome = await self._services.compaction.outcome(
+                request, chosen, started.progress, self._spending(emit)
+            )
+        except asyncio.CancelledError:
+            emit(CompactionFailed("Compaction cancelled; nothing was changed."))
+            raise
+        except CompactionError as error:
+            self._not_done(error, reason, emit, is_told=started.is_told)
+            return None
+        used = conversation.usage.used
+        placed = conversation.log.append_many(outcome.entries(reason, used))
+        self._made_room(finished_event(placed[-1].id, reason, outcome, used), emit)
         if reason == "threshold" and conversation.refill.is_in_vain:
             filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
             emit(Notice("warning", conversation.refill.message(filling)))
-        return True
+        return outcome
 
     async def compact_here(self, strategy: CompactionStrategy, focus: str, emit: Emit) -> None:
         """Compact in place by `strategy` because the person asks for it."""
         await self.make_room("manual", emit, focus, strategy)
 
-    async def _by_strategy(
-        self, name: CompactionStrategy, reason: CompactionReason, focus: str, emit: Emit
-    ) -> StrategyAttempt | None:
-        """What comes of asking the strategy `name`; None for the tiers."""
-        strategy = self._services.strategies.get(name)
-        if strategy is None:
-            return None
-        conversation = self._conversation
-        request, used = await self._request(focus), conversation.usage.used
-        target = self._estimated(conversation.target_tokens)
-        wanted = target
-        if reason == "manual":
-            wanted = target_when_asked(name, self._estimated(used), conversation.settings, target)
-        emit(CompactionStarted(reason, focus, used))
-        return await attempt_strategy(
-            name,
-            strategy,
-            replace(request, target_tokens=wanted),
-            enough_tokens=target,
-            least_gain_tokens=self._least_gain(reason),
-            emit=emit,
-            on_usage=self._spending(emit),
-        )
-
-    async def _compact_in_place(
-        self,
-        reason: CompactionReason,
-        focus: str,
-        emit: Emit,
-        attempt: StrategyAttempt | None,
-    ) -> bool:
-        """By the tiers; `attempt` is the strategy that came before them and was not enough."""
-        conversation = self._conversation
-        if attempt is not None:
-            emit(Notice("info", f"{attempt.strategy}: {attempt.problem} The tiers take over."))
-        tiers = await asyncio.to_thread(self._plan_tiers)
-        is_worthwhile = sum(tiers.freed.values()) >= self._least_gain(reason)
-        if is_worthwhile and tiers.tokens_after <= self._estimated(conversation.target_tokens):
-            self._shorten(tiers, reason, emit)
-            return True
-        problem = ""
-        try:
-            await self._summarise_in_place(reason, focus, emit)
-            return True
-        except NothingToCompactError:
-            pass
-        except CompactionError as error:
-            problem = str(error)
-        if is_worthwhile:
-            self._shorten(tiers, reason, emit, problem)
-            return True
-        if attempt is not None and attempt.plan is not None:
-            self._follow(attempt, attempt.plan, reason, emit)
-            return True
-        conversation.left_by_compaction = conversation.usage.used
-        if problem:
-            emit(CompactionFailed(problem))
-            self._count_failure(emit)
-        elif attempt is not None or reason == "manual":
-            emit(CompactionFailed("Nothing to compact: there is nothing to gain now."))
-        return False
-
-    def _follow(
-        self, attempt: StrategyAttempt, plan: StrategyPlan, reason: CompactionReason, emit: Emit
+    def _not_done(
+        self, error: CompactionError, reason: CompactionReason, emit: Emit, *, is_told: bool
     ) -> None:
-        """Write the edits of `plan` in one go."""
+        """Nothing was written; say why where somebody waits for it or something went wrong."""
         conversation = self._conversation
-        report = report_on(attempt, plan, reason, conversation.usage.used)
-        placed = conversation.log.append_many((*plan.edits, report_entry(report)))
-        self._made_room(finished_event(placed[-1].id, report, reason), emit)
+        conversation.left_by_compaction = conversation.usage.used
+        if isinstance(error, NothingToCompactError):
+            if is_told or reason == "manual":
+                nothing = "Nothing to compact: there is nothing to gain now."
+                emit(CompactionFailed(nothing))
+            return
+        emit(CompactionFailed(str(error)))
+        self._count_failure(emit)
 
     async def answer_call(self, focus: str, emit: Emit) -> ToolOutput:
         """Compact because the model asks for it, and tell it what came of that."""
@@ -187,13 +143,13 @@ class Compactor:
             return ToolOutput(
                 f"No compaction needed: {used:,} of {window:,} tokens are in use. Go on."
             )
-        if not await self.make_room("tool", emit, focus):
+        outcome = await self.make_room("tool", emit, focus)
+        if outcome is None:
             return ToolOutput("Not compacted: there is nothing to gain now. Go on.", is_error=True)
         left = conversation.usage.used
         summary = f"{used:,} -> {left:,} tokens"
         return ToolOutput(
-            f"Compacted from {used:,} to about {left:,} tokens. Your instructions, the newest "
-            "messages and the lists of files are kept; older outputs are shortened or summarised. "
+            f"Compacted from {used:,} to about {left:,} tokens. {kept_in(outcome)}\n"
             "Nothing is lost: recall brings any of it back. Go on with the task.",
             ToolDetails(summary=summary),
         )
@@ -205,14 +161,18 @@ class Compactor:
         conversation = self._conversation
         for event in await conversation.refresh_usage():
             emit(event)
-        emit(CompactionStarted("manual", focus, conversation.usage.used))
+        used = conversation.usage.used
+        emit(CompactionStarted("manual", focus, used))
         try:
-            request = await self._request(focus)
-            result = await self._services.compaction.compact(
-                request, progress_to(emit), self._spending(emit)
+            request = await self._request(focus, is_asked=True, wants_summary=True)
+            outcome = await self._services.compaction.outcome(
+                request, "tiered", progress_to(emit), self._spending(emit)
             )
             log = self._services.store.create_child(
-                conversation.log, child_entries(result), result.carryover, cwd=conversation.cwd
+                conversation.log,
+                outcome.child_entries(request.path, "manual", used),
+                outcome.summary.carryover if outcome.summary else request.previous,
+                cwd=conversation.cwd,
             )
         except (CompactionError, SessionError) as error:
             emit(CompactionFailed(str(error)))
@@ -221,17 +181,14 @@ class Compactor:
             emit(CompactionFailed("Compaction cancelled; nothing was changed."))
             raise
         conversation.breaker = conversation.breaker.after_success()
-        return log, _finished(log.entries[0].id, "manual", result)
+        return log, finished_event(log.entries[0].id, "manual", outcome, used)
 
     async def preview(self) -> CompactionPreview:
-        """What a compaction would do now; writes nothing and asks no model."""
+        """What an automatic compaction would do now; writes nothing and asks no model."""
         conversation = self._conversation
-        found = await asyncio.to_thread(
-            make_preview,
-            await self._request(""),
-            service=self._services.compaction,
-            counter=conversation.services.counter,
-            target_tokens=self._estimated(conversation.target_tokens),
+        found = await self._services.compaction.preview(
+            await self._request("", least_gain_tokens=self._least_gain("threshold")),
+            conversation.settings.strategy,
         )
         window = conversation.model_info.window
         return replace(found, window=window, target_tokens=conversation.target_tokens)
@@ -255,9 +212,7 @@ class Compactor:
             and grown >= usage.window // _LOOK_AGAIN_PARTS
             and conversation.model_info.source != "server"
         ):
-            plan, target = self._plan_tiers, self._estimated(conversation.target_tokens)
-            request = await self._request("")
-            background.begin(request, lambda: plan().tokens_after > target, self._count_usage)
+            background.begin(await self._request(""), self._count_usage)
 
     def _least_gain(self, reason: CompactionReason) -> int:
         """What shortening must free; where the window overflows or the model asks, anything."""
@@ -272,19 +227,15 @@ class Compactor:
         conversation = self._conversation
         return round(tokens / conversation.services.ratios.ratio(conversation.model.name))
 
-    def _plan_tiers(self) -> TierPlan:
-        conversation = self._conversation
-        return plan_tiers(
-            conversation.log.path_entries(),
-            carryover=conversation.log.header.compaction,
-            counter=conversation.services.counter,
-            settings=conversation.settings,
-            window=self._estimated(conversation.model_info.window),
-            overhead_tokens=conversation.overhead_tokens(),
-            target_tokens=self._estimated(conversation.target_tokens),
-        )
-
-    async def _request(self, focus: str) -> CompactionRequest:
+    async def _request(
+        self,
+        focus: str,
+        *,
+        is_asked: bool = False,
+        wants_summary: bool = False,
+        least_gain_tokens: int = 1,
+        ahead: AheadSummary | None = None,
+    ) -> CompactionRequest:
         conversation = self._conversation
         return CompactionRequest(
             path=conversation.log.path_entries(),
@@ -296,57 +247,14 @@ class Compactor:
             tokens_before=conversation.usage.used,
             overhead_tokens=await asyncio.to_thread(conversation.overhead_tokens),
             focus=focus,
+            target_tokens=self._estimated(conversation.target_tokens),
+            on_disk=partial(read_working_file, conversation.cwd),
+            wants_summary=wants_summary,
+            is_asked=is_asked,
+            least_gain_tokens=least_gain_tokens,
+            ratio=conversation.services.ratios.ratio(conversation.model.name),
+            ahead=ahead,
         )
-
-    def _shorten(
-        self, plan: TierPlan, reason: CompactionReason, emit: Emit, problem: str = ""
-    ) -> None:
-        """Write the edits of `plan` in one go; `problem` is why there is no summary."""
-        conversation = self._conversation
-        before = conversation.usage.used
-        after = before * plan.tokens_after // max(plan.tokens_before, 1)
-        report = EditReport(
-            batch=plan.edits[0].batch,
-            reason=reason,
-            tokens_before=before,
-            tokens_after=after,
-            freed=plan.freed,
-            messages=Counter(edit.tier for edit in plan.edits),
-        )
-        placed = conversation.log.append_many((*plan.edits, report_entry(report)))
-        event = CompactionFinished(
-            entry_id=placed[-1].id,
-            reason=reason,
-            summary="",
-            tokens_before=before,
-            tokens_after=after,
-            summarised_by="",
-            is_fallback=False,
-            note=problem and f"Shortened, but not summarised. {problem}",
-            freed=report.freed,
-            messages=report.messages,
-        )
-        self._made_room(event, emit)
-
-    async def _summarise_in_place(self, reason: CompactionReason, focus: str, emit: Emit) -> None:
-        conversation, service = self._conversation, self._services.compaction
-        request = await self._request(focus)
-        earlier = None if focus else await self._background.draft()
-        try:
-            draft = await asyncio.to_thread(service.draft, request, earlier)
-            emit(CompactionStarted(reason, focus, conversation.usage.used))
-            written: WrittenSummary | None = None
-            if earlier is not None and earlier.lacks_the_same(draft):
-                emit(CompactionProgress("finishing the summary begun earlier", 0))
-                written = await self._background.written()
-            result = await service.finish(
-                request, draft, progress_to(emit), self._spending(emit), written
-            )
-        except asyncio.CancelledError:
-            emit(CompactionFailed("Compaction cancelled; nothing was changed."))
-            raise
-        entry = conversation.log.append(result.entry(reason))
-        self._made_room(_finished(entry.id, reason, result), emit)
 
     def _made_room(self, event: CompactionFinished, emit: Emit) -> None:
         """Take note of what was written, and tell."""
@@ -378,16 +286,74 @@ class Compactor:
             emit(Notice("warning", conversation.breaker.message))
 
 
-def _finished(
-    entry_id: str, reason: CompactionReason, result: CompactionResult
+def finished_event(
+    entry_id: str, reason: CompactionReason, outcome: Outcome, used_tokens: int
 ) -> CompactionFinished:
+    """What the person is told of `outcome`, which `used_tokens` were in use before, as measured."""
+    summary = outcome.summary
+    name = "" if outcome.strategy == TIERED else outcome.strategy
+    done = describe_statistics(name, outcome.statistics)
     return CompactionFinished(
         entry_id=entry_id,
         reason=reason,
-        summary=result.summary,
-        tokens_before=result.tokens_before,
-        tokens_after=result.tokens_after,
-        summarised_by=result.summarised_by,
-        is_fallback=result.is_fallback,
-        note=result.note,
+        summary=summary.summary if summary else "",
+        tokens_before=used_tokens,
+        tokens_after=outcome.measured_after(used_tokens),
+        summarised_by=summary.summarised_by if summary else "",
+        is_fallback=summary.is_fallback if summary else False,
+        note=" ".join(filter(None, (done, outcome.note))),
+        freed=outcome.freed,
+        messages={} if summary else outcome.messages,
+        strategy=name,
+        statistics=outcome.statistics,
+    )
+
+
+class _StartTeller:
+    """Tells of the beginning with the first step that takes time, and of the steps after it."""
+
+    def __init__(self, reason: CompactionReason, focus: str, used: int, emit: Emit) -> None:
+        self._started = CompactionStarted(reason, focus, used)
+        self._emit = emit
+        self.is_told = False
+
+    def progress(self, phase: str, summary_chars: int) -> None:
+        """As `OnProgress`."""
+        if not self.is_told:
+            self.is_told = True
+            self._emit(self._started)
+        self._emit(CompactionProgress(phase, summary_chars))
+
+
+def progress_to(emit: Emit) -> OnProgress:
+    """Tells the person of each step."""
+    return lambda phase, summary_chars: emit(CompactionProgress(phase, summary_chars))
+
+
+def read_working_file(cwd: Path, path: str) -> str | None:
+    """The text of a file of the working folder; None where it is none to be shown unasked."""
+    try:
+        folder, file = cwd.resolve(), (cwd / path).resolve()
+        guard = ProtectedPaths(workspace=folder)
+        if not guard.is_inside(file) or guard.why_reading_asks(file):
+            return None
+        return file.read_text("utf-8") if file.stat().st_size <= _LARGEST_FILE else None
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
+def kept_in(outcome: Outcome) -> str:
+    """What a compaction kept, in a few lines for the model that asked for it."""
+    if outcome.summary is None:
+        changed = ", ".join(
+            f"{count} by tier {tier}" for tier, count in sorted(outcome.messages.items())
+        )
+        return f"No message went; older ones are shorter now: {changed}."
+    text = outcome.summary.summary
+    sections = ", ".join(re.findall(r"^<([\w-]+)>$", text, re.MULTILINE))
+    kept = sum(isinstance(entry, MessageEntry) for entry in outcome.summary.kept_entries)
+    prose = shorten_middle(without_fact_blocks(text), _PROSE_CHARS)
+    return (
+        f"The newest {kept} messages stay as they are. What was before them is in the summary at "
+        f"the beginning: {sections}.{f'{chr(10)}{prose}' if prose else ''}"
     )

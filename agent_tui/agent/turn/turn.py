@@ -77,8 +77,8 @@ _STATED = re.compile(
 class Compactor(Protocol):
     """Makes room in the middle of a turn."""
 
-    async def make_room(self, reason: CompactionReason, emit: Emit) -> bool:
-        """Compact in place; false when nothing could be done (said through `emit`)."""
+    async def make_room(self, reason: CompactionReason, emit: Emit) -> object | None:
+        """Compact in place; None when nothing could be done (said through `emit`)."""
         ...
 
     def is_due(self, usage: ContextUsage) -> bool:
@@ -279,7 +279,7 @@ class Turn:
         raise AssertionError
 
     async def _make_room(self, reason: CompactionReason) -> bool:
-        has_room = await self._compactor.make_room(reason, self._emit)
+        has_room = await self._compactor.make_room(reason, self._emit) is not None
         if has_room:
             self._tools.repetition.forget_single_calls()
             await self._say_usage()

@@ -5,26 +5,22 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import cast
 
 from agent_tui import paths
 from agent_tui.agent.session.opening import last_model_name
 from agent_tui.cli.compact.debug_log import context_debug_log
+from agent_tui.cli.compact.file_compaction import CompactionReport, FileCompaction
 from agent_tui.cli.compact.models import BY_CODE, SummaryModels, summary_models
 from agent_tui.cli.compact.session_file import open_input
-from agent_tui.cli.compact.strategy import FileStrategy
-from agent_tui.cli.compact.tiers import CompactionReport, FileCompaction
 from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
-from agent_tui.compaction.policy import output_reserve_tokens, usable_window
-from agent_tui.compaction.service import CompactionService
-from agent_tui.compaction.strategies.base import Strategy
-from agent_tui.compaction.strategies.registry import build_strategies
+from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.policy import output_reserve_tokens, target_tokens
 from agent_tui.config import (
     STRATEGY_NAMES,
     CompactionSettings,
@@ -32,7 +28,6 @@ from agent_tui.config import (
     Settings,
     strategy_named,
 )
-from agent_tui.errors import CompactionError
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.catalog import UNKNOWN_WINDOW
 from agent_tui.safe_text import strip_control_characters
@@ -143,11 +138,6 @@ def _fraction(text: str) -> float:
     return fraction
 
 
-def _strategies(who: SummaryModels, counter: TokenCounter) -> Mapping[CompactionStrategy, Strategy]:
-    log = context_debug_log(os.environ, paths.log_file())
-    return build_strategies(who.client, counter, who.catalog, on_decisions=log)
-
-
 async def _compact(
     arguments: argparse.Namespace, settings: Settings, store: SessionStore, log: SessionLog
 ) -> CompactionReport:
@@ -173,50 +163,23 @@ async def _compact_file(
     store: SessionStore,
     log: SessionLog,
 ) -> CompactionReport:
-    """By the strategy that was named, and by the tiers where there is none or it is not enough."""
     counter = TokenCounter()
     window = cast("int | None", arguments.window) or info.window or UNKNOWN_WINDOW
+    share = cast("float | None", arguments.target)
     reserve = output_reserve_tokens(window, info.max_output)
-    usable = usable_window(settings.used_window(window), reserve)
-    target = cast("float | None", arguments.target) or settings.target_share(usable)
-    target_tokens = max(int(usable * target), 1)
-    into = None if arguments.is_dry_run else store
-    cwd = Path(log.header.cwd) if log.header.cwd else present_folder()
-    focus, phases = cast(str, arguments.focus), _PhaseLines()
-    name = cast("CompactionStrategy | None", arguments.strategy) or settings.strategy
-    write: Callable[[], CompactionReport] | None = None
-    problem = ""
-    if strategy := _strategies(who, counter).get(name):
-        job = FileStrategy(
-            name, strategy, counter, settings, window=window, target_tokens=target_tokens
-        )
-        try:
-            draft = await job.draft(
-                log, model=who.default, focus=focus, cwd=cwd, on_progress=phases
-            )
-            write = partial(job.write, log, draft, into)
-            if draft.is_enough:
-                return write()
-            problem = draft.problem
-        except CompactionError as error:
-            problem = str(error)
-    tiers = FileCompaction(
-        CompactionService(who.client, counter, who.catalog),
-        counter,
-        settings,
-        window=window,
-        target_tokens=target_tokens,
+    target = int(window * share) if share else target_tokens(window, reserve, settings)
+    log_of_decisions = context_debug_log(os.environ, paths.log_file())
+    planner = CompactionPlanner(who.client, counter, who.catalog, on_decisions=log_of_decisions)
+    job = FileCompaction(planner, counter, settings, window=window, target_tokens=max(target, 1))
+    return await job.run(
+        log,
+        strategy=cast("CompactionStrategy | None", arguments.strategy) or settings.strategy,
+        model=who.default,
+        focus=cast(str, arguments.focus),
+        cwd=Path(log.header.cwd) if log.header.cwd else present_folder(),
+        store=None if arguments.is_dry_run else store,
+        on_progress=_PhaseLines(),
     )
-    try:
-        report = await tiers.run(
-            log, model=who.default, focus=focus, cwd=cwd, store=into, on_progress=phases
-        )
-    except CompactionError:
-        if write is None:
-            raise
-        return write()
-    took_over = f"{name}: {problem} The tiers took over." if problem else ""
-    return replace(report, note=" ".join(part for part in (took_over, report.note) if part))
 
 
 class _PhaseLines:

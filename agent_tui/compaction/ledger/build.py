@@ -9,7 +9,6 @@ from agent_tui.compaction.ledger.call_facts import (
     looks_like_error,
 )
 from agent_tui.compaction.ledger.files import FileTracker, touched_by_person, touched_files
-from agent_tui.compaction.ledger.names import NameTracker
 from agent_tui.compaction.ledger.pinned import bounded_pins, pinned_sentences
 from agent_tui.compaction.plan import newest_compaction
 from agent_tui.compaction.shorten import one_line, shorten_middle
@@ -24,8 +23,8 @@ from agent_tui.messages import (
 )
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry, Ledger, MessageEntry
 
-MAX_USER_MESSAGE_CHARS = 1_500
-MAX_USER_MESSAGES_CHARS = 24_000
+MAX_USER_MESSAGE_CHARS = 40_000
+MAX_USER_MESSAGES_CHARS = 200_000
 MAX_ERRORS = 12
 MAX_COMMANDS = 20
 MAX_TODOS = 40
@@ -122,7 +121,6 @@ class _Collector:
             error_command(line): line for line in reversed(previous.errors)
         }
         self._open_todos = previous.open_todos
-        self._names = NameTracker(previous.names)
         self._calls: dict[str, ToolCall] = {}
         self._last_reply = ""
 
@@ -133,8 +131,6 @@ class _Collector:
     def add(self, message: Message) -> None:
         if isinstance(message, BashExecutionMessage) and message.exclude_from_context:
             return  # the model is not to know of it
-        is_result = isinstance(message, ToolResultMessage)
-        self._names.add(message, self._calls.get(message.tool_call_id) if is_result else None)
         match message:
             case UserMessage():
                 self._add_user(message.text)
@@ -191,7 +187,6 @@ class _Collector:
             commands=self._commands.newest_first()[:MAX_COMMANDS],
             open_todos=self._open_todos[:MAX_TODOS],
             decisions=self._decisions.newest_first()[:MAX_DECISIONS],
-            names=self._names.names,
         )
 
 

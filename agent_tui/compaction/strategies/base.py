@@ -1,11 +1,12 @@
 """What every strategy is and gives: edits of earlier messages, and what they come to."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.model_client import ModelClient, OnProgress, OnUsage
+from agent_tui.compaction.result import CompactionResult
 from agent_tui.compaction.summary.candidates import ModelLookup
 from agent_tui.config import CompactionSettings, CompactionStrategy
 from agent_tui.sessions.entries import ContextEditEntry
@@ -17,7 +18,7 @@ OnDecisions: TypeAlias = Callable[[Sequence[str]], None]
 
 @dataclass(frozen=True)
 class StrategyPlan:
-    """Edits that free part of a context. Sizes in estimated tokens of the next request.
+    """What frees part of a context. Sizes in estimated tokens of the next request.
 
     Args:
         edits: At most one for a message, in the order of the messages; all of one batch.
@@ -25,6 +26,9 @@ class StrategyPlan:
         tokens_after: Its size with `edits`.
         statistics: What was done to how many messages, by words a person understands.
         note: What the person should know besides; may be empty.
+        summary: What stands for the messages before those that stay; None where there is none.
+        summarised: How many messages it stands for.
+        freed: What each tier freed, where tiers made the edits.
     """
 
     edits: tuple[ContextEditEntry, ...]
@@ -32,6 +36,14 @@ class StrategyPlan:
     tokens_after: int
     statistics: Mapping[str, int]
     note: str = ""
+    summary: CompactionResult | None = None
+    summarised: int = 0
+    freed: Mapping[int, int] = field(default_factory=dict[int, int])
+
+    @property
+    def freed_tokens(self) -> int:
+        """What goes, in all."""
+        return self.tokens_before - self.tokens_after
 
 
 SHORTEN_ALL = 1

@@ -21,11 +21,6 @@ from agent_tui.compaction.summary.candidates import ModelLookup
 from agent_tui.config import STRATEGY_NAMES, CompactionStrategy
 from agent_tui.tokens import TokenCounter
 
-_TIERS = "tiered"
-"""No module: the tiers and the summary are what the strategies fall back on."""
-
-_TIERS_DESCRIPTION = "a summary, in this session"
-
 
 def build_strategies(
     client: ModelClient | None,
@@ -34,16 +29,14 @@ def build_strategies(
     *,
     on_decisions: OnDecisions | None = None,
 ) -> Mapping[CompactionStrategy, Strategy]:
-    """Every strategy but the tiers, ready to plan. The arguments are `StrategyServices`."""
+    """Every strategy, ready to plan. The arguments are `StrategyServices`."""
     services = StrategyServices(client, counter, models, on_decisions)
-    return MappingProxyType(
-        {name: _module(name).build(services) for name in STRATEGY_NAMES if name != _TIERS}
-    )
+    return MappingProxyType({name: _module(name).build(services) for name in STRATEGY_NAMES})
 
 
 def strategy_description(name: CompactionStrategy) -> str:
     """What a strategy does, in a few words for the person."""
-    return _TIERS_DESCRIPTION if name == _TIERS else _module(name).DESCRIPTION
+    return _module(name).DESCRIPTION
 
 
 def _module(name: CompactionStrategy) -> StrategyModule:

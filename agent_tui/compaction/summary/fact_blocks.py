@@ -1,20 +1,18 @@
 """The blocks of facts that code puts after every summary, and takes off before the next one."""
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 from agent_tui.compaction.ledger.files import FileOperations, capped_lists
-from agent_tui.compaction.ledger.names import index_lines
 from agent_tui.compaction.ledger.pinned import bounded_pins
 from agent_tui.compaction.shorten import shorten_middle
 from agent_tui.compaction.transcript.text import escape_tags
-from agent_tui.sessions.entries import Ledger, NamedIn
+from agent_tui.sessions.entries import Ledger
 
 MAX_FILE_CHARS = 6_000
 MAX_PIN_CHARS = 8_000
 MAX_ERROR_CHARS = 3_000
 MAX_REQUEST_CHARS = 6_000
-MAX_INDEX_CHARS = 36_000
 _LEAST_CHARS = 600
 
 _TAGS = (
@@ -24,6 +22,13 @@ _TAGS = (
     "read-files",
     "modified-files",
     "names-by-file",
+    "said-by-the-person",
+    "task-text",
+    "work-state",
+    "findings",
+    "commands-run",
+    "files-now",
+    "way-so-far",
 )
 _BLOCK = re.compile(rf"(?<!\n)\n*<({'|'.join(_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
 
@@ -60,20 +65,6 @@ def fact_blocks(ledger: Ledger, *, request: str, window: int) -> str:
     return "\n\n".join(_block(tag, lines) for tag, lines in blocks if lines)
 
 
-def index_block(
-    groups: Sequence[NamedIn], *, room_chars: int, known: Set[str] = frozenset()
-) -> str:
-    """The last block of a summary: which names occurred in which file; may be empty.
-
-    Args:
-        groups: The ledger's names.
-        room_chars: Bound, of the lines in the block. Five to six characters are a token.
-        known: Identifiers that the context holds anyway; they need no place here.
-    """
-    lines = index_lines(groups, max_chars=min(room_chars, MAX_INDEX_CHARS), known=known)
-    return _block("names-by-file", lines) if lines else ""
-
-
 class _Room:
     """Characters that are left for blocks."""
 
@@ -94,7 +85,7 @@ def without_fact_blocks(summary: str) -> str:
 
 
 def without_index(summary: str) -> str:
-    """`summary` for a person: the index of names serves the model alone."""
+    """`summary` without the index of names that sessions of earlier versions have."""
     return _INDEX.sub("", summary)
 
 

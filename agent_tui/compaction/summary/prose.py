@@ -1,11 +1,12 @@
 """The document of a summary as it is kept: a model's, the same completed, or one by code."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent_tui.compaction.summary.fallback import LogFacts, complete_summary, fallback_summary
+from agent_tui.compaction.summary.fallback import LogFacts, complete_summary
 from agent_tui.compaction.summary.summariser import WrittenSummary
-from agent_tui.compaction.summary.templates import Template
+from agent_tui.compaction.summary.templates import NOTHING, Slot, Template
+from agent_tui.compaction.summary.validate import fit_to_tokens
 from agent_tui.tokens import TokenCounter
 
 
@@ -24,31 +25,34 @@ class Prose:
 def finished_prose(
     written: WrittenSummary | None,
     failures: Sequence[str],
-    log_facts: LogFacts,
+    log_facts: LogFacts | None,
     *,
     template: Template,
     counter: TokenCounter,
     max_tokens: int,
+    without_model: Callable[[], str],
 ) -> Prose:
     """What becomes of a model's summary, or of there being none.
 
     Args:
         written: The model's document; None when there is none.
         failures: What went wrong on the way, one clause each.
-        log_facts: What the log says.
+        log_facts: What a thin document is completed from; None where that stands beside it.
         template: The form.
         counter: Measures the result.
         max_tokens: Its largest size.
+        without_model: What takes the document's place where no model wrote one.
     """
     reasons = f" ({'; '.join(failures)})" if failures else ""
     if written is None:
-        text = fallback_summary(
-            log_facts, template=template, counter=counter, max_tokens=max_tokens
-        )
-        return Prose(text, f"Summarised without a model{reasons}.", None)
+        return Prose(without_model(), f"Summarised without a model{reasons}.", None)
     remarks: list[str] = []
     text, from_log = written.text, ()
-    if written.problem or written.left_out:
+    if log_facts is None:
+        text = _without_empty_sections(text, template)
+        if written.problem:
+            remarks.append(f"The summary by {written.model.name} says little: {written.problem}.")
+    elif written.problem or written.left_out:
         completed = complete_summary(
             text, log_facts, template=template, counter=counter, max_tokens=max_tokens
         )
@@ -63,3 +67,54 @@ def finished_prose(
             f"window of {written.model.name}."
         )
     return Prose(text, " ".join(remarks), written)
+
+
+def _without_empty_sections(document: str, template: Template) -> str:
+    """`document` without the sections that say nothing."""
+    bodies = {h: body for h, body in template.parse(document).items() if body != NOTHING}
+    parts: list[str] = []
+    group = ""
+    for section in template.sections:
+        if section.is_group:
+            group = section.heading
+        elif body := bodies.get(section.heading, ""):
+            level = section.heading.partition(" ")[0]
+            if group and len(level) > len(group.partition(" ")[0]):
+                parts.append(group)
+                group = ""
+            parts.append(f"{section.heading}\n{body}")
+    return "\n\n".join(parts) or document
+
+
+_OUTDATED: frozenset[Slot] = frozenset({"in_progress", "next_steps", "errors"})
+_AS_OF_EARLIER = "(Written at an earlier compaction; what is around it is newer.)"
+
+
+def earlier_prose(
+    previous_prose: str, *, template: Template, counter: TokenCounter, max_tokens: int
+) -> str:
+    """What still holds of a model's earlier document where none writes a new one.
+
+    What it says of the work in progress does not, and the sections around it say that anew.
+    """
+    if not previous_prose.strip():
+        return ""
+    bodies = template.parse(previous_prose)
+    kept = {
+        section.heading: body
+        for section in template.writable
+        if not (section.slots and set(section.slots) <= _OUTDATED)
+        and (body := bodies.get(section.heading, "").strip())
+        and body != NOTHING
+    }
+    if not kept:
+        text = previous_prose.strip()
+        while text and counter.count_text(text) > max_tokens:
+            text = text[: len(text) * 9 // 10]
+        return f"{_AS_OF_EARLIER}\n{text}"
+    fitted = fit_to_tokens(
+        template.render(kept), template=template, counter=counter, max_tokens=max_tokens
+    )
+    parsed = template.parse(fitted)
+    lines = [f"{heading}\n{parsed[heading]}" for heading in kept if parsed.get(heading)]
+    return "\n\n".join((_AS_OF_EARLIER, *lines))

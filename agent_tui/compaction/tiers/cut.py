@@ -11,6 +11,11 @@ _LINE_SHARE = 4
 """A cut is moved to the end of a line when that costs no more than this part of a piece."""
 
 
+def left_out_mark(tokens: int, entry_id: str) -> str:
+    """What stands for `tokens` that were left out; the original is `entry_id`."""
+    return f"{omission_mark(f'{tokens:,} tokens')} {recall_mark(entry_id)}"
+
+
 def cut_middle(
     text: str, *, tokens: int, end_tokens: int, entry_id: str, counter: TokenCounter
 ) -> str:
@@ -36,8 +41,7 @@ def cut_middle(
         tail = tail[line_start:]
     left_out = max(tokens - counter.count_text(head) - counter.count_text(tail), 0)
     start = "" if head.endswith("\n") else "\n"
-    mark = f"{omission_mark(f'{left_out:,} tokens')} {recall_mark(entry_id)}"
-    return f"{head}{start}{mark}\n{tail}"
+    return f"{head}{start}{left_out_mark(left_out, entry_id)}\n{tail}"
 
 
 def _fitting_chars(piece: str, max_tokens: int, counter: TokenCounter) -> int:

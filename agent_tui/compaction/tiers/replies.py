@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from agent_tui.compaction.tiers.cut import cut_middle
+from agent_tui.compaction.tiers.cut import cut_middle, left_out_mark
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -74,10 +74,11 @@ def expected_tokens(message: AssistantMessage, tokens: int, limits: ReplyLimits)
 def shorter_reply(
     message: AssistantMessage, limits: ReplyLimits, entry_id: str, counter: TokenCounter
 ) -> tuple[TextContent | ToolCall, ...]:
-    """A reply that made calls, without its thinking and with its long texts cut.
+    """A reply that made calls, without its thinking, its long notes cut and arguments left out.
 
     The arguments stay what the tools' schemas ask for: texts stay texts, objects keep their
-    keys; of a very long list the first and the last items stay.
+    keys; of a very long list the first and the last items stay. A text in them is never cut
+    inside, as models take such a text over into files: all of it becomes one line.
     """
 
     def cut_text(text: str, to: TextLimits) -> str:
@@ -86,28 +87,36 @@ def shorter_reply(
         ends = to.end_tokens
         return cut_middle(text, tokens=tokens, end_tokens=ends, entry_id=entry_id, counter=counter)
 
-    def cut_value(value: JsonValue) -> JsonValue:
-        match value:
-            case str():
-                return cut_text(value, limits.argument)
-            case list():
-                return [cut_value(item) for item in value]
-            case dict():
-                return {key: cut_value(item) for key, item in value.items()}
-            case _:
-                return value
-
     def cut_part(part: TextContent | ToolCall) -> TextContent | ToolCall:
         if isinstance(part, TextContent):
             text = cut_text(part.text, limits.note)
             return part if text is part.text else part.model_copy(update={"text": text})
-        listed = _ends_of_lists(part.arguments)
-        arguments: JsonObject = {key: cut_value(value) for key, value in listed.items()}
-        if arguments == part.arguments:
-            return part
-        return part.model_copy(update={"arguments": arguments})
+        return left_out_whole(part, limits.argument.max_tokens, entry_id, counter)
 
     return tuple(cut_part(part) for part in without_thinking(message))
+
+
+def left_out_whole(
+    call: ToolCall, max_tokens: int, entry_id: str, counter: TokenCounter
+) -> ToolCall:
+    """`call` with every text in its arguments that is over `max_tokens` given as one line."""
+
+    def shortened(value: JsonValue) -> JsonValue:
+        match value:
+            case str() if len(value) > max_tokens:
+                tokens = counter.count_text(value)
+                return left_out_mark(tokens, entry_id) if tokens > max_tokens else value
+            case list():
+                return [shortened(item) for item in value]
+            case dict():
+                return {key: shortened(item) for key, item in value.items()}
+            case _:
+                return value
+
+    arguments: JsonObject = {
+        key: shortened(value) for key, value in _ends_of_lists(call.arguments).items()
+    }
+    return call if arguments == call.arguments else call.model_copy(update={"arguments": arguments})
 
 
 def _ends_of_lists(arguments: JsonObject) -> JsonObject:

@@ -26,7 +26,7 @@ def propose_free(units: Sequence[Unit]) -> Iterator[Proposal]:
     same file shows becomes a pointer to it, and so does an output that the same call gave word
     for word later.
     """
-    pointers = _pointers(units)
+    pointers = pointers_to_newer(units)
     for unit in units:
         if unit.is_protected:
             continue
@@ -56,7 +56,7 @@ def _same(text: str) -> Content:
     return text
 
 
-def _pointers(units: Sequence[Unit]) -> dict[int, str]:
+def pointers_to_newer(units: Sequence[Unit]) -> dict[int, str]:
     """What stands for outputs that a later one makes needless, by position."""
     pointers: dict[int, str] = {}
     spans_of: dict[str, SpansOfFile] = {}

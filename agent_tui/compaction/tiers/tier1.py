@@ -26,7 +26,7 @@ from agent_tui.tokens import IMAGE_TOKENS, TokenCounter
 
 _OUTPUT_END_TOKENS = 250
 _REPLY = ReplyLimits(
-    argument=TextLimits(max_tokens=150, end_tokens=40),
+    argument=TextLimits(max_tokens=150, end_tokens=0),
     note=TextLimits(max_tokens=500, end_tokens=150),
 )
 
@@ -39,11 +39,11 @@ def propose_shorter(
 ) -> Iterator[Proposal]:
     """Every edit of tier 1, protected messages left out.
 
-    Outputs over `max_output_tokens` keep 250 tokens at each end, every long text in the arguments
-    of a call 40, a long note beside a call 150. What the person wrote is theirs, but a message
-    over four times the limit is mostly a pasted log that no window has room for twice: it keeps
-    1,000 tokens at each end, where people put their own words, and every sentence that states a
-    rule.
+    Outputs over `max_output_tokens` keep 250 tokens at each end, a long note beside a call 150; a
+    long text in the arguments of a call becomes a line. What the person wrote is theirs, but a
+    message over four times the limit is mostly a pasted log that no window has room for twice: it
+    keeps 1,000 tokens at each end, where people put their own words, and every sentence that
+    states a rule.
     """
     for unit in units:
         if unit.is_protected:

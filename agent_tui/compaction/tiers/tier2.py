@@ -130,7 +130,7 @@ def telling_line(text: str) -> str:
 
 _LINE_TOKENS = 60
 _REPLY = ReplyLimits(
-    argument=TextLimits(max_tokens=60, end_tokens=12),
+    argument=TextLimits(max_tokens=60, end_tokens=0),
     note=TextLimits(max_tokens=120, end_tokens=40),
 )
 

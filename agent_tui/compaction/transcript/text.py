@@ -31,6 +31,13 @@ OWN_TAGS = (
     "read-files",
     "modified-files",
     "names-by-file",
+    "said-by-the-person",
+    "task-text",
+    "work-state",
+    "findings",
+    "commands-run",
+    "files-now",
+    "way-so-far",
 )
 """Tags that mean something in our prompts and summaries, so no quoted text may hold them."""
 

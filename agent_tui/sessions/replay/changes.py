@@ -5,6 +5,7 @@ session looks at `in_force` of its path alone.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import TypeGuard
 
 from pydantic import Field, ValidationError
@@ -113,7 +114,9 @@ def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
             batch.append(entry)
         elif batch:
             break
-        elif isinstance(entry, CompactionEntry) or _was_summed_up_here(entry, path):
+        elif isinstance(entry, CompactionEntry):
+            return (*_edits_made_with(entry, path), entry.id)
+        elif _was_summed_up_here(entry, path):
             return (entry.id,)
     first = path[0] if path else None
     if batch and isinstance(first, CompactionEntry) and batch[0].timestamp < first.timestamp:
@@ -122,6 +125,17 @@ def newest_change(path: Sequence[Entry]) -> tuple[str, ...]:
         if all(report is None or report.batch != batch[0].batch for report in reports):
             return (first.id,)
     return tuple(edit.id for edit in reversed(batch))
+
+
+def _edits_made_with(compaction: CompactionEntry, path: Sequence[Entry]) -> tuple[str, ...]:
+    """Ids of the edits of kept messages that were written right before `compaction`, in order."""
+    batch = compaction.details.batch
+    before = takewhile(lambda entry: entry.id != compaction.id, path)
+    return tuple(
+        entry.id
+        for entry in before
+        if batch and isinstance(entry, ContextEditEntry) and entry.batch == batch
+    )
 
 
 def changes_context(entry: Entry) -> bool:

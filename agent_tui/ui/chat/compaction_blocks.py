@@ -15,6 +15,13 @@ from agent_tui.sessions.replay.changes import (
 from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock
 
 _HEADINGS = {
+    "said-by-the-person": "What you said",
+    "task-text": "The task",
+    "work-state": "Where the work stands",
+    "findings": "Findings and decisions",
+    "commands-run": "Commands",
+    "files-now": "Files as they stand",
+    "way-so-far": "The way so far",
     "current-request": "Your newest message",
     "pinned-constraints": "Your rules",
     "open-errors": "Open errors",
@@ -22,6 +29,9 @@ _HEADINGS = {
     "modified-files": "Changed files",
 }
 _FACTS = re.compile(rf"^<({'|'.join(_HEADINGS)})>\n(.*?)\n?</\1>$", re.DOTALL | re.MULTILINE)
+
+_FENCE = "````"
+_FILE_START = re.compile(r"^(?=### \S.* \((?:changed|read \d+ times); )", re.MULTILINE)
 
 
 def finished_block(event: CompactionFinished) -> SummaryBlock:
@@ -60,6 +70,16 @@ def _readable_facts(block: re.Match[str]) -> str:
             body = [f"> {line}" for line in lines]
         case "read-files" | "modified-files":
             body = [f"- {line}" if line.startswith("+") else f"- `{line}`" for line in lines]
+        case "commands-run":
+            body = [_FENCE, *lines, _FENCE]
+        case "files-now":
+            body = [line for file in _FILE_START.split(block[2]) for line in _readable_file(file)]
         case _:
             body = lines
     return "\n".join([f"## {_HEADINGS[tag]}", *body])
+
+
+def _readable_file(text: str) -> list[str]:
+    """A file with its heading; what it holds is not to be taken for Markdown."""
+    heading, _, body = text.rstrip("\n").partition("\n")
+    return [heading, _FENCE, body, _FENCE] if heading else []

@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.policy import Breaker
+from agent_tui.compaction.service import CompactionService
 from agent_tui.config import CompactionSettings, Settings
 from agent_tui.events import CompactionFinished
 from agent_tui.providers.scripted.provider import Reply
-from tests.support.compaction_ways import SUMMARY, Scene, Script, ahead_of, talk
+from tests.support.compaction_ways import SUMMARY, Scene, Script, ahead_of, talk, written_ahead
 from tests.support.runtime import Stage, collect, of_kind
 
 
@@ -72,7 +74,7 @@ async def test_no_summary_is_begun_while_there_is_plenty_of_room(stage: Stage):
 async def test_a_summary_that_is_there_is_not_begun_again(stage: Stage):
     scene = near_the_threshold(stage)
     assert await is_begun(scene)
-    written, begun_at = await ahead_of(scene).written(), ahead_of(scene).begun_at_tokens
+    written, begun_at = await written_ahead(scene), ahead_of(scene).begun_at_tokens
     assert written is not None
     scene.runtime.conversation.model_info = replace(
         scene.runtime.conversation.model_info, window=22_500
@@ -80,7 +82,7 @@ async def test_a_summary_that_is_there_is_not_begun_again(stage: Stage):
     talk(scene.log, 1)
     assert await is_begun(scene)
     assert ahead_of(scene).begun_at_tokens == begun_at
-    assert await ahead_of(scene).written() is written
+    assert await written_ahead(scene) is written
 
 
 async def test_where_none_was_needed_it_is_asked_again_only_when_more_was_said(
@@ -88,15 +90,14 @@ async def test_where_none_was_needed_it_is_asked_again_only_when_more_was_said(
 ):
     scene = near_the_threshold(stage)
     asked: list[int] = []
-    begin = ahead_of(scene).begin
 
-    def noting(request, is_needed, on_usage) -> None:
+    def not_needed(service: CompactionService, request: CompactionRequest) -> bool:
         asked.append(request.tokens_before)
-        begin(request, lambda: False, on_usage)
+        return False
 
-    monkeypatch.setattr(ahead_of(scene), "begin", noting)
+    monkeypatch.setattr(CompactionService, "needs_summary", not_needed)
     await is_begun(scene)
-    assert await ahead_of(scene).written() is None
+    assert await written_ahead(scene) is None
     await is_begun(scene)
     assert len(asked) == 1
     scene.runtime.conversation.model_info = replace(

@@ -47,6 +47,7 @@ from tests.support.compaction_ways import (
     prepared_ahead,
     talk,
     told,
+    written_ahead,
 )
 from tests.support.runtime import Stage, collect, lines_of, of_kind, only
 
@@ -316,5 +317,5 @@ async def test_after_one_summary_the_next_is_prepared_too(stage: Stage):
         assert not told(await collect(scene.begin()))
         if ahead_of(scene).is_there:
             break
-    assert await ahead_of(scene).written() is not None
+    assert await written_ahead(scene) is not None
     assert len(script.summaries) == asked + 1

@@ -332,7 +332,7 @@ async def test_a_summary_written_ahead_of_time_is_dropped_with_what_it_was_of(st
     talk(runtime.conversation.log, 13)
     request = await runtime._compactor()._request("")
     ahead = runtime._background
-    ahead.begin(request, lambda: True, lambda _usage: None)
+    ahead.begin(request, lambda _usage: None)
     assert ahead.is_there
     await collect(runtime.loop(PLAN))
     assert not ahead.is_there

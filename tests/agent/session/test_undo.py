@@ -12,7 +12,7 @@ import pytest
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session import undo
 from agent_tui.errors import CompactionError, SessionError
-from agent_tui.events import AgentEvent, Notice, SessionChanged, TurnFinished
+from agent_tui.events import CompactionFinished, Notice, SessionChanged, TurnFinished
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.scripted.provider import Reply
@@ -90,9 +90,8 @@ def put_outputs(log: SessionLog) -> None:
 
 
 async def shorten_in_place(runtime: AgentRuntime) -> None:
-    """A compaction by edits, as the automatic one makes them."""
-    emitted: list[AgentEvent] = []
-    assert await runtime._compactor().make_room("overflow", emitted.append)
+    """A compaction by edits, message by message."""
+    assert of_kind(await collect(runtime.compact_here("hybrid")), CompactionFinished)
 
 
 async def test_the_size_after_going_back_is_not_what_the_compacted_context_was(stage: Stage):

@@ -116,7 +116,7 @@ def test_without_json_the_path_alone_goes_to_standard_output(
     assert "tokens (-" in told
     assert "tier 3  summary" in told
     assert run_command([str(session), "--model", "none", "--dry-run"]) == 0
-    assert capsys.readouterr().out.startswith("## Goal")
+    assert capsys.readouterr().out.startswith("<said-by-the-person>")
 
 
 def test_a_session_is_found_by_its_id_too(
@@ -284,7 +284,7 @@ def test_without_a_model_or_key_code_writes_the_summary_and_says_so(
         monkeypatch.delenv(name, raising=False)
     assert run_command([str(session), "--dry-run"]) == 0
     out, told = capsys.readouterr()
-    assert out.startswith("## Goal")
+    assert out.startswith("<said-by-the-person>")
     assert "No model is chosen and no key was found" in told
 
 

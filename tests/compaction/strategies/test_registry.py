@@ -19,9 +19,9 @@ def build(services):
 """
 
 
-def test_every_name_has_a_description_and_all_but_the_tiers_a_strategy(counter: TokenCounter):
+def test_every_name_has_a_description_and_a_strategy(counter: TokenCounter):
     built = build_strategies(None, counter, Models())
-    assert set(built) == set(STRATEGY_NAMES) - {"tiered"}
+    assert set(built) == set(STRATEGY_NAMES)
     assert len({strategy_description(name) for name in STRATEGY_NAMES}) == len(STRATEGY_NAMES)
 
 

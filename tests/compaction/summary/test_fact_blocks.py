@@ -2,13 +2,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.compaction.summary.fact_blocks import (
-    MAX_INDEX_CHARS,
     fact_blocks,
-    index_block,
     without_fact_blocks,
     without_index,
 )
-from agent_tui.sessions.entries import Ledger, NamedIn
+from agent_tui.sessions.entries import Ledger
 
 
 def test_each_fact_has_its_block_and_empty_ones_are_left_out():
@@ -66,19 +64,6 @@ def test_taking_it_off_gives_the_prose_back(
     )
     extra = fact_blocks(ledger, request=request, window=100_000)
     assert without_fact_blocks(f"## Goal\nx\n\n{extra}") == "## Goal\nx"
-
-
-def test_the_index_keeps_to_its_room():
-    groups = (NamedIn(names={f"identifier_{n:04d}": 1.0 for n in range(3_000)}),)
-    for room, most in ((1_000, 1_000), (20_000, 20_000), (90_000, MAX_INDEX_CHARS)):
-        assert 0.9 * most < len(index_block(groups, room_chars=room)) < most + 50
-    assert index_block((), room_chars=1_000) == ""
-
-
-def test_the_index_is_taken_off_with_the_rest():
-    block = index_block((NamedIn(names={"parse": 1.0}),), room_chars=1_000)
-    assert "parse" in block
-    assert without_fact_blocks(f"## Goal\nx\n\n{block}") == "## Goal\nx"
 
 
 def test_a_person_is_not_shown_the_index_of_names():

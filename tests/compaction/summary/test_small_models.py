@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.prompts import SummaryPrompt
 from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED
 from agent_tui.compaction.transcript.chunks import MOST_PARTS
@@ -103,8 +104,9 @@ async def test_a_model_that_takes_a_schema_gets_one_and_its_object_becomes_the_d
     assert sent.reply_schema["required"] == list(json.loads(IN_JSON))
     assert "JSON object" in writer.prompts[0]
     assert "## Goal" not in writer.prompts[0]
-    assert result.summary.startswith("## Goal\nBuild the parser.\n\n## Constraints")
-    assert "## Next Steps\n1. Run the tests.\n2. Say what came of it.\n" in result.summary
+    prose = without_fact_blocks(result.summary)
+    assert prose.startswith("## Goal\nBuild the parser.\n\n")
+    assert "## Next Steps\n1. Run the tests.\n2. Say what came of it." in prose
     assert (result.is_fallback, result.note) == (False, "")
 
 
@@ -150,17 +152,18 @@ async def test_a_bad_request_without_a_schema_is_not_repeated(counter: TokenCoun
     assert result.is_fallback
 
 
-async def test_a_thin_summary_is_completed_from_the_record(counter: TokenCounter):
+async def test_a_thin_summary_stands_beside_the_record(counter: TokenCounter):
     writer = Writer([THIN])
     result = await compact(writer, counter, request(work(Talk()).path))
     assert len(writer.requests) == 2
     assert 'lacked "## Next Steps"' in writer.prompts[1]
-    bodies = STRUCTURED.parse(result.summary)
-    assert bodies["## Goal"].startswith("Build the parser.\n- asked: question 0")
+    bodies = STRUCTURED.parse(without_fact_blocks(result.summary))
+    assert bodies["## Goal"] == "Build the parser."
     assert bodies["### Done"].startswith("- [x] looked through the questions")
-    assert bodies["## Next Steps"].startswith("1. Go on with the newest request: question ")
+    assert "## Next Steps" not in bodies
     assert (result.is_fallback, result.summarised_by) == (False, "scripted/one")
-    assert result.note.startswith("Summary completed from the record: Goal, Next Steps")
+    assert result.note.startswith("The summary by scripted/one says little: ")
+    assert "question 0" in result.summary
     assert "\n" not in result.note
 
 
@@ -168,7 +171,7 @@ async def test_of_two_tries_the_better_one_is_completed(counter: TokenCounter):
     writer = Writer([THIN, SAME])
     result = await compact(writer, counter, request(work(Talk()).path))
     assert not result.is_fallback
-    assert result.summary.startswith("## Goal\nBuild the parser.")
+    assert without_fact_blocks(result.summary).startswith("## Goal\nBuild the parser.")
 
 
 async def test_a_thin_summary_gives_way_to_a_whole_one_of_the_next_model(counter: TokenCounter):
@@ -196,9 +199,9 @@ async def test_a_reply_cut_off_twice_keeps_what_came(counter: TokenCounter, take
     models = Models(takes_schema=takes_schema)
     result = await compact(writer, counter, request(work(Talk()).path), models=models)
     assert not result.is_fallback
-    assert "completed from the record" in result.note
+    assert "says little" in result.note
     assert "cut off" in result.note
-    assert result.summary.startswith("## Goal\nBuild the parser.")
+    assert without_fact_blocks(result.summary).startswith("## Goal\nBuild the parser.")
 
 
 @pytest.mark.parametrize("junk", [LOOPING, VAGUE, READY, COUNTING, SAME])
@@ -211,7 +214,8 @@ async def test_what_a_very_small_model_wrote_gives_way_to_the_record(
     result = await compact(writer, counter, asked, models=models)
     assert (result.is_fallback, result.summarised_by) == (True, "")
     assert "scripted/one: its summary could not be used, it" in result.note
-    assert "- asked: question 0" in result.summary
+    assert without_fact_blocks(result.summary) == ""
+    assert "question 0" in result.summary
 
 
 async def test_words_that_only_fill_the_form_are_completed_or_replaced(counter: TokenCounter):
@@ -220,7 +224,7 @@ async def test_words_that_only_fill_the_form_are_completed_or_replaced(counter: 
     models = Models(window=8_192, max_output=8_192, takes_schema=True)
     result = await compact(writer, counter, request(talk.path, window=8_192), models=models)
     assert result.note
-    assert "- asked: question 0" in result.summary
+    assert "question 0" in result.summary
     assert "made progress" not in result.summary
 
 
@@ -228,7 +232,7 @@ async def test_brackets_and_dates_are_not_taken_for_a_goal(counter: TokenCounter
     writer = Writer([(TextChunk(BRACKETS[:-4]), FinishChunk("length"))])
     models = Models(window=8_192, max_output=8_192, takes_schema=True)
     result = await compact(writer, counter, request(work(Talk(), 8).path), models=models)
-    assert result.summary.startswith("## Goal\n- asked: question 0")
+    assert without_fact_blocks(result.summary) == ""
     assert "{}" not in result.summary
     assert "Goal" in result.note or result.is_fallback
 

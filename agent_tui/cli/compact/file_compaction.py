@@ -1,17 +1,15 @@
-"""One compaction of a session file: the tiers, the summary, and the session that goes on."""
+"""One compaction of a session file: the outcome is written as a new session, its child."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.draft import CompactionRequest, ledger_of
 from agent_tui.compaction.model_client import OnProgress
-from agent_tui.compaction.result import child_entries
-from agent_tui.compaction.service import CompactionService
-from agent_tui.compaction.tiers.pipeline import plan_tiers
+from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED
+from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import CompactionSettings, CompactionStrategy
-from agent_tui.errors import CompactionError
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.context import build_context, wrap_summary
@@ -20,7 +18,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
 
-_TIERS_WITHOUT_MODEL = (0, 1, 2)
+_TIERS = (0, 1, 2, SUMMARY_TIER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class CompactionReport:
     carryover: Carryover
     is_fallback: bool
     note: str
-    strategy: CompactionStrategy = "tiered"
+    strategy: CompactionStrategy = TIERED
     statistics: Mapping[str, int] = field(default_factory=dict[str, int])
     seconds: float = 0.0
 
@@ -75,7 +73,7 @@ class FileCompaction:
     """Compacts one session that lies on the disk, and never changes its file.
 
     Args:
-        service: Writes the summary.
+        planner: Says what a compaction comes to.
         counter: Estimates.
         settings: ``[compaction]``.
         window: Context window in tokens that the session is to go on in.
@@ -84,14 +82,14 @@ class FileCompaction:
 
     def __init__(
         self,
-        service: CompactionService,
+        planner: CompactionPlanner,
         counter: TokenCounter,
         settings: CompactionSettings,
         *,
         window: int,
         target_tokens: int,
     ) -> None:
-        self._service = service
+        self._planner = planner
         self._counter = counter
         self._settings = settings
         self._window = window
@@ -101,19 +99,18 @@ class FileCompaction:
         self,
         log: SessionLog,
         *,
+        strategy: CompactionStrategy,
         model: ModelRef,
         focus: str,
         cwd: Path,
         store: SessionStore | None,
         on_progress: OnProgress,
     ) -> CompactionReport:
-        """Compact `log` and write what comes of it as a new session, its child.
-
-        The tiers come first, as they do when the program compacts by itself, then the summary
-        of what lies before the messages that stay.
+        """Compact `log` as ``/compact`` would, and write what comes of it as its child.
 
         Args:
             log: The session.
+            strategy: How.
             model: Who summarises, when no setting names another.
             focus: What to pay attention to.
             cwd: The session's working folder.
@@ -124,86 +121,67 @@ class FileCompaction:
             CompactionError: There is nothing to compact; nothing was written.
             SessionError: The child cannot be written.
         """
-        path, carryover = log.path_entries(), log.header.compaction
         on_progress("reading the conversation", 0)
-        edited = await asyncio.to_thread(self._edited, path, carryover)
+        used = await asyncio.to_thread(self._tokens_of, log.path_entries(), log.header.compaction)
         request = CompactionRequest(
-            path=edited.path,
-            previous=carryover,
+            path=log.path_entries(),
+            previous=log.header.compaction,
             model=model,
             window=self._window,
             cwd=cwd,
             settings=self._settings,
-            tokens_before=edited.tokens_before,
+            tokens_before=used,
             target_tokens=self._target_tokens,
             focus=focus,
+            wants_summary=True,
+            is_asked=True,
         )
-        try:
-            result = await self._service.compact(request, on_progress)
-        except CompactionError:
-            if edited.path == path:
-                raise
-            # What the tiers left is no larger than a summary of it; one of all of it may be.
-            edited = _Edited(path, edited.tokens_before, edited.tokens_before, {})
-            result = await self._service.compact(replace(request, path=path), on_progress)
-        size = await asyncio.to_thread(self._size, child_entries(result), result.carryover)
-        result = replace(result, tokens_after=size)
-        child: SessionLog | None = None
+        outcome = await self._planner.outcome(request, strategy, on_progress)
+        summary = outcome.summary
+        carryover = summary.carryover if summary else log.header.compaction
+        entries = outcome.child_entries(request.path, "manual", used)
+        after = await asyncio.to_thread(self._tokens_of, entries, carryover)
+        path: Path | None = None
         if store is not None:
-            child = store.create_child(log, child_entries(result), result.carryover, cwd=cwd)
+            child = store.create_child(log, entries, carryover, cwd=cwd)
             child.close()
+            path = child.path
+        gained = used - after
+        by_tier = {SUMMARY_TIER: gained} if summary else _adding_up_to(gained, outcome.freed)
         return CompactionReport(
-            path=child.path if child else None,
-            tokens_before=edited.tokens_before,
-            tokens_after=size,
-            freed=(
-                *(edited.freed.get(tier, 0) for tier in _TIERS_WITHOUT_MODEL),
-                edited.tokens_left - size,
-            ),
+            path=path,
+            tokens_before=used,
+            tokens_after=after,
+            freed=tuple(by_tier.get(tier, 0) for tier in _TIERS),
             target_tokens=self._target_tokens,
-            carryover=result.carryover,
-            is_fallback=result.is_fallback,
-            note=result.note,
+            carryover=summary.carryover if summary else _known(request),
+            is_fallback=summary.is_fallback if summary else False,
+            note=outcome.note,
+            strategy=outcome.strategy,
+            statistics=outcome.statistics,
         )
 
-    def _edited(self, path: tuple[Entry, ...], carryover: Carryover | None) -> "_Edited":
-        plan = plan_tiers(
-            path,
-            carryover=carryover,
-            counter=self._counter,
-            settings=self._settings,
-            window=self._window,
-            overhead_tokens=0,
-            target_tokens=self._target_tokens,
-        )
-        after = (*path, *plan.edits)
-        before, left = self._size(path, carryover), self._size(after, carryover)
-        return _Edited(after, before, left, plan.freed)
-
-    def _size(self, path: Sequence[Entry], carryover: Carryover | None) -> int:
-        return context_tokens(path, carryover, self._counter, self._settings)
+    def _tokens_of(self, path: Sequence[Entry], carryover: Carryover | None) -> int:
+        """Tokens of the next request on `path`, as ``agent-tui context`` shows them."""
+        role = self._settings.summary_role
+        context = build_context(path, summary_role=role, carryover=carryover)
+        tokens = self._counter.count_messages(item.message for item in context.messages)
+        if role == "system" and context.summary:
+            tokens += self._counter.count_text(wrap_summary(context.summary))
+        return tokens
 
 
-@dataclass(frozen=True, slots=True)
-class _Edited:
-    """A conversation after tiers 0 to 2, and what each of them freed."""
-
-    path: tuple[Entry, ...]
-    tokens_before: int
-    tokens_left: int
-    freed: Mapping[int, int]
+def _adding_up_to(gained: int, freed: Mapping[int, int]) -> Mapping[int, int]:
+    """`freed` by tier where that is all of `gained`; else the last tier's is the rest."""
+    known = {tier: tokens for tier, tokens in freed.items() if tier != 2}
+    return {**known, 2: gained - sum(known.values())}
 
 
-def context_tokens(
-    path: Sequence[Entry],
-    carryover: Carryover | None,
-    counter: TokenCounter,
-    settings: CompactionSettings,
-) -> int:
-    """Tokens of the next request on `path`, as ``agent-tui context`` shows them."""
-    role = settings.summary_role
-    context = build_context(path, summary_role=role, carryover=carryover)
-    tokens = counter.count_messages(item.message for item in context.messages)
-    if role == "system" and context.summary:
-        tokens += counter.count_text(wrap_summary(context.summary))
-    return tokens
+def _known(request: CompactionRequest) -> Carryover:
+    """What a report says of a session in which messages only became shorter."""
+    ledger = ledger_of(request)
+    return Carryover(
+        read_files=tuple(sorted(ledger.read_files)),
+        modified_files=tuple(sorted(ledger.modified_files)),
+        ledger=ledger,
+    )

@@ -1,0 +1,253 @@
+"""The sections around a summary's prose, each within its share of the room.
+
+What changes least comes first, so that a provider's cache of the beginning survives the next
+compaction: what the person said, the text of the task, then (the prose and) where the work
+stands, findings, open errors, commands, files as they stand now, and the way so far.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_tui.compaction.ledger.files import FileOperations, capped_lists
+from agent_tui.compaction.sections.commands import commands_run
+from agent_tui.compaction.sections.errors import open_errors
+from agent_tui.compaction.sections.files import (
+    FileReader,
+    FileState,
+    ReadFile,
+    ShownFile,
+    known_files,
+    shown_files,
+)
+from agent_tui.compaction.sections.findings import all_findings, findings_that_fit, names_in_use
+from agent_tui.compaction.sections.history import Event, Said, read_history
+from agent_tui.compaction.sections.person import said_by_person
+from agent_tui.compaction.sections.state import (
+    StateReader,
+    check_lines,
+    done_lines,
+    in_progress_lines,
+    pending_lines,
+)
+from agent_tui.compaction.sections.task import task_blocks, task_texts
+from agent_tui.compaction.sections.way import way_so_far
+from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.sessions.entries import Entry, Handover, Ledger, TaskText, WorkState
+from agent_tui.tokens import TokenCounter
+
+PERSON_SHARE = 0.15
+TASK_SHARE = 0.15
+"""What a task's text does not use is the person's: theirs is often all there is of it."""
+
+STATE_SHARE = 0.05
+FINDINGS_SHARE = 0.05
+ERRORS_SHARE = 0.02
+COMMANDS_SHARE = 0.03
+FILES_SHARE = 0.30
+WAY_SHARE = 0.15
+LISTS_SHARE = 0.05
+_LEAST_LIST_CHARS = 800
+TAIL_SHARE = 0.25
+"""What the newest messages have in any case; they get what the sections leave, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRecord:
+    """What the log says of the work, as of its end.
+
+    Args:
+        said: Entry id and text of every message of the person's, oldest first.
+        events: What happened in this session and is in the log.
+        tasks: Texts of what is to be done, the one shown last at the end.
+        state: Where the work stands.
+        findings: Sentences with a reason, oldest first.
+        errors: Open errors, oldest first.
+        commands: Distinct commands that did something, the newest last.
+        files: The files as they stand, the one touched last first.
+        ledger: Pinned rules and lists of files.
+        earlier_way: Lines that a parent session handed on.
+    """
+
+    said: tuple[tuple[str, str], ...]
+    events: tuple[Event, ...]
+    tasks: tuple[TaskText, ...]
+    state: WorkState
+    findings: tuple[str, ...]
+    errors: tuple[str, ...]
+    commands: tuple[str, ...]
+    files: tuple[FileState, ...]
+    ledger: Ledger
+    earlier_way: tuple[str, ...]
+
+
+def read_work(
+    path: Sequence[Entry], ledger: Ledger, handover: Handover | None, folders: Sequence[str]
+) -> WorkRecord:
+    """The record of `path`, with what a parent session handed on.
+
+    Args:
+        path: Entries from the root to the leaf.
+        ledger: Facts as of the end of `path`, earlier sessions included.
+        handover: What the parent session handed on; None where there is none.
+        folders: Names of the working folder.
+    """
+    earlier = handover or Handover()
+    ids = [entry.id for entry in path]
+    known = ids.index(earlier.through) + 1 if earlier.through in ids else 0
+    events, new = read_history(path), read_history(path[known:])
+    said: dict[str, str] = {text: "" for text in reversed(ledger.user_messages)}
+    said.update((event.text, event.entry_id) for event in events if isinstance(event, Said))
+    return WorkRecord(
+        said=tuple((entry_id, text) for text, entry_id in said.items()),
+        events=events,
+        tasks=task_texts(new, earlier.tasks),
+        state=StateReader.after(earlier.state).read(new),
+        findings=all_findings(new, earlier.findings),
+        errors=open_errors(new, earlier.errors),
+        commands=_united(earlier.commands, commands_run(new)),
+        files=tuple(FileReader(folders, earlier.files).read(new)),
+        ledger=ledger,
+        earlier_way=earlier.way,
+    )
+
+
+def _united(earlier: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:
+    """Both without repetition; what is in both is where the later has it."""
+    return (*(text for text in earlier if text not in set(later)), *later)
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """The blocks of a summary but for the way so far, which depends on the cut.
+
+    Args:
+        before_prose: What comes before the prose.
+        after_prose: What comes after it, up to the files.
+        lists: What comes last.
+        shown: The files that stand there.
+        task_ids: Entries whose text stands there as the task's.
+    """
+
+    before_prose: str
+    after_prose: str
+    lists: str
+    shown: tuple[ShownFile, ...]
+    task_ids: frozenset[str]
+
+
+def make_sections(
+    record: WorkRecord,
+    room_tokens: int,
+    counter: TokenCounter,
+    *,
+    on_disk: ReadFile | None = None,
+    kept: frozenset[str] = frozenset(),
+    elsewhere: str = "",
+) -> Sections:
+    """The sections of `record`.
+
+    Args:
+        record: What the log says.
+        room_tokens: Of the whole context: sections, prose and newest messages.
+        counter: Measures them.
+        on_disk: See `shown_files`.
+        kept: Entries that stay in the context as they are; nothing of them is said twice.
+        elsewhere: Text that is in the context anyway: the way so far.
+    """
+    said = [one for one in record.said if one[0] not in kept or not one[0]]
+    tasks = [task for task in record.tasks if task.entry_id not in kept]
+    task, taken = task_blocks(tasks, int(room_tokens * TASK_SHARE), counter)
+    unused = int(room_tokens * TASK_SHARE) - counter.count_text("\n".join(task))
+    person = said_by_person(said, int(room_tokens * PERSON_SHARE) + max(unused, 0), counter)
+    state = _state_lines(record.state, int(room_tokens * STATE_SHARE), counter)
+    spoken = [text for _, text in record.said[-2:]]
+    findings = findings_that_fit(
+        record.findings,
+        in_use=names_in_use(record.events, spoken),
+        elsewhere=elsewhere,
+        room_tokens=int(room_tokens * FINDINGS_SHARE),
+        counter=counter,
+    )
+    errors = _newest_that_fit(record.errors, int(room_tokens * ERRORS_SHARE), counter)
+    commands = _newest_that_fit(record.commands, int(room_tokens * COMMANDS_SHARE), counter)
+    shown = shown_files(record.files, int(room_tokens * FILES_SHARE), counter, on_disk)
+    chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
+    lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
+    read, modified = capped_lists(lists, chars)
+    person_text = "\n".join(person)
+    pins = [pin for pin in reversed(record.ledger.pinned) if pin not in person_text]
+    return Sections(
+        before_prose=_blocks(
+            ("said-by-the-person", _numbered(person)),
+            ("pinned-constraints", [f"- {pin}" for pin in pins]),
+            ("task-text", task),
+        ),
+        after_prose=_blocks(
+            ("work-state", state),
+            ("findings", findings),
+            ("open-errors", [f"- {error}" for error in errors]),
+            ("commands-run", [f"$ {command}" for command in commands]),
+            ("files-now", [file.text for file in shown]),
+        ),
+        lists=_blocks(("read-files", read), ("modified-files", modified)),
+        shown=tuple(shown),
+        task_ids=frozenset(one.entry_id for one in taken),
+    )
+
+
+def way_block(
+    record: WorkRecord, before: frozenset[str], room_tokens: int, counter: TokenCounter
+) -> tuple[str, tuple[str, ...]]:
+    """The block of the way so far, of the entries `before` the cut, and its lines."""
+    events = [event for event in record.events if event.entry_id in before]
+    lines = way_so_far(events, record.earlier_way, room_tokens, counter)
+    return _blocks(("way-so-far", lines)), tuple(lines)
+
+
+def handover_of(
+    record: WorkRecord, sections: Sections, way: tuple[str, ...], through: str
+) -> Handover:
+    """What the next session needs of `record` beside the ledger."""
+    return Handover(
+        through=through,
+        tasks=record.tasks[-8:],
+        state=record.state,
+        findings=record.findings,
+        errors=record.errors,
+        commands=record.commands,
+        files=known_files(record.files, sections.shown),
+        way=way,
+    )
+
+
+def _state_lines(state: WorkState, room: int, counter: TokenCounter) -> list[str]:
+    """What is open comes first in worth, what was done last before what was done long ago."""
+    open_lines = in_progress_lines(state) + [f"- [ ] {line}" for line in pending_lines(state)]
+    checks = check_lines(state)
+    room -= sum(counter.count_text(line) + 1 for line in (*open_lines, *checks))
+    done = _newest_that_fit(done_lines(state), max(room, 0), counter)
+    return [*done, *open_lines, *checks]
+
+
+def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> list[str]:
+    """The last of `lines` that fit into `room` tokens, in their order."""
+    taken: list[str] = []
+    for line in reversed(lines):
+        room -= counter.count_text(line) + 3
+        if room < 0:
+            break
+        taken.append(line)
+    return taken[::-1]
+
+
+def _numbered(messages: Sequence[str]) -> list[str]:
+    return [f"({number}) {text}" for number, text in enumerate(messages, start=1)]
+
+
+def _blocks(*blocks: tuple[str, Sequence[str]]) -> str:
+    return "\n\n".join(_block(tag, lines) for tag, lines in blocks if lines)
+
+
+def _block(tag: str, lines: Sequence[str]) -> str:
+    body = escape_tags("\n".join(lines))
+    return f"<{tag}>\n{body}\n</{tag}>"

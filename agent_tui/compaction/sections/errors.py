@@ -1,0 +1,84 @@
+"""Failures that nothing has put right yet."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agent_tui.compaction.ledger.call_facts import error_text, looks_like_error
+from agent_tui.compaction.sections.commands import (
+    Run,
+    covers_all,
+    is_looking_around,
+    runs_of,
+    without_folder,
+)
+from agent_tui.compaction.sections.history import Done, Event
+from agent_tui.compaction.tiers.model import Output
+
+_MOST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class OpenError:
+    """What failed and with which message; `text` is one line that says both."""
+
+    runs: tuple[Run, ...]
+    text: str
+
+
+def open_errors(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[str, ...]:
+    """Errors, oldest first, that no later success of the same program on the same target closed.
+
+    Args:
+        events: The conversation.
+        earlier: Errors that a parent session handed on, ``$ command => message`` each, oldest
+            first; they are closed in the same way.
+    """
+    found = [OpenError(_runs_of_line(line), line) for line in earlier]
+    for event in events:
+        if not isinstance(event, Done):
+            continue
+        runs = _runs_of(event.output)
+        has_failed = _has_failed(event.output)
+        if has_failed:
+            message = error_text(event.output.text)
+            if not message or _is_a_look(event.output):
+                continue
+            found = [error for error in found if error.runs != runs]
+            found.append(OpenError(runs, f"{_label(event.output)} => {message}"))
+        else:
+            found = [error for error in found if not covers_all(runs, error.runs)]
+    return tuple(error.text for error in found[-_MOST:])
+
+
+def _has_failed(output: Output) -> bool:
+    if output.has_failed:
+        return True
+    return output.exit_code not in (None, 0) and looks_like_error(output.text)
+
+
+def _is_a_look(output: Output) -> bool:
+    """A search that found nothing and a file that is not there are answers."""
+    command = output.action.command
+    return bool(command) and is_looking_around(command) and "rror" not in output.text
+
+
+def _runs_of(output: Output) -> tuple[Run, ...]:
+    action = output.action
+    if action.command:
+        return runs_of(action.command)
+    return (Run(action.tool, targets=frozenset([action.path] if action.path else ())),)
+
+
+def _label(output: Output) -> str:
+    action = output.action
+    return (
+        f"$ {without_folder(action.command)}" if action.command else f"{action.tool} {action.path}"
+    )
+
+
+def _runs_of_line(line: str) -> tuple[Run, ...]:
+    label = line.partition(" => ")[0]
+    if label.startswith("$ "):
+        return runs_of(label[2:])
+    tool, _, path = label.partition(" ")
+    return (Run(tool, targets=frozenset([path] if path else ())),)

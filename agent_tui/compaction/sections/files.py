@@ -1,0 +1,469 @@
+"""The files as they stand now, from what was read, written and edited."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pydantic import JsonValue
+
+from agent_tui.compaction.ledger.files import normalise_path
+from agent_tui.compaction.ledger.shell_files import shell_files
+from agent_tui.compaction.sections.history import Done, Event
+from agent_tui.compaction.tiers.model import Output
+from agent_tui.messages import JsonObject
+from agent_tui.sessions.entries import KnownFile, KnownLines
+from agent_tui.tokens import TokenCounter
+
+ReadFile: TypeAlias = Callable[[str], str | None]
+"""The text of a file on the disk by its path as the log names it; None where there is none."""
+
+WHOLE_TOKENS = 5_000
+"""A changed file larger than this is shown by its edited places."""
+
+_CHANGED_ON_DISK = "somebody else; read it again"
+_AROUND_LINES = 12
+_LEAST_TOKENS = 60
+_OFTEN_READ = 2
+_MOST_EDITS = 40
+_NUMBERED = re.compile(r"[ \t]*(\d+)(?:\t|→|: |\| )")
+_CUT_NOTE = re.compile(
+    r"^[\[(<].*(?:offset|truncated|clipped|more lines|left out|not shown|system-reminder).*$",
+    re.IGNORECASE,
+)
+_LAST_LINES = 4
+
+_PATH = r"(?P<path>'[^'\n]+'|\"[^\"\n]+\"|[\w./~@+-]+)"
+_SHOWN = re.compile(
+    rf"(?:^|&&|;|\n)\s*(?:cat(?:\s+-n)?|nl(?:\s+-\S+)*|less)\s+{_PATH}"
+    r"(?:\s*\|\s*sed\s+-n\s+['\"]?(?P<a>\d+),(?P<b>\d+)p['\"]?|\s*\|\s*head\s+-n?\s*(?P<h>\d+))?\s*$"
+)
+_SED_SHOWN = re.compile(
+    rf"(?:^|&&|;|\n)\s*sed\s+-n\s+['\"]?(?P<a>\d+),(?P<b>\d+)p['\"]?\s+{_PATH}\s*$"
+)
+_HEAD_SHOWN = re.compile(rf"(?:^|&&|;|\n)\s*head\s+(?:-n\s*|-)(?P<h>\d+)\s+{_PATH}\s*$")
+_HEREDOC = re.compile(
+    rf"\bcat\s*(?:>\s*{_PATH}\s*<<-?\s*['\"]?(?P<end>\w+)['\"]?"
+    rf"|<<-?\s*['\"]?(?P<end2>\w+)['\"]?\s*>\s*(?P<path2>[\w./~@+-]+))[^\n]*\n(?P<body>.*?)\n(?:(?P=end)|(?P=end2))\s*(?:\n|$)",
+    re.DOTALL,
+)
+_FOLDER = re.compile(r"^\s*cd\s+(?P<path>[\w./~@+-]+)\s*(?:&&|;|\n)")
+_MOVED = re.compile(r"(?:^|&&|;|\n)\s*(?:git\s+)?mv\s+(?:-\w+\s+)*([\w./~@+-]+)\s+([\w./~@+-]+)")
+_REMOVED = re.compile(r"(?:^|&&|;|\n)\s*(?:git\s+)?rm\s+((?:[\w./~@+-]+\s*)+)")
+_RESTORED = re.compile(r"\bgit\s+(?:checkout|restore)\s+(?:\S+\s+)*?(?:--\s+)?([\w./~@+-]+\.\w+)")
+_SCRIPTED_EDIT = re.compile(r"\b(?:sed|perl)\s[^|;&\n]*?-\w*i[^|;&\n]*")
+_FILE_NAME = re.compile(r"(?<=\s)[\w./~@+-]+\.\w+")
+_WRAPPED = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)
+_PATCHED = re.compile(
+    r"^\*\*\* (?P<kind>Add|Update|Delete) File: (?P<path>.+?)\n(?P<body>.*?)"
+    r"(?=^\*\*\* (?:Add|Update|Delete|End)|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_MOVED_TO = re.compile(r"^\*\*\* Move to: (.+)$", re.MULTILINE)
+_OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
+_NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
+_EVERYWHERE_NAMES = ("all", "replace_all", "replaceAll")
+_BODY_NAMES = ("content", "file_text", "contents", "text")
+
+
+@dataclass(slots=True)
+class FileState:
+    """What is known of one file: runs of lines, the newest knowledge of each.
+
+    `runs` are (number of the first line or 0 where unknown, lines); `edits` the new texts of
+    edits, newest last; `unseen` the commands that changed it in a way the log does not show.
+    """
+
+    path: str
+    runs: list[tuple[int, list[str]]] = field(default_factory=list[tuple[int, list[str]]])
+    is_whole: bool = False
+    is_changed: bool = False
+    reads: int = 0
+    last: int = 0
+    edits: list[str] = field(default_factory=list[str])
+    unseen: list[str] = field(default_factory=list[str])
+
+    def write(self, text: str) -> None:
+        """The whole file as `text`."""
+        self.runs = [(1, text.removesuffix("\n").split("\n"))]
+        self.is_whole, self.is_changed = True, True
+        self.edits, self.unseen = [], []
+
+    def read(self, first: int, lines: list[str], *, is_whole: bool) -> None:
+        """`lines` from number `first` on (0 where unknown) as they were just seen."""
+        self.reads += 1
+        if is_whole:
+            self.runs, self.is_whole, self.unseen = [(1, lines)], True, []
+            return
+        if not lines:
+            return
+        end = first + len(lines)
+        kept: list[tuple[int, list[str]]] = []
+        for start, known in self.runs:
+            if not first or not start:
+                if "\n".join(known) not in "\n".join(lines):
+                    kept.append((start, known))
+                continue
+            if head := known[: max(first - start, 0)]:
+                kept.append((start, head))
+            if start + len(known) > end and (tail := known[max(end - start, 0) :]):
+                kept.append((max(start, end), tail))
+        kept.append((first, lines))
+        self.runs = _joined(kept)
+
+    def edit(self, old: str, new: str, *, is_everywhere: bool = False) -> None:
+        """`old` became `new`."""
+        self.is_changed = True
+        self.edits = [*self.edits[1 - _MOST_EDITS :], new]
+        found = False
+        shifted: list[tuple[int, list[str]]] = []
+        delta = 0
+        for start, lines in self.runs:
+            text = "\n".join(lines)
+            if old and old in text and (is_everywhere or not found):
+                found = True
+                changed = text.replace(old, new) if is_everywhere else text.replace(old, new, 1)
+                made = changed.split("\n") if changed else []
+                shifted.append((start + delta if start else 0, made))
+                delta += len(made) - len(lines)
+            else:
+                shifted.append((start + delta if start else 0, lines))
+        self.runs = [run for run in shifted if run[1]]
+        if not found and new.strip() and not any(new in "\n".join(run) for _, run in self.runs):
+            self.runs.append((0, new.split("\n")))
+            self.is_whole = False
+
+    def changed_by(self, command: str) -> None:
+        """A command changed it; what it made of it the log does not say."""
+        self.is_changed = True
+        self.unseen = [*self.unseen[-2:], command]
+
+    @property
+    def text(self) -> str:
+        """All that is known, gaps marked."""
+        return "\n[...]\n".join("\n".join(lines) for _, lines in self.runs)
+
+
+class FileReader:
+    """Follows the files of a conversation."""
+
+    def __init__(self, folders: Sequence[str], earlier: Iterable[KnownFile] = ()) -> None:
+        self._folders = folders
+        self._files: dict[str, FileState] = {}
+        self._clock = 0
+        for known in earlier:
+            self._clock += 1
+            self._files[known.path] = FileState(
+                path=known.path,
+                runs=[(run.first, run.text.split("\n")) for run in known.runs],
+                is_whole=known.is_whole,
+                is_changed=known.is_changed,
+                reads=known.reads,
+                last=self._clock,
+                edits=list(known.edits),
+                unseen=list(known.unseen),
+            )
+
+    def read(self, events: Iterable[Event]) -> list[FileState]:
+        """The files after `events`, the one touched last first."""
+        for event in events:
+            if isinstance(event, Done):
+                self._clock += 1
+                self._read(event)
+        return sorted(self._files.values(), key=lambda file: -file.last)
+
+    def _file(self, path: str) -> FileState | None:
+        normal = normalise_path(path.strip("'\""), self._folders)
+        if not normal:
+            return None
+        file = self._files.setdefault(normal, FileState(normal))
+        file.last = self._clock
+        return file
+
+    def _read(self, event: Done) -> None:
+        output, action = event.output, event.output.action
+        if action.command:
+            self._follow_command(event)
+            return
+        if output.has_failed or action.kind == "other":
+            return
+        patches = [v for v in action.arguments.values() if isinstance(v, str) and "*** " in v]
+        if action.kind == "edit" and any(self._follow_patch(text) for text in patches):
+            return
+        if not action.path or (file := self._file(action.path)) is None:
+            return
+        match action.kind:
+            case "read":
+                first, lines, is_cut = _shown_lines(output.text)
+                asked = _first_asked(action.arguments)
+                is_part = asked is not None or is_cut or output.is_truncated
+                file.read(first or asked or 1, lines, is_whole=not is_part)
+            case "write":
+                file.write(_first_text(action.arguments, _BODY_NAMES) or "")
+            case _:
+                for old, new, is_everywhere in _edits(action.arguments):
+                    file.edit(old, new, is_everywhere=is_everywhere)
+
+    def _follow_command(self, event: Done) -> None:
+        """What a command did to files; of what it does not show only that it changed them."""
+        output, command = event.output, event.output.action.command
+        if output.has_failed or output.exit_code not in (None, 0):
+            self._note_changes(event.changed, command)
+            return
+        found = _FOLDER.match(command)
+        folder = f"{found['path']}/" if found else ""
+        known = set(self._follow_patch(command))
+        for old, new in _MOVED.findall(command):
+            known.update((self._move(_within(folder, old), _within(folder, new)),))
+        for names in _REMOVED.findall(command):
+            for name in names.split():
+                self._files.pop(normalise_path(_within(folder, name), self._folders), "")
+        if body := _HEREDOC.search(command):
+            path = _within(folder, body["path"] or body["path2"])
+            if (file := self._file(path)) is not None:
+                file.write(body["body"])
+                known.add(file.path)
+        touched = shell_files(command)
+        others = [*touched.written, *touched.edited, *event.changed]
+        others += [_within(folder, name) for name in _RESTORED.findall(command)]
+        for edit in _SCRIPTED_EDIT.findall(command):
+            others += [_within(folder, name) for name in _FILE_NAME.findall(edit)]
+        paths = {normalise_path(path, self._folders) for path in others} - known
+        self._note_changes(sorted(paths), command)
+        if not known and not paths:
+            self._follow_view(output, folder)
+
+    def _note_changes(self, paths: Iterable[str], command: str) -> None:
+        for path in paths:
+            if (file := self._file(path)) is not None:
+                file.changed_by(" ".join(command.split())[:160])
+
+    def _follow_view(self, output: Output, folder: str) -> None:
+        command = output.action.command
+        shown = _SED_SHOWN.search(command) or _HEAD_SHOWN.search(command) or _SHOWN.search(command)
+        if shown is None or (file := self._file(_within(folder, shown["path"]))) is None:
+            return
+        ranges = shown.groupdict()
+        first, lines, is_cut = _shown_lines(_inner(output.text))
+        start = int(ranges.get("a") or 0)
+        is_part = bool(start or ranges.get("h")) or is_cut or output.is_truncated
+        file.read(first or start or 1, lines, is_whole=not is_part)
+
+    def _move(self, old: str, new: str) -> str:
+        """The file `old` is called `new` from now on; its new path in one form."""
+        state = self._files.pop(normalise_path(old, self._folders), None)
+        path = normalise_path(new, self._folders)
+        if state is not None and path:
+            state.path, state.last, state.is_changed = path, self._clock, True
+            self._files[path] = state
+        return path
+
+    def _follow_patch(self, text: str) -> list[str]:
+        """Apply the patch in `text`; the paths it changed."""
+        return [
+            self._patch(match["kind"], match["path"].strip(), match["body"])
+            for match in _PATCHED.finditer(text)
+        ]
+
+    def _patch(self, kind: str, path: str, body: str) -> str:
+        file = self._file(path)
+        if file is None:
+            return ""
+        if kind == "Delete":
+            self._files.pop(file.path)
+        elif kind == "Add":
+            file.write("\n".join(line[1:] for line in body.split("\n") if line.startswith("+")))
+        else:
+            for hunk in re.split(r"^@@.*$", body, flags=re.MULTILINE):
+                lines = [line for line in hunk.split("\n") if line[:1] in ("+", "-", " ")]
+                if any(line[:1] in "+-" for line in lines):
+                    old = "\n".join(line[1:] for line in lines if line[0] in " -")
+                    file.edit(old, "\n".join(line[1:] for line in lines if line[0] in " +"))
+            if moved := _MOVED_TO.search(body):
+                return self._move(file.path, moved[1].strip())
+        return file.path
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFile:
+    """One file as the context shows it. `is_whole` where all of it stands there."""
+
+    path: str
+    text: str
+    is_whole: bool
+
+
+def shown_files(
+    files: Sequence[FileState], room_tokens: int, counter: TokenCounter, on_disk: ReadFile | None
+) -> list[ShownFile]:
+    """The files to show, the one touched last first: changed ones, then those read often.
+
+    A changed file is shown whole up to `WHOLE_TOKENS`, else by its edited places with the lines
+    around them. What does not fit is left to the lists of paths.
+
+    Args:
+        files: What the log knows, the one touched last first.
+        room_tokens: Bound of all together.
+        counter: Measures them.
+        on_disk: Asked for files that the log knows in part only. What stands there is shown if
+            it holds every line that the log knows: then nobody else changed it.
+    """
+    changed = [file for file in files if file.is_changed]
+    often = [file for file in files if not file.is_changed and file.reads >= _OFTEN_READ]
+    shown: list[ShownFile] = []
+    for file in (*changed, *often):
+        if room_tokens < _LEAST_TOKENS:
+            break
+        _complete(file, on_disk)
+        for text, is_whole in _forms(file, min(room_tokens, WHOLE_TOKENS), counter):
+            tokens = counter.count_text(text) + 4
+            if tokens <= room_tokens:
+                shown.append(ShownFile(file.path, text, is_whole))
+                room_tokens -= tokens
+                break
+    return shown
+
+
+def known_files(files: Sequence[FileState], shown: Sequence[ShownFile]) -> tuple[KnownFile, ...]:
+    """What a later session needs of the files that are shown, the one touched last at the end."""
+    paths = {file.path for file in shown}
+    return tuple(
+        KnownFile(
+            path=file.path,
+            runs=tuple(KnownLines(first=first, text="\n".join(ls)) for first, ls in file.runs),
+            is_whole=file.is_whole,
+            is_changed=file.is_changed,
+            reads=file.reads,
+            edits=tuple(file.edits),
+            unseen=tuple(file.unseen),
+        )
+        for file in reversed(files)
+        if file.path in paths
+    )
+
+
+def _complete(file: FileState, on_disk: ReadFile | None) -> None:
+    """Take what stands on the disk for what the log does not show.
+
+    That is where the disk holds every line that the log knows, or, after commands that changed
+    it unseen, half of them at least. Where it holds others somebody else changed the file: then
+    it is not known as a whole any more.
+    """
+    if on_disk is None or not file.runs or (text := on_disk(file.path)) is None:
+        return
+    known = [line for _, lines in file.runs for line in lines if line.strip()]
+    there = set(text.split("\n"))
+    agreeing = sum(line in there for line in known)
+    if agreeing == len(known) or (file.unseen and 2 * agreeing >= len(known)):
+        file.runs, file.is_whole = [(1, text.removesuffix("\n").split("\n"))], True
+        file.unseen = []
+    elif not file.unseen:
+        file.unseen = [_CHANGED_ON_DISK]
+
+
+def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[str, bool]]:
+    """Ways to show `file`, the one that says most first."""
+    note = "".join(f"\n(changed since by: {command})" for command in file.unseen)
+    what = "changed" if file.is_changed else f"read {file.reads} times"
+    text = file.text
+    if text and len(text) <= 8 * room and counter.count_text(text) <= room:
+        part = "whole" if file.is_whole else "as far as it was read"
+        yield f"### {file.path} ({what}; {part}){note}\n{text}", file.is_whole and not file.unseen
+    if file.edits:
+        for around in (_AROUND_LINES, _AROUND_LINES // 3):
+            if places := _edited_places(file, around):
+                yield f"### {file.path} ({what}; edited places){note}\n{places}", False
+
+
+def _edited_places(file: FileState, around: int) -> str:
+    """The lines that edits made, with those around them, under the number of the first."""
+    parts: list[str] = []
+    for start, lines in file.runs:
+        text = "\n".join(lines)
+        wanted: set[int] = set()
+        for new in file.edits:
+            at = text.find(new) if new else -1
+            if at < 0:
+                continue
+            first = text.count("\n", 0, at)
+            last = first + new.count("\n")
+            wanted.update(range(max(first - around, 0), min(last + around + 1, len(lines))))
+        previous = -2
+        for at in sorted(wanted):
+            if at != previous + 1:
+                parts.append(f"@@ line {start + at}" if start else "@@")
+            parts.append(lines[at])
+            previous = at
+    return "\n".join(parts)
+
+
+def _joined(runs: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """`runs` in the order of their numbers, neighbours made one; those without come last."""
+    joined: list[tuple[int, list[str]]] = []
+    for start, lines in sorted(runs, key=lambda run: run[0] or 1 << 40):
+        if joined and start and joined[-1][0] and joined[-1][0] + len(joined[-1][1]) == start:
+            joined[-1] = (joined[-1][0], [*joined[-1][1], *lines])
+        else:
+            joined.append((start, lines))
+    return joined
+
+
+def _shown_lines(text: str) -> tuple[int, list[str], bool]:
+    """Number of the first line (0 where lines have none), the lines, and whether more is there."""
+    lines = text.removesuffix("\n").split("\n")
+    is_cut = False
+    for _ in range(_LAST_LINES):
+        if lines and (not lines[-1].strip() or _CUT_NOTE.match(lines[-1].strip())):
+            is_cut = is_cut or bool(lines[-1].strip() and "system-reminder" not in lines[-1])
+            lines.pop()
+    numbered = [_NUMBERED.match(line) for line in lines]
+    if lines and sum(match is not None for match in numbered) * 10 >= len(lines) * 9:
+        first = next(int(match[1]) for match in numbered if match is not None)
+        plain = [
+            line[match.end() :] if match is not None else line
+            for line, match in zip(lines, numbered, strict=True)
+        ]
+        return first, plain, is_cut
+    return 0, lines, is_cut
+
+
+def _first_asked(arguments: JsonObject) -> int | None:
+    """The first line asked for where a part was; None where all of the file was."""
+    view = arguments.get("view_range")
+    if isinstance(view, list) and view and isinstance(view[0], int):
+        return max(view[0], 1)
+    offset, limit = arguments.get("offset"), arguments.get("limit")
+    if isinstance(offset, int) or isinstance(limit, int):
+        return max(offset, 1) if isinstance(offset, int) else 1
+    return None
+
+
+def _edits(arguments: JsonObject) -> list[tuple[str, str, bool]]:
+    """Old and new text of each edit a call makes, and whether it is made everywhere."""
+    listed = arguments.get("edits")
+    parts: list[JsonValue] = [arguments, *(listed if isinstance(listed, list) else ())]
+    found: list[tuple[str, str, bool]] = []
+    for part in parts:
+        if not isinstance(part, dict):
+            continue
+        old, new = _first_text(part, _OLD_NAMES), _first_text(part, _NEW_NAMES)
+        if old or new:
+            everywhere = any(
+                part.get(name) is True for name in ("all", "replace_all", "replaceAll")
+            )
+            found.append((old or "", new or "", everywhere))
+    return found
+
+
+def _first_text(arguments: JsonObject, names: Sequence[str]) -> str | None:
+    return next((v for name in names if isinstance(v := arguments.get(name), str)), None)
+
+
+def _inner(text: str) -> str:
+    found = _WRAPPED.search(text)
+    return found[1] if found else text
+
+
+def _within(folder: str, path: str) -> str:
+    plain = path.strip("'\"")
+    return plain if plain.startswith(("/", "~")) else f"{folder}{plain}"

@@ -1,0 +1,95 @@
+"""A conversation as what was said, replied and done, whatever program wrote it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from agent_tui.compaction.tiers.model import Output
+from agent_tui.compaction.tiers.outputs import read_outputs
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    Message,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.sessions.entries import Entry, MessageEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of the person's."""
+
+    entry_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """The text of one reply, which may be empty."""
+
+    entry_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An action and what came of it. `entry_id` is that of its output.
+
+    `changed` are the files that were seen to change meanwhile.
+    """
+
+    entry_id: str
+    output: Output
+    changed: tuple[str, ...] = ()
+
+
+Event: TypeAlias = Said | Replied | Done
+
+
+def read_history(path: Sequence[Entry]) -> tuple[Event, ...]:
+    """The events of `path` in their order; what the model is not to know of is left out."""
+    messages = (entry for entry in path if isinstance(entry, MessageEntry))
+    entries = _results_after_their_calls(e for e in messages if not _is_hidden(e.message))
+    outputs = read_outputs([entry.message for entry in entries])
+    events: list[Event] = []
+    for entry, output in zip(entries, outputs, strict=True):
+        if output is not None:
+            events.append(Done(entry.id, output, _changed_files(entry.message)))
+        elif isinstance(entry.message, UserMessage):
+            if text := entry.message.text.strip():
+                events.append(Said(entry.id, text))
+        elif isinstance(entry.message, AssistantMessage):
+            events.append(Replied(entry.id, entry.message.text.strip()))
+    return tuple(events)
+
+
+def _results_after_their_calls(entries: Iterable[MessageEntry]) -> list[MessageEntry]:
+    """`entries` with each result behind the reply that made its call, as the model sees them."""
+    groups: list[list[MessageEntry]] = []
+    by_call: dict[str, list[MessageEntry]] = {}
+    for entry in entries:
+        message = entry.message
+        if isinstance(message, ToolResultMessage) and message.tool_call_id in by_call:
+            by_call[message.tool_call_id].append(entry)
+            continue
+        group = [entry]
+        groups.append(group)
+        if isinstance(message, AssistantMessage):
+            by_call.update((call.id, group) for call in message.tool_calls)
+    return [entry for group in groups for entry in group]
+
+
+def _changed_files(message: Message) -> tuple[str, ...]:
+    match message:
+        case ToolResultMessage():
+            files = message.tool_details.files
+        case BashExecutionMessage():
+            files = message.files
+        case _:
+            files = None
+    return (*files.written, *files.edited) if files is not None else ()
+
+
+def _is_hidden(message: Message) -> bool:
+    return isinstance(message, BashExecutionMessage) and message.exclude_from_context

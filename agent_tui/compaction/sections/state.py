@@ -1,0 +1,169 @@
+"""Where the work stands, as far as the log says it: plan, tracker, commit, tests."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from agent_tui.compaction.sections.commands import without_folder
+from agent_tui.compaction.sections.history import Done, Event
+from agent_tui.compaction.sections.task import item_changes
+from agent_tui.compaction.shorten import one_line
+from agent_tui.compaction.tiers.model import Action, Output
+from agent_tui.sessions.entries import WorkState
+
+_TEST_COMMAND = re.compile(
+    r"\b(?:pytest|jest|vitest|mocha|ava|tox|nox|rspec|phpunit|ctest|unittest|nosetests|playwright"
+    r"|(?:go|cargo|mix|swift|deno|bun|dotnet|zig|flutter|dart|sbt|mvnw?|gradlew?|make|rake|bazel)"
+    r"(?:\s+\S+)*?\s+(?:test|check|verify)\b|(?:npm|pnpm|yarn)\s+(?:run\s+)?t(?:est)?\b)"
+)
+_TEST_RESULT = re.compile(
+    r"\b\d+ (?:\w+ ){0,2}(?:passed|failed|failures?|errors?|skipped|tests?|examples?|ok|passing"
+    r"|failing)\b"
+    r"|^(?:OK|FAILED|PASS|FAIL|ok|FAIL:)\b|test result:|\bBUILD (?:SUCCESS|FAILURE)",
+    re.IGNORECASE,
+)
+_COMMIT = re.compile(
+    r"^\[(detached HEAD|[\w./-]+)(?: \([\w-]+\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
+)
+_ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
+_TITLE_MARKS = re.compile(r"^[\s\W_]*(?:\[[ x~]\])?[\s\W_]*")
+_MOST_ITEMS = 60
+_MOST_COMMITS = 5
+_MOST_TESTS = 2
+_TITLE_CHARS = 120
+_RESULT_CHARS = 160
+_LOOKED_AT_CHARS = 20_000
+
+
+@dataclass(slots=True)
+class StateReader:
+    """Walks a conversation forward; `state` is how things stand at its end."""
+
+    _plan: dict[str, str] = field(default_factory=dict[str, str])
+    _items: dict[str, str] = field(default_factory=dict[str, str])
+    _titles: dict[str, str] = field(default_factory=dict[str, str])
+    _commits: dict[str, str] = field(default_factory=dict[str, str])
+    _tests: dict[str, str] = field(default_factory=dict[str, str])
+    _branch: str = ""
+
+    @classmethod
+    def after(cls, earlier: WorkState | None) -> "StateReader":
+        """A reader that goes on from what a parent session handed on."""
+        if earlier is None:
+            return cls()
+        return cls(
+            _plan=dict(earlier.plan),
+            _items=dict(earlier.items),
+            _titles=dict(earlier.titles),
+            _commits=dict(earlier.commits),
+            _tests=dict(earlier.tests),
+            _branch=earlier.branch,
+        )
+
+    def read(self, events: Iterable[Event]) -> WorkState:
+        """The state after `events`."""
+        for event in events:
+            if isinstance(event, Done):
+                self._read(event.output)
+        return WorkState(
+            plan=self._plan,
+            items=dict(list(self._items.items())[-_MOST_ITEMS:]),
+            titles={item: self._titles[item] for item in self._items if item in self._titles},
+            commits=dict(list(self._commits.items())[-_MOST_COMMITS:]),
+            tests=dict(list(self._tests.items())[-_MOST_TESTS:]),
+            branch=self._branch,
+        )
+
+    def _read(self, output: Output) -> None:
+        action, text = output.action, output.text[-_LOOKED_AT_CHARS:]
+        todos = action.arguments.get("todos") or action.arguments.get("plan")
+        if isinstance(todos, list) and not output.has_failed:
+            self._plan = dict(step for todo in todos if (step := _step(todo)))
+        if not output.has_failed:
+            self._follow_tracker(action, output.text)
+        if not action.command:
+            return
+        for branch, commit, message in _COMMIT.findall(text):
+            self._branch = branch if branch != "detached HEAD" else self._branch
+            self._commits[commit] = one_line(message, _TITLE_CHARS)
+        if found := list(_ON_BRANCH.finditer(text)):
+            self._branch = found[-1][1] or found[-1][2]
+        if _TEST_COMMAND.search(action.command):
+            self._note_test(output, text)
+
+    def _follow_tracker(self, action: Action, text: str) -> None:
+        for change in item_changes(action):
+            for item in change.items:
+                self._items.pop(item, None)
+                self._items[item] = change.state
+        for item in self._items:
+            if item not in self._titles and (title := _title(item, text)):
+                self._titles[item] = title
+
+    def _note_test(self, output: Output, text: str) -> None:
+        lines = [line.strip() for line in text.split("\n")]
+        telling = [line.strip("= ") for line in lines if _TEST_RESULT.search(line)]
+        result = telling[-1] if telling else ""
+        if output.exit_code is not None and (output.exit_code or not result):
+            result = f"exit {output.exit_code} {result}".strip()
+        elif output.has_failed:
+            result = f"failed {result}".strip()
+        if result:
+            command = without_folder(output.action.command)
+            self._tests.pop(command, None)
+            self._tests[command] = one_line(result, _RESULT_CHARS)
+
+
+def done_lines(state: WorkState) -> list[str]:
+    """What is finished, one line each."""
+    lines = [f"- [x] {step}" for step, status in state.plan.items() if status == "completed"]
+    lines += [f"- [x] {_item(i, state)}" for i, status in state.items.items() if status == "done"]
+    return lines + [f"- [x] commit {commit}: {text}" for commit, text in state.commits.items()]
+
+
+def in_progress_lines(state: WorkState) -> list[str]:
+    """What is being worked on, one line each."""
+    lines = [f"- [ ] {step}" for step, status in state.plan.items() if status == "in_progress"]
+    items = (i for i, status in state.items.items() if status == "in progress")
+    return lines + [f"- [ ] {_item(item, state)} (in progress)" for item in items]
+
+
+def pending_lines(state: WorkState) -> list[str]:
+    """What is still to be begun, without marks."""
+    lines = [step for step, status in state.plan.items() if status == "pending"]
+    return lines + [_item(i, state) for i, status in state.items.items() if status == "open"]
+
+
+def check_lines(state: WorkState) -> list[str]:
+    """Branch and newest test results, one line each."""
+    lines = [f"- branch: {state.branch}"] if state.branch else []
+    return lines + [f"- `{command}` -> {result}" for command, result in state.tests.items()]
+
+
+def _item(item: str, state: WorkState) -> str:
+    title = state.titles.get(item, "")
+    return f"{item}: {title}" if title else item
+
+
+def _step(todo: JsonValue) -> tuple[str, str] | None:
+    if not isinstance(todo, dict):
+        return None
+    text = todo.get("text") or todo.get("content") or todo.get("step")
+    status = todo.get("status")
+    if not isinstance(text, str):
+        return None
+    known = {"completed": "completed", "done": "completed", "in_progress": "in_progress"}
+    return one_line(text, 2 * _TITLE_CHARS), known.get(str(status), "pending")
+
+
+def _title(item: str, text: str) -> str:
+    """What the first line of `text` that names `item` says beside it."""
+    pattern = re.compile(rf"(?<![\w.-]){re.escape(item)}(?![\w-]|\.\d)")
+    for line in text[:_LOOKED_AT_CHARS].split("\n"):
+        if found := pattern.search(line):
+            rest = _TITLE_MARKS.sub("", line[found.end() :]).strip()
+            if len(rest.split()) > 1:
+                return one_line(rest, _TITLE_CHARS)
+    return ""

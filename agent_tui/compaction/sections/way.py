@@ -1,0 +1,160 @@
+"""The way so far: the model's own sentences in order, with one line for each action."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_tui.compaction.ledger.call_facts import error_text
+from agent_tui.compaction.sections.commands import is_looking_around, without_folder
+from agent_tui.compaction.sections.findings import first_sentence
+from agent_tui.compaction.sections.history import Done, Event, Replied, Said
+from agent_tui.compaction.shorten import one_line
+from agent_tui.compaction.tiers.tier2 import telling_line
+from agent_tui.tokens import TokenCounter
+
+_FENCED = re.compile(r"^```[^\n`]*\n.*?^```\s*$", re.MULTILINE | re.DOTALL)
+_TEXT_CHARS = (900, 300, 120)
+_SUBJECT_CHARS = (120, 90, 60)
+_RESULT_CHARS = (120, 80, 0)
+_SAID_CHARS = (160, 120, 80)
+_FILLED_BY_LEVEL = (0.6, 0.9, 1.0)
+_ERROR_CHARS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What was said or replied, and the actions that followed."""
+
+    lead: Said | Replied | None
+    actions: tuple[Done, ...]
+
+
+def way_so_far(
+    events: Sequence[Event], earlier: Sequence[str], room_tokens: int, counter: TokenCounter
+) -> list[str]:
+    """The lines of the way, oldest first, thinned from the oldest on.
+
+    The newest steps have their sentences and a line for each action; before them sentences are
+    shortened and actions that only looked are gathered; the oldest have their first sentence
+    and the files they changed. What lies before that is left out.
+
+    Args:
+        events: What is to be told, oldest first.
+        earlier: Lines that a parent session handed on, for what was before `events`.
+        room_tokens: Bound of all together.
+        counter: Measures them.
+    """
+    blocks: list[list[str]] = []
+    used, level = 0, 0
+    steps = _steps(events)
+    left_out = 0
+    for number in range(len(steps) - 1, -1, -1):
+        while used > room_tokens * _FILLED_BY_LEVEL[level] and level < len(_FILLED_BY_LEVEL) - 1:
+            level += 1
+        lines = _told(steps[number], level)
+        tokens = counter.count_text("\n".join(lines)) + 1 if lines else 0
+        if used + tokens > room_tokens:
+            left_out = number + 1
+            break
+        blocks.append(lines)
+        used += tokens
+    kept: list[str] = []
+    if not left_out:
+        for line in reversed(earlier):
+            used += counter.count_text(line) + 1
+            if used > room_tokens:
+                break
+            kept.append(line)
+    told = [*reversed(kept), *(line for block in reversed(blocks) for line in block)]
+    if left_out or len(kept) < len(earlier):
+        told.insert(0, "(what was before this is left out; recall finds it by its words)")
+    return told
+
+
+def _steps(events: Sequence[Event]) -> list[_Step]:
+    steps: list[_Step] = []
+    lead: Said | Replied | None = None
+    actions: list[Done] = []
+    for event in events:
+        if isinstance(event, Done):
+            actions.append(event)
+            continue
+        if lead is not None or actions:
+            steps.append(_Step(lead, tuple(actions)))
+        lead, actions = event, []
+    if lead is not None or actions:
+        steps.append(_Step(lead, tuple(actions)))
+    return steps
+
+
+def _told(step: _Step, level: int) -> list[str]:
+    lines: list[str] = []
+    match step.lead:
+        case Said(text=text):
+            lines.append(f"[the person] {one_line(text, _SAID_CHARS[level])}")
+        case Replied(text=text):
+            if own := _own_words(text, level):
+                lines.append(own)
+        case None:
+            pass
+    if level == 0:
+        return lines + [_action_line(action, level) for action in step.actions]
+    looks = [action for action in step.actions if _is_look(action)]
+    others = [action for action in step.actions if not _is_look(action)]
+    if looks and level == 1:
+        subjects = ", ".join(dict.fromkeys(_subject(action, level) for action in looks))
+        lines.append(f"- looked: {one_line(subjects, 200)} [{looks[-1].entry_id}]")
+    return lines + [_action_line(action, level) for action in others]
+
+
+def _own_words(text: str, level: int) -> str:
+    plain = _FENCED.sub("", text).strip()
+    if level == len(_TEXT_CHARS) - 1:
+        return first_sentence(plain, _TEXT_CHARS[level])
+    if len(plain) <= _TEXT_CHARS[level]:
+        return plain
+    cut = plain[: _TEXT_CHARS[level]]
+    end = max(cut.rfind(". "), cut.rfind(".\n"), cut.rfind("\n"))
+    return f"{cut[: end + 1] if end > len(cut) // 2 else cut} …".strip()
+
+
+def _action_line(action: Done, level: int) -> str:
+    came = _outcome(action, level)
+    return f"- {_subject(action, level)}{f' -> {came}' if came else ''} [{action.entry_id}]"
+
+
+def _subject(event: Done, level: int) -> str:
+    action = event.output.action
+    chars = _SUBJECT_CHARS[level]
+    if action.command:
+        return f"$ {one_line(without_folder(action.command), chars)}"
+    if action.path:
+        span = ""
+        offset, limit = action.arguments.get("offset"), action.arguments.get("limit")
+        if isinstance(offset, int):
+            span = f":{offset}" + (f"-{offset + limit - 1}" if isinstance(limit, int) else "")
+        return f"{action.tool} {action.path}{span}"
+    target = " ".join(text for text in action.arguments.values() if isinstance(text, str))
+    return f"{action.tool} {one_line(target, chars)}".strip()
+
+
+def _outcome(event: Done, level: int) -> str:
+    output = event.output
+    if output.has_failed or output.exit_code not in (None, 0):
+        failed = "failed" if output.exit_code is None else f"exit {output.exit_code}"
+        return f"{failed}: {one_line(error_text(output.text), _ERROR_CHARS)}".rstrip(": ")
+    chars = _RESULT_CHARS[level]
+    match output.action.kind:
+        case "read" | "write" | "edit":
+            return output.summary if output.action.kind != "read" else ""
+        case _:
+            return one_line(telling_line(output.text), chars) if chars else ""
+
+
+def _is_look(event: Done) -> bool:
+    output = event.output
+    if output.has_failed:
+        return False
+    if output.action.command:
+        return is_looking_around(output.action.command)
+    return output.action.kind in ("read", "other") and "todos" not in output.action.arguments

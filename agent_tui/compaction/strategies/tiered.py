@@ -1,0 +1,93 @@
+"""Strategy `tiered`: make messages shorter in place; where that is not enough, a summary."""
+
+import asyncio
+from dataclasses import dataclass
+
+from agent_tui.compaction.draft import CompactionRequest
+from agent_tui.compaction.model_client import OnProgress, OnUsage
+from agent_tui.compaction.service import CompactionService, tiers_for
+from agent_tui.compaction.strategies.base import Strategy, StrategyPlan, StrategyServices
+from agent_tui.compaction.tiers.model import TierPlan
+from agent_tui.errors import CompactionError, NothingToCompactError
+from agent_tui.tokens import TokenCounter
+
+DESCRIPTION = "a summary, in this session"
+
+
+def build(services: StrategyServices) -> Strategy:
+    """The strategy, ready to plan."""
+    service = CompactionService(services.client, services.counter, services.models)
+    return TieredStrategy(service, services.counter)
+
+
+@dataclass(frozen=True, slots=True)
+class TieredStrategy:
+    """The tiers without a model first, the summary where they do not come down to the target.
+
+    Args:
+        service: Writes the summary.
+        counter: Estimates.
+        is_preview: No model is asked: a summary that one would write is only measured.
+    """
+
+    service: CompactionService
+    counter: TokenCounter
+    is_preview: bool = False
+
+    async def plan(
+        self, request: CompactionRequest, *, on_progress: OnProgress, on_usage: OnUsage
+    ) -> StrategyPlan:
+        """See `Strategy.plan`.
+
+        Where a summary is not to be had, shorter is better than nothing.
+
+        Raises:
+            CompactionError: There is nothing to gain.
+        """
+        tiers: TierPlan | None = None
+        if not request.wants_summary:
+            tiers = await asyncio.to_thread(tiers_for, request, self.counter)
+            gained = tiers.tokens_before - tiers.tokens_after
+            if gained < request.least_gain_tokens or not tiers.edits:
+                tiers = None
+            elif tiers.tokens_after <= request.target_tokens:
+                return _shortened(tiers)
+        try:
+            return await self._summarised(request, on_progress, on_usage)
+        except NothingToCompactError:
+            if tiers is None:
+                raise
+            return _shortened(tiers)
+        except CompactionError as error:
+            if tiers is None:
+                raise
+            return _shortened(tiers, f"Shortened, but not summarised. {error}")
+
+    async def _summarised(
+        self, request: CompactionRequest, on_progress: OnProgress, on_usage: OnUsage
+    ) -> StrategyPlan:
+        service = self.service
+        draft = await asyncio.to_thread(service.draft, request)
+        before = draft.tokens_before(request)
+        if self.is_preview and service.has_model:
+            after = service.expected_tokens(request, draft)
+            return StrategyPlan((), before, after, {}, summarised=len(draft.messages))
+        written = None
+        ahead = request.ahead
+        if ahead is not None and draft.can_take_prose_of(ahead.draft):
+            on_progress("finishing the summary begun earlier", 0)
+            written = await ahead.written()
+        else:
+            on_progress("reading the conversation", 0)
+        result = await service.finish(request, draft, on_progress, on_usage, written)
+        after = request.overhead_tokens + draft.plan.kept_tokens
+        after += service.summary_tokens(result.summary)
+        return StrategyPlan(
+            result.edits, before, after, {}, result.note, result, len(draft.messages)
+        )
+
+
+def _shortened(tiers: TierPlan, note: str = "") -> StrategyPlan:
+    return StrategyPlan(
+        tiers.edits, tiers.tokens_before, tiers.tokens_after, {}, note, freed=tiers.freed
+    )

@@ -1,0 +1,139 @@
+"""What a command runs on what, and which commands are told."""
+
+import pytest
+
+from agent_tui.compaction.sections.commands import (
+    Run,
+    commands_run,
+    covers_all,
+    is_looking_around,
+    runs_of,
+    without_folder,
+)
+from tests.compaction.sections.scene import ran
+
+
+@pytest.mark.parametrize(
+    ("command", "program", "task", "targets"),
+    [
+        ("pytest", "pytest", set(), set()),
+        ("pytest -q tests/a.py", "pytest", set(), {"tests/a.py"}),
+        ("cd sub && pytest tests/a.py", "pytest", set(), {"tests/a.py"}),
+        ("set -e; source .venv/bin/activate; pytest", "pytest", set(), set()),
+        ("FOO=1 timeout 60 python -m pytest a.py", "pytest", set(), {"a.py"}),
+        ("uv run pytest a.py", "pytest", set(), {"a.py"}),
+        (".venv/bin/python -m pytest a.py", "pytest", set(), {"a.py"}),
+        ("sudo /usr/bin/make install", "make", {"install"}, set()),
+        ("npm run build", "npm", {"run", "build"}, set()),
+        ("npx tsc --noEmit", "tsc", set(), set()),
+        ("pytest a.py 2>&1 | tail -5", "pytest", set(), {"a.py"}),
+        ("git commit -m 'x'", "git", {"commit", "x"}, set()),
+        ("python - <<'EOF'\nimport a.b\nEOF", "python", set(), set()),
+        ("", "", set(), set()),
+    ],
+)
+def test_the_run_is_told_without_folders_wrappers_options_and_pipes(
+    command: str, program: str, task: set[str], targets: set[str]
+) -> None:
+    assert runs_of(command)[0] == Run(program, frozenset(task), frozenset(targets))
+
+
+@pytest.mark.parametrize(
+    ("succeeds", "failed"),
+    [
+        ("pytest a.py", "pytest a.py"),
+        ("pytest", "pytest a.py"),
+        ("pytest", "pytest -k name"),
+        ("pytest a.py b.py", "pytest a.py"),
+        ("timeout 60 uv run pytest a.py -x | tail -3", "cd /project && python -m pytest a.py"),
+        ("go test ./...", "go test ./pkg"),
+        ("npm run build", "npm run build"),
+        ("python a.py", "python a.py"),
+    ],
+)
+def test_a_run_covers_the_same_and_what_it_includes(succeeds: str, failed: str) -> None:
+    assert covers_all(runs_of(succeeds), runs_of(failed))
+
+
+@pytest.mark.parametrize(
+    ("succeeds", "failed"),
+    [
+        ("pytest a.py", "pytest"),
+        ("pytest a.py", "pytest b.py"),
+        ("pytest a.py", "pytest a.py b.py"),
+        ("pytest -k one", "pytest -k two"),
+        ("ruff check a.py", "pytest a.py"),
+        ("npm run build", "npm test"),
+        ("make lint", "make test"),
+        ("python - <<'EOF'\nprint(1)\nEOF", "python a.py"),
+        ("python a.py", "python b.py"),
+    ],
+)
+def test_a_narrower_or_another_run_covers_nothing(succeeds: str, failed: str) -> None:
+    assert not covers_all(runs_of(succeeds), runs_of(failed))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls -la src",
+        "cat a.py | head -20",
+        "cd sub && grep -rn 'name' . | sort | uniq -c",
+        "sed -n '1,20p' a.py",
+        "git status && git diff HEAD~1",
+        "git -C sub log --oneline",
+        "find . -name '*.py' 2>/dev/null",
+        "gh issue view 12",
+        "ruff --version",
+        "echo done > /dev/null",
+        "grep -n 'p->next' a.c",
+        "grep -rn 'def f() -> str' src",
+        "find . -name '*.py' | xargs grep -n name",
+    ],
+)
+def test_what_only_shows_something_is_looking_around(command: str) -> None:
+    assert is_looking_around(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest -q",
+        "sed -i 's/a/b/' a.py",
+        "git commit -m x",
+        "git checkout main",
+        "cat > a.py <<'EOF'\nx\nEOF",
+        "echo x >> notes.txt",
+        "ls && make",
+        "cat a.py | python",
+        "python - <<'EOF'\nprint(1)\nEOF",
+        "rm -rf build",
+        "rm -rf list",
+        "grep -rl old . | xargs sed -i s/old/new/",
+        "find . -name '*.pyc' -delete",
+        "find . -name '*.pyc' -exec rm {} +",
+    ],
+)
+def test_what_changes_or_checks_something_is_not(command: str) -> None:
+    assert not is_looking_around(command)
+
+
+def test_a_command_is_told_on_one_line_without_the_folder_it_begins_in() -> None:
+    assert without_folder("cd /project && cd sub;\npytest -q \\\n  a.py") == "pytest -q \\ a.py"
+    assert without_folder("cd /project") == "cd /project"
+    assert len(without_folder("x" * 5_000)) == 200
+
+
+def test_each_command_that_did_something_is_told_once_where_it_was_run_last() -> None:
+    events = ran(
+        ("pytest -q", "1 failed", 1),
+        ("ls", "a.py", 0),
+        ("make", "", 0),
+        ("cd /project && pytest -q 2>&1 | tail -5", "1 passed", 0),
+    )
+    assert commands_run(events) == ("make", "pytest -q 2>&1 | tail -5")
+
+
+def test_the_same_program_on_another_target_is_another_command() -> None:
+    events = ran(("pytest a.py", "", 0), ("pytest b.py", "", 0), ("pytest a.py -x", "", 0))
+    assert commands_run(events) == ("pytest a.py", "pytest b.py", "pytest a.py -x")

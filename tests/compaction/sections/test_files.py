@@ -1,0 +1,392 @@
+"""Files stand as they are now, whatever was done to them since they were seen."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from agent_tui.compaction.sections.files import (
+    WHOLE_TOKENS,
+    FileReader,
+    FileState,
+    known_files,
+    shown_files,
+)
+from agent_tui.compaction.sections.history import read_history
+from agent_tui.messages import JsonObject
+from agent_tui.tokens import TokenCounter
+from tests.compaction.sections.scene import (
+    FOLDERS,
+    begun,
+    called,
+    file_after,
+    files_after,
+    numbered,
+    run,
+)
+
+LINES = [f"line {number}" for number in range(1, 41)]
+WHOLE = "\n".join(LINES)
+READ = ("read", {"path": "a.py"}, numbered(LINES))
+Call = tuple[str, Mapping[str, Any], str]
+
+
+def bash(command: str, output: str = "") -> Call:
+    return "bash", {"command": command}, output
+
+
+def edit(old: str, new: str, path: str = "a.py") -> Call:
+    return "edit", {"path": path, "edits": [{"oldText": old, "newText": new}]}, "Edited."
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        READ,
+        ("read", {"path": "/project/a.py"}, WHOLE),
+        ("Read", {"file_path": "./a.py"}, numbered(LINES).replace("\t", "→")),
+        bash("cat a.py", WHOLE + "\n"),
+        bash("cd /project && cat -n a.py", numbered(LINES)),
+        bash("nl -ba a.py", numbered(LINES)),
+        bash("cat a.py", f"<returncode>0</returncode>\n<output>\n{WHOLE}\n</output>"),
+    ],
+)
+def test_a_file_that_was_read_is_known_without_the_numbers_of_its_lines(call: Call) -> None:
+    file = file_after(call)
+    assert (file.path, file.text) == ("a.py", WHOLE)
+    assert file.is_whole
+    assert not file.is_changed
+    assert file.reads == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("read", {"path": "a.py", "offset": 11, "limit": 5}, numbered(LINES[10:15], 11)),
+        ("view", {"path": "a.py", "view_range": [11, 15]}, "\n".join(LINES[10:15])),
+        bash("sed -n '11,15p' a.py", "\n".join(LINES[10:15])),
+        bash("cat -n a.py | sed -n '11,15p'", numbered(LINES[10:15], 11)),
+    ],
+)
+def test_a_part_that_was_read_stands_at_its_lines(call: Call) -> None:
+    file = file_after(call)
+    assert file.runs == [(11, LINES[10:15])]
+    assert not file.is_whole
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["[lines 1-5 of 40; use offset=6 for more]", "<system>truncated</system>", "(35 more lines)"],
+)
+def test_a_view_that_says_it_is_cut_is_a_part(note: str) -> None:
+    file = file_after(("read", {"path": "a.py"}, f"{numbered(LINES[:5])}{note}"))
+    assert file.runs == [(1, LINES[:5])]
+    assert not file.is_whole
+
+
+def test_the_head_of_a_file_is_a_part_of_it() -> None:
+    file = file_after(bash("head -n 3 a.py", "\n".join(LINES[:3])))
+    assert (file.runs, file.is_whole) == ([(1, LINES[:3])], False)
+
+
+def test_parts_that_touch_or_overlap_become_one_and_the_newer_one_counts() -> None:
+    first: Call = ("read", {"path": "a.py", "offset": 1, "limit": 4}, numbered(LINES[:4]))
+    newer: Call = (
+        "read",
+        {"path": "a.py", "offset": 3, "limit": 3},
+        numbered(["three", "four", "five"], 3),
+    )
+    apart: Call = ("read", {"path": "a.py", "offset": 20, "limit": 1}, numbered(["twenty"], 20))
+    assert file_after(first, newer, apart).runs == [
+        (1, ["line 1", "line 2", "three", "four", "five"]),
+        (20, ["twenty"]),
+    ]
+
+
+def test_a_file_that_was_written_stands_as_it_was_written() -> None:
+    file = file_after(READ, ("write", {"path": "a.py", "content": "new\ntext\n"}, "Wrote."))
+    assert file.text == "new\ntext"
+    assert file.is_whole
+    assert file.is_changed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat > a.py <<'EOF'\nnew\ntext\nEOF",
+        "cd /project && cat <<EOF > a.py\nnew\ntext\nEOF\npython a.py",
+        "cat > '/project/a.py' << \"END\"\nnew\ntext\nEND",
+    ],
+)
+def test_a_file_written_by_heredoc_stands_as_it_was_written(command: str) -> None:
+    file = file_after(READ, bash(command))
+    assert (file.text, file.is_whole, file.is_changed) == ("new\ntext", True, True)
+
+
+SEVEN: JsonObject = {"old": "line 7\n", "new": "seven\nand more\n"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param({"path": "a.py", **SEVEN}, id="ours"),
+        pytest.param({"path": "a.py", "edits": [SEVEN]}, id="ours as a list"),
+        {"path": "a.py", "edits": [{"oldText": "line 7\n", "newText": "seven\nand more\n"}]},
+        {"file_path": "a.py", "old_string": "line 7\n", "new_string": "seven\nand more\n"},
+        {"path": "a.py", "old_str": "line 7\n", "new_str": "seven\nand more\n"},
+    ],
+)
+def test_an_edit_changes_what_is_known_of_the_file(arguments: JsonObject) -> None:
+    edited = file_after(READ, ("edit", arguments, "Edited."))
+    assert edited.text == WHOLE.replace("line 7\n", "seven\nand more\n")
+    assert edited.is_whole
+    assert edited.is_changed
+
+
+def test_an_edit_is_made_once_unless_it_is_for_all_places() -> None:
+    twice: Call = ("read", {"path": "a.py"}, "x = 1\ny = 2\nx = 1")
+    arguments: JsonObject = {"path": "a.py", "old_string": "x = 1", "new_string": "x = 3"}
+    assert file_after(twice, ("edit", arguments, "")).text == "x = 3\ny = 2\nx = 1"
+    theirs: JsonObject = {**arguments, "replace_all": True}
+    ours: JsonObject = {"path": "a.py", "edits": [{"old": "x = 1", "new": "x = 3", "all": True}]}
+    for everywhere in (theirs, ours):
+        assert file_after(twice, ("edit", everywhere, "")).text == "x = 3\ny = 2\nx = 3"
+
+
+def test_an_edit_moves_the_lines_after_it() -> None:
+    parts: tuple[Call, Call] = (
+        ("read", {"path": "a.py", "offset": 5, "limit": 2}, numbered(LINES[4:6], 5)),
+        ("read", {"path": "a.py", "offset": 20, "limit": 2}, numbered(LINES[19:21], 20)),
+    )
+    file = file_after(*parts, edit("line 5", "five\nand\nmore"))
+    assert file.runs == [(5, ["five", "and", "more", "line 6"]), (22, LINES[19:21])]
+
+
+def test_an_edit_of_a_place_that_was_not_seen_is_known_by_its_new_text() -> None:
+    file = file_after(edit("old", "def new():\n    pass"))
+    assert file.runs == [(0, ["def new():", "    pass"])]
+    assert not file.is_whole
+    assert file.is_changed
+
+
+def test_a_patch_edits_adds_and_deletes_files() -> None:
+    patch = (
+        "*** Begin Patch\n*** Update File: a.py\n@@\n line 6\n-line 7\n+seven\n line 8\n"
+        "*** Add File: b.py\n+one\n+two\n*** Delete File: c.py\n*** End Patch"
+    )
+    files = files_after(
+        ("write", {"path": "c.py", "content": "gone"}, ""),
+        READ,
+        ("apply_patch", {"input": patch}, "Done."),
+    )
+    by_path = {file.path: file for file in files}
+    assert set(by_path) == {"a.py", "b.py"}
+    assert by_path["a.py"].text == WHOLE.replace("line 7\n", "seven\n")
+    assert (by_path["b.py"].text, by_path["b.py"].is_whole) == ("one\ntwo", True)
+
+
+def test_what_failed_changed_and_showed_nothing() -> None:
+    talk = begun()
+    talk.tool("read", {"path": "a.py"}, numbered(LINES))
+    talk.tool("edit", {"path": "a.py", "oldText": "line 7", "newText": "x"}, "no", is_error=True)
+    talk.tool("write", {"path": "a.py", "content": "x"}, "no", is_error=True)
+    run(talk, "cat > a.py <<'EOF'\nx\nEOF", "no", exit_code=1)
+    run(talk, "cat b.py", "cat: b.py: No such file", exit_code=1)
+    (file,) = FileReader(FOLDERS).read(read_history(talk.path))
+    assert (file.text, file.is_changed) == (WHOLE, False)
+
+
+def test_a_command_that_changes_a_file_out_of_sight_is_named_beside_it(
+    counter: TokenCounter,
+) -> None:
+    changed = file_after(READ, bash("sed -i 's/line 7/seven/' a.py"))
+    (shown,) = shown_files([changed], 2_000, counter, None)
+    assert "(changed since by: sed -i 's/line 7/seven/' a.py)" in shown.text
+    assert not shown.is_whole
+    again = file_after(READ, bash("sed -i 's/line 7/seven/' a.py"), READ)
+    assert again.unseen == []
+    assert again.is_changed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat >> a.py <<'EOF'\nthree\nEOF",
+        "echo three >> a.py",
+        "echo new > a.py",
+        "tee a.py <<'EOF'\nnew\nEOF",
+        "cp c.py a.py",
+        "mv a.py b.py",
+        "rm a.py",
+        "git checkout -- a.py",
+        "git restore a.py",
+        "perl -pi -e 's/one/1/' a.py",
+        "sed -i 's/one/1/' a.py b.py",
+        "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.py\n@@\n-one\n+1\n"
+        "*** End Patch\nEOF",
+    ],
+)
+def test_a_file_is_not_shown_as_it_was_before_a_command_changed_it(
+    command: str, counter: TokenCounter
+) -> None:
+    written: Call = ("write", {"path": "a.py", "content": "one\ntwo\n"}, "")
+    shown = shown_files(files_after(written, bash(command)), 2_000, counter, None)
+    assert "### a.py (changed; whole)\none\ntwo" not in [file.text for file in shown]
+
+
+def test_a_file_in_a_folder_gone_to_is_another_one() -> None:
+    written: Call = ("write", {"path": "a.py", "content": "one\ntwo\n"}, "")
+    files = files_after(written, bash("cd sub && cat a.py", "other"))
+    assert {file.path: file.text for file in files} == {"a.py": "one\ntwo", "sub/a.py": "other"}
+
+
+def test_a_file_that_a_patch_moves_stands_under_its_new_name() -> None:
+    patch = (
+        "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@\n-line 7\n+seven\n"
+        "*** End Patch"
+    )
+    file = file_after(READ, ("apply_patch", {"input": patch}, "Done."))
+    assert (file.path, file.text) == ("b.py", WHOLE.replace("line 7", "seven"))
+
+
+def test_the_file_touched_last_comes_first() -> None:
+    calls: list[Call] = [("read", {"path": path}, "x = 1") for path in ("a.py", "b.py", "c.py")]
+    assert [file.path for file in files_after(*calls, edit("x", "y"))] == ["a.py", "c.py", "b.py"]
+
+
+def shown_paths(files: list[FileState], room: int, counter: TokenCounter) -> list[str]:
+    return [file.path for file in shown_files(files, room, counter, None)]
+
+
+def test_changed_files_are_shown_then_those_read_often_and_no_others(
+    counter: TokenCounter,
+) -> None:
+    files = files_after(
+        ("write", {"path": "changed.py", "content": "x = 1"}, ""),
+        ("read", {"path": "often.py"}, "y = 1"),
+        ("read", {"path": "once.py"}, "z = 1"),
+        ("read", {"path": "often.py"}, "y = 1"),
+    )
+    shown = shown_files(files, 1_000, counter, None)
+    assert [file.text for file in shown] == [
+        "### changed.py (changed; whole)\nx = 1",
+        "### often.py (read 2 times; whole)\ny = 1",
+    ]
+    assert all(file.is_whole for file in shown)
+
+
+def test_a_file_known_in_part_says_so(counter: TokenCounter) -> None:
+    part: Call = ("read", {"path": "a.py", "offset": 5, "limit": 2}, numbered(LINES[4:6], 5))
+    (shown,) = shown_files([file_after(part, part)], 1_000, counter, None)
+    assert shown.text == "### a.py (read 2 times; as far as it was read)\nline 5\nline 6"
+    assert not shown.is_whole
+
+
+def test_gaps_between_known_parts_are_marked() -> None:
+    parts: list[Call] = [
+        ("read", {"path": "a.py", "offset": at, "limit": 1}, numbered([LINES[at - 1]], at))
+        for at in (3, 9)
+    ]
+    assert file_after(*parts).text == "line 3\n[...]\nline 9"
+
+
+def long_file() -> list[Call]:
+    lines = [f"def function_{number}(value): return value + {number}" for number in range(800)]
+    return [
+        ("read", {"path": "a.py"}, numbered(lines)),
+        edit("def function_400(value): return value + 400", "def function_400(value): return 0"),
+    ]
+
+
+def test_a_file_too_large_to_stand_whole_is_shown_by_its_edited_places(
+    counter: TokenCounter,
+) -> None:
+    (shown,) = shown_files([file_after(*long_file())], 3 * WHOLE_TOKENS, counter, None)
+    lines = shown.text.split("\n")
+    assert lines[0] == "### a.py (changed; edited places)"
+    assert lines[1] == "@@ line 389"
+    assert lines[2].startswith("def function_388(")
+    assert "def function_400(value): return 0" in lines
+    assert lines[-1].startswith("def function_412(")
+    assert not shown.is_whole
+
+
+def test_where_there_is_less_room_fewer_lines_are_around_the_edited_place(
+    counter: TokenCounter,
+) -> None:
+    (shown,) = shown_files([file_after(*long_file())], 200, counter, None)
+    assert counter.count_text(shown.text) <= 200
+    assert "def function_400(value): return 0" in shown.text
+    assert "@@ line 397" in shown.text
+
+
+def test_a_file_that_fits_in_no_form_is_left_out_and_a_smaller_one_shown(
+    counter: TokenCounter,
+) -> None:
+    big: Call = ("write", {"path": "big.py", "content": WHOLE * 20}, "")
+    small: Call = ("write", {"path": "small.py", "content": "x = 1"}, "")
+    assert shown_paths(files_after(small, big), 300, counter) == ["small.py"]
+    assert shown_paths(files_after(small), 20, counter) == []
+
+
+def test_all_files_together_keep_to_the_room(counter: TokenCounter) -> None:
+    calls: list[Call] = [
+        ("write", {"path": f"f{number}.py", "content": WHOLE}, "") for number in range(12)
+    ]
+    for room in (100, 500, 1_000, 5_000):
+        shown = shown_files(files_after(*calls), room, counter, None)
+        assert sum(counter.count_text(file.text) for file in shown) <= room
+    assert len(shown) == 12
+
+
+def test_the_disk_completes_a_file_that_holds_every_line_the_log_knows(
+    counter: TokenCounter,
+) -> None:
+    part: Call = ("read", {"path": "a.py", "offset": 5, "limit": 2}, numbered(LINES[4:6], 5))
+    asked: list[str] = []
+
+    def on_disk(path: str) -> str:
+        asked.append(path)
+        return WHOLE + "\n"
+
+    (shown,) = shown_files([file_after(part, part)], 1_000, counter, on_disk)
+    assert shown.text == f"### a.py (read 2 times; whole)\n{WHOLE}"
+    assert shown.is_whole
+    assert asked == ["a.py"]
+
+
+def test_a_file_that_another_one_changed_on_the_disk_is_not_taken_from_there(
+    counter: TokenCounter,
+) -> None:
+    part: Call = ("read", {"path": "a.py", "offset": 5, "limit": 2}, numbered(LINES[4:6], 5))
+    for text in (WHOLE.replace("line 6", "else"), None):
+        (shown,) = shown_files([file_after(part, part)], 1_000, counter, lambda _, t=text: t)
+        assert shown.text.endswith("\nline 5\nline 6")
+
+
+def test_a_file_known_whole_that_differs_on_the_disk_is_said_to_be_changed(
+    counter: TokenCounter,
+) -> None:
+    (same,) = shown_files([file_after(READ, READ)], 1_000, counter, lambda _: WHOLE)
+    assert same.is_whole
+    other = WHOLE.replace("line 6", "else")
+    (changed,) = shown_files([file_after(READ, READ)], 1_000, counter, lambda _: other)
+    assert not changed.is_whole
+    assert "read it again" in changed.text
+
+
+def test_a_later_session_knows_the_files_that_were_shown_and_goes_on_from_them(
+    counter: TokenCounter,
+) -> None:
+    files = files_after(READ, edit("line 7", "seven"), bash("cat once.py", "x"))
+    known = known_files(files, shown_files(files, 2_000, counter, None))
+    assert [file.path for file in known] == ["a.py"]
+    (again,) = FileReader(FOLDERS, known).read(())
+    assert (again.text, again.is_whole, again.is_changed, again.edits) == (
+        WHOLE.replace("line 7", "seven"),
+        True,
+        True,
+        ["seven"],
+    )
+    (later,) = FileReader(FOLDERS, known).read(called(edit("seven", "VII")))
+    assert later.text == WHOLE.replace("line 7", "VII")

@@ -1,0 +1,108 @@
+"""Sentences that give a reason are kept word for word, those on what is in use first."""
+
+import pytest
+
+from agent_tui.compaction.sections.findings import (
+    all_findings,
+    findings_that_fit,
+    first_sentence,
+    names_in_use,
+    reasons_in,
+)
+from agent_tui.tokens import TokenCounter
+from tests.compaction.sections.scene import called, replied
+
+WHY = "The cache is dropped because its key held the time."
+TRIED = "Sorting the list first did not help with the order."
+CHATTER = "Sure, I will gladly look into the parser now!"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        WHY,
+        TRIED,
+        "I use a lock instead of a queue here.",
+        "It turns out the file is read twice.",
+        "The root cause is the missing flush.",
+        "The parser doesn't accept an empty line.",
+        "We must not close the writer here.",
+        "Das Feld bleibt leer, weil der Index fehlt.",
+    ],
+)
+def test_a_sentence_with_a_reason_is_found_as_it_was_written(sentence: str) -> None:
+    assert reasons_in(f"Well. {sentence} {CHATTER}") == [sentence]
+
+
+@pytest.mark.parametrize("text", [CHATTER, "", "Done.", "All 12 tests pass now, as they should."])
+def test_chatter_and_plain_reports_are_no_findings(text: str) -> None:
+    assert reasons_in(text) == []
+
+
+def test_bullets_and_wrapped_blanks_are_taken_off() -> None:
+    assert reasons_in(f"- {WHY}\n* {TRIED.replace('list ', 'list  ')}") == [WHY, TRIED]
+
+
+def test_very_short_and_very_long_sentences_are_left_out() -> None:
+    assert reasons_in("Because of it.") == []
+    assert reasons_in("It fails because " + "of this and that " * 60) == []
+
+
+def test_findings_are_told_once_where_they_were_said_last_after_the_earlier_ones() -> None:
+    other = "I keep the old name since callers use it."
+    assert all_findings(replied(WHY, TRIED, WHY), (other,)) == (other, TRIED, WHY)
+
+
+def test_only_replies_are_read_for_findings() -> None:
+    assert all_findings(called(("read", {"path": "a.md"}, WHY))) == ()
+
+
+def test_names_in_use_are_those_of_the_newest_actions_and_of_what_is_spoken_of() -> None:
+    events = called(
+        *(("read", {"path": f"old/file_{n}.py"}, "x") for n in range(5)),
+        *(("read", {"path": "src/parser.py"}, "x") for _ in range(60)),
+    )
+    names = names_in_use(events, ["see read_token, please"])
+    assert {"src/parser.py", "parser.py", "read_token"} <= names
+    assert not any("old" in name for name in names)
+
+
+def fitted(findings: list[str], counter: TokenCounter, **changes: object) -> list[str]:
+    arguments = {"in_use": frozenset(), "elsewhere": "", "room_tokens": 1_000, **changes}
+    return findings_that_fit(findings, counter=counter, **arguments)  # pyright: ignore[reportArgumentType]
+
+
+def test_where_there_is_room_all_stand_in_their_order(counter: TokenCounter) -> None:
+    assert fitted([WHY, TRIED], counter) == [f"- {WHY}", f"- {TRIED}"]
+
+
+def test_what_concerns_files_in_use_comes_before_what_is_newer(counter: TokenCounter) -> None:
+    used = "In src/parser.py the token is kept because it is peeked at."
+    findings = [used, *(f"Number {n} is left out since nobody asks." for n in range(30))]
+    shown = fitted(findings, counter, in_use=frozenset({"parser.py"}), room_tokens=50)
+    assert shown[0] == f"- {used}"
+    assert shown[1:] == [f"- {finding}" for finding in findings[-len(shown) + 1 :]]
+    assert f"- {used}" not in fitted(findings, counter, room_tokens=50)
+
+
+def test_the_room_is_kept_to(counter: TokenCounter) -> None:
+    findings = [f"Number {n} is left out since nobody asks for it." for n in range(100)]
+    shown = fitted(findings, counter, room_tokens=200)
+    assert 120 < counter.count_text("\n".join(shown)) <= 200
+
+
+def test_what_the_context_holds_anyway_is_not_said_twice(counter: TokenCounter) -> None:
+    wrapped = WHY.replace(" because", "\n  because")
+    assert fitted([WHY, TRIED], counter, elsewhere=f"Then: {wrapped} And on.") == [f"- {TRIED}"]
+
+
+def test_the_first_sentence_is_the_beginning_of_a_text() -> None:
+    assert first_sentence("  I looked. Then I wrote.", 100) == "I looked."
+    assert first_sentence("A heading\nand more", 100) == "A heading"
+    assert first_sentence("v1.2 is out", 100) == "v1.2 is out"
+    assert first_sentence("word " * 50, 20) == "word word word word…"
+
+
+def test_only_the_newest_four_hundred_are_handed_on() -> None:
+    earlier = tuple(f"Number {n} is left out since nobody asks for it." for n in range(450))
+    assert all_findings(replied(WHY), earlier) == (*earlier[-399:], WHY)

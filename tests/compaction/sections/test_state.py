@@ -1,0 +1,166 @@
+"""Where the work stands: steps of the plan, items, branch, commits and tests, as they are last."""
+
+from agent_tui.compaction.sections.state import (
+    StateReader,
+    check_lines,
+    done_lines,
+    in_progress_lines,
+    pending_lines,
+)
+from agent_tui.messages import JsonObject
+from agent_tui.sessions.entries import WorkState
+from tests.compaction.sections.scene import called, ran
+
+
+def state_of(*commands: tuple[str, str, int], earlier: WorkState | None = None) -> WorkState:
+    return StateReader.after(earlier).read(ran(*commands))
+
+
+def planned(*steps: tuple[str, str]) -> JsonObject:
+    return {"todos": [{"text": text, "status": status} for text, status in steps]}
+
+
+def test_the_steps_of_the_newest_plan_stand_under_their_state() -> None:
+    events = called(
+        ("todo", planned(("old step", "pending")), "ok"),
+        ("todo", planned(("read", "completed"), ("fix", "in_progress"), ("test", "pending")), "ok"),
+    )
+    state = StateReader().read(events)
+    assert done_lines(state) == ["- [x] read"]
+    assert in_progress_lines(state) == ["- [ ] fix"]
+    assert pending_lines(state) == ["test"]
+
+
+def test_plans_of_other_programs_are_read_too() -> None:
+    todos: JsonObject = {
+        "todos": [{"content": "read", "status": "done"}, {"step": "fix", "status": "unheard of"}]
+    }
+    state = StateReader().read(called(("TodoWrite", todos, "ok")))
+    assert done_lines(state) == ["- [x] read"]
+    assert pending_lines(state) == ["fix"]
+
+
+def test_the_plan_of_a_tool_that_calls_it_a_plan_is_read() -> None:
+    plan: JsonObject = {
+        "plan": [
+            {"step": "read", "status": "completed"},
+            {"step": "fix", "status": "in_progress"},
+        ]
+    }
+    state = StateReader().read(called(("update_plan", plan, "Plan updated")))
+    assert done_lines(state) == ["- [x] read"]
+    assert in_progress_lines(state) == ["- [ ] fix"]
+
+
+def test_items_stand_by_their_last_state_with_the_title_they_were_shown_with() -> None:
+    state = state_of(
+        ("bd update bd-1 --status in_progress", "Updated bd-1", 0),
+        ("bd list", "[ ] bd-1 - The parser drops a token\n[ ] bd-9 Another one here", 0),
+        ("bd close bd-2", "Closed bd-2", 0),
+        ("bd reopen bd-3", "Reopened bd-3: Slow start up", 0),
+    )
+    assert in_progress_lines(state) == [
+        "- [ ] bd-1: P1] The parser drops a token (in progress)"
+    ] or (in_progress_lines(state) == ["- [ ] bd-1: The parser drops a token (in progress)"])
+    assert done_lines(state) == ["- [x] bd-2"]
+    assert pending_lines(state) == ["bd-3: Slow start up"]
+
+
+def test_a_later_state_takes_the_place_of_an_earlier_one() -> None:
+    state = state_of(
+        ("bd update bd-1 --status in_progress", "", 0),
+        ("bd close bd-1", "", 0),
+    )
+    assert in_progress_lines(state) == []
+    assert done_lines(state) == ["- [x] bd-1"]
+
+
+def test_a_tracker_that_failed_changed_nothing() -> None:
+    assert state_of(("bd close bd-1", "Error: no such item", 1)).items == {}
+
+
+def test_the_title_of_a_longer_id_is_not_taken() -> None:
+    state = state_of(
+        ("bd update bd-1 --status open", "", 0),
+        ("bd list", "bd-12 Not this one here\nbd-1.2 Nor this one here", 0),
+    )
+    assert pending_lines(state) == ["bd-1"]
+
+
+def test_commits_are_done_and_name_the_branch() -> None:
+    state = state_of(
+        ("git commit -m 'Keep the token'", "[fix/parser 1a2b3c4] Keep the token\n 1 file", 0),
+        ("git commit --amend", "[fix/parser (root-commit) 2b3c4d5] Keep all", 0),
+    )
+    assert done_lines(state) == [
+        "- [x] commit 1a2b3c4: Keep the token",
+        "- [x] commit 2b3c4d5: Keep all",
+    ]
+    assert check_lines(state) == ["- branch: fix/parser"]
+
+
+def test_a_commit_on_no_branch_is_told_and_names_none() -> None:
+    state = state_of(("git commit", "[detached HEAD 1a2b3c4] Keep the token", 0))
+    assert done_lines(state) == ["- [x] commit 1a2b3c4: Keep the token"]
+    assert check_lines(state) == []
+
+
+def test_only_the_newest_five_commits_are_told() -> None:
+    state = state_of(*(("git commit", f"[main 1a2b3c{n}] Step {n}", 0) for n in range(9)))
+    assert [line[-1] for line in done_lines(state)] == list("45678")
+
+
+def test_the_branch_is_the_one_gone_to_last() -> None:
+    state = state_of(
+        ("git status", "On branch main\nnothing to commit", 0),
+        ("git checkout -b fix", "Switched to a new branch 'fix'", 0),
+    )
+    assert check_lines(state) == ["- branch: fix"]
+    back = state_of(("git switch main", "Switched to branch 'main'", 0), earlier=state)
+    assert check_lines(back) == ["- branch: main"]
+
+
+def test_the_result_of_the_newest_tests_stands_with_its_command() -> None:
+    state = state_of(
+        ("pytest -q", "..F\n1 failed, 2 passed in 0.10s", 1),
+        ("cd /project && pytest -q", "...\n=== 3 passed in 0.10s ===", 0),
+    )
+    assert check_lines(state) == ["- `pytest -q` -> 3 passed in 0.10s"]
+
+
+def test_of_tests_that_failed_the_exit_code_is_told() -> None:
+    assert check_lines(state_of(("npm test", "Tests: 1 failed, 4 passed", 1))) == [
+        "- `npm test` -> exit 1 Tests: 1 failed, 4 passed"
+    ]
+    assert check_lines(state_of(("go test ./...", "", 0))) == ["- `go test ./...` -> exit 0"]
+
+
+def test_the_two_test_commands_run_last_are_told() -> None:
+    state = state_of(
+        ("pytest a.py", "1 passed", 0), ("cargo test", "test result: ok.", 0), ("tox", "OK", 0)
+    )
+    assert [line.split("`")[1] for line in check_lines(state)] == ["cargo test", "tox"]
+
+
+def test_numbers_in_other_commands_are_no_test_results() -> None:
+    assert check_lines(state_of(("cat log.txt", "12 passed", 0))) == []
+
+
+def test_a_later_session_goes_on_from_the_state_handed_on() -> None:
+    first = state_of(
+        ("bd update bd-1 --status in_progress", "bd-1: Keep the token", 0),
+        ("git commit", "[main 1a2b3c4] Step", 0),
+        ("pytest", "1 failed", 1),
+    )
+    assert StateReader.after(first).read(()) == first
+    later = state_of(("bd close bd-1", "", 0), ("pytest", "2 passed", 0), earlier=first)
+    assert done_lines(later) == ["- [x] bd-1: Keep the token", "- [x] commit 1a2b3c4: Step"]
+    assert check_lines(later) == ["- branch: main", "- `pytest` -> 2 passed"]
+
+
+def test_a_session_in_which_nothing_was_done_has_no_state() -> None:
+    state = state_of(("ls", "a.py", 0))
+    assert state == WorkState()
+    assert not (
+        done_lines(state) + in_progress_lines(state) + pending_lines(state) + check_lines(state)
+    )

@@ -1,0 +1,204 @@
+"""The newest messages stay as they are; what stands elsewhere takes a line."""
+
+import pytest
+
+from agent_tui.compaction.plan import read_live
+from agent_tui.compaction.sections.tail import Tail, TailEditor
+from agent_tui.compaction.tiers.units import read_units
+from agent_tui.config import CompactionSettings
+from agent_tui.messages import AssistantMessage, JsonObject, ThinkingContent, ToolCall
+from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import Entry, MessageEntry
+from agent_tui.tokens import TokenCounter
+from tests.compaction.sections.scene import FOLDERS, begun, numbered
+from tests.support.talk import Talk
+
+TEXT = numbered([f"value_{number} = {number}" for number in range(200)])
+OUTPUT = "".join(f"{number:04d} compiling module {number}\n" for number in range(400))
+PLENTY = 1_000_000
+
+
+def editor(talk: Talk, counter: TokenCounter) -> TailEditor:
+    settings = CompactionSettings()
+    units = read_units(
+        talk.path, carryover=None, counter=counter, settings=settings, window=100_000
+    )
+    return TailEditor(units.items, "batch", counter)
+
+
+def tail_of(
+    talk: Talk, counter: TokenCounter, shown: tuple[str, ...] = (), room: int = PLENTY
+) -> Tail:
+    live = read_live(talk.path, counter)
+    return editor(talk, counter).lines_for_what_stands_elsewhere(
+        live, frozenset(shown), FOLDERS, room
+    )
+
+
+def seen(talk: Talk, tail: Tail) -> tuple[Entry, ...]:
+    edits = [
+        edit.model_copy(update={"id": f"edit{number}"})
+        for number, edit in enumerate(tail.edits.values())
+    ]
+    return (*talk.path, *edits)
+
+
+def result_id(talk: Talk, at: int = -1) -> str:
+    return [entry.id for entry in talk.entries if isinstance(entry, MessageEntry)][at]
+
+
+def ended(talk: Talk) -> Talk:
+    talk.reply("All of that is done.")
+    return talk
+
+
+def test_a_view_of_a_file_that_stands_whole_gives_way_to_a_line(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("read", {"path": "/project/src/a.py"}, TEXT)
+    view = result_id(talk)
+    talk.tool("read", {"path": "src/b.py"}, TEXT)
+    tail = tail_of(ended(talk), counter, ("src/a.py",))
+    (edit,) = tail.edits.values()
+    assert edit.target_id == view
+    assert edit.replacement == f"(src/a.py stands in files-now) [recall {view}]"
+    assert edit.batch == "batch"
+
+
+def test_a_failed_view_of_it_stays(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, "Error: " + OUTPUT, is_error=True)
+    assert tail_of(ended(talk), counter, ("src/a.py",)).edits == {}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("write", {"path": "src/a.py", "content": TEXT}),
+        ("edit", {"path": "src/a.py", "edits": [{"old": "x", "new": TEXT}]}),
+    ],
+)
+def test_a_change_whose_result_stands_whole_keeps_its_call_and_loses_its_text(
+    counter: TokenCounter, tool: str, arguments: JsonObject
+) -> None:
+    talk = begun()
+    talk.tool(tool, arguments, "done")
+    reply = result_id(talk, -2)
+    tail = tail_of(ended(talk), counter, ("src/a.py",))
+    (edit,) = tail.edits.values()
+    assert edit.target_id == reply
+    (call,) = [
+        call
+        for item in build_context(seen(talk, tail)).messages
+        if isinstance(item.message, AssistantMessage)
+        for call in item.message.tool_calls
+    ]
+    assert call.arguments["path"] == "src/a.py"
+    assert set(call.arguments) == set(arguments)
+    assert "value_0 " not in str(call.arguments)
+    assert f"tokens left out ...] [recall {reply}]" in str(call.arguments)
+    assert tail_of(talk, counter, ("src/other.py",)).edits == {}
+
+
+def test_an_older_view_gives_way_to_the_newer_one(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, TEXT)
+    older = result_id(talk)
+    talk.tool("read", {"path": "src/a.py"}, TEXT)
+    tail = tail_of(ended(talk), counter)
+    assert list(tail.edits) == [older]
+    assert f"read again later, in {result_id(talk, -2)}" in str(tail.edits[older].replacement)
+
+
+def test_the_newest_exchange_stays_as_it_is(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, TEXT)
+    assert tail_of(talk, counter, ("src/a.py",)).edits == {}
+
+
+def test_thinking_goes_from_all_but_the_newest_reply(counter: TokenCounter) -> None:
+    talk = begun()
+    thoughts = ThinkingContent(thinking="I wonder. " * 100)
+    for name in ("a", "b"):
+        call = ToolCall(id=name, name="bash", arguments={"command": f"make {name}"})
+        talk.message(
+            lambda ms, call=call: AssistantMessage(
+                content=(thoughts, call),
+                provider="p",
+                model="m",
+                stop_reason="toolUse",
+                timestamp=ms,
+            )
+        )
+        talk.result(call, "built")
+    tail = tail_of(talk, counter)
+    assert list(tail.edits) == [result_id(talk, -4)]
+    assert "I wonder" not in str(tail.edits[result_id(talk, -4)].replacement)
+
+
+def test_sizes_are_those_of_the_context_with_the_edits(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, TEXT)
+    talk.tool("write", {"path": "src/b.py", "content": TEXT}, "done")
+    ended(talk)
+    tail = tail_of(talk, counter, ("src/a.py", "src/b.py"))
+    assert len(tail.edits) == 2
+    after = build_context(seen(talk, tail)).messages
+    assert sum(tail.tokens) == counter.count_messages(item.message for item in after)
+    assert sum(tail.tokens) < sum(read_live(talk.path, counter).tokens) // 4
+
+
+def test_only_what_fits_is_looked_at(counter: TokenCounter) -> None:
+    talk = begun()
+    for number in range(6):
+        talk.tool("read", {"path": "src/a.py"}, TEXT)
+        talk.tool("bash", {"command": f"make {number}"}, OUTPUT.replace("c", str(number)))
+    ended(talk)
+    all_of_it = tail_of(talk, counter, ("src/a.py",))
+    some = tail_of(talk, counter, ("src/a.py",), room=8_000)
+    assert len(all_of_it.edits) == 6
+    assert 0 < len(some.edits) < 6
+    assert all(all_of_it.edits[entry_id].replacement for entry_id in some.edits)
+
+
+def filled(talk: Talk, counter: TokenCounter, room: int) -> Tail | None:
+    """The whole of `talk` but its last message, shortened to fit `room`."""
+    live = read_live(talk.path, counter)
+    plain = Tail(live.tokens, {})
+    return editor(talk, counter).filled(live, plain, 0, len(live.entries) - 1, room)
+
+
+def test_a_step_that_is_too_long_keeps_the_ends_of_its_outputs(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("bash", {"command": "make"}, OUTPUT)
+    tail = filled(ended(talk), counter, 800)
+    assert tail is not None
+    (edit,) = tail.edits.values()
+    text = str(edit.replacement)
+    assert text.startswith("0000 compiling")
+    assert text.rstrip().endswith("compiling module 399")
+    assert f"[recall {edit.target_id}]" in text
+    assert sum(tail.tokens[:-1]) <= 800
+
+
+def test_long_arguments_become_a_line_first_and_none_is_cut_inside(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("write", {"path": "src/a.py", "content": TEXT}, "done")
+    tail = filled(ended(talk), counter, 400)
+    assert tail is not None
+    (edit,) = tail.edits.values()
+    assert edit.target_id == result_id(talk, 1)
+    assert "value_0 " not in str(edit.replacement)
+
+
+def test_where_that_is_not_enough_the_step_does_not_stay(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("bash", {"command": "make"}, OUTPUT)
+    assert filled(ended(talk), counter, 60) is None
+
+
+def test_what_the_person_said_is_never_shortened(counter: TokenCounter) -> None:
+    talk = begun("Please read this: " + OUTPUT)
+    talk.reply("I have read it.")
+    talk.user("And now?")
+    assert tail_of(ended(talk), counter).edits == {}
+    assert filled(talk, counter, 300) is None

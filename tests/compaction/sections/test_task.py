@@ -1,0 +1,205 @@
+"""The text of the task is what a tracker, a plan or a specification showed and nothing closed."""
+
+import pytest
+
+from agent_tui.compaction.sections.task import ItemChange, item_changes, task_blocks, task_texts
+from agent_tui.compaction.tiers.outputs import run_action
+from agent_tui.messages import JsonObject
+from agent_tui.sessions.entries import TaskText
+from agent_tui.tokens import TokenCounter
+from tests.compaction.sections.scene import called, ran
+
+TEXT = "The parser drops the last token of a line.\nExpected: it is kept.\nSeen: it is gone.\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "item"),
+    [
+        ("gh issue view 12", "12"),
+        ("gh issue view --comments 12 --repo a/b", "12"),
+        ("gh pr view 5", "5"),
+        ("gh issue view https://github.com/a/b/issues/12", "https://github.com/a/b/issues/12"),
+        ("glab issue view 3", "3"),
+        ("jira issue view ABC-12", "ABC-12"),
+        ("bd show bd-12", "bd-12"),
+        ("cd sub && bd show bd-a1.2", "bd-a1.2"),
+        ("git-bug bug show abcdef1", "abcdef1"),
+        ("git bug show abcdef1", "abcdef1"),
+        ("./tools/tracker show 16", "16"),
+        ("LANG=C tk show tk-5", "tk-5"),
+    ],
+)
+def test_an_item_that_a_tracker_shows_is_known_by_the_shape_of_the_command(
+    command: str, item: str
+) -> None:
+    (task,) = task_texts(ran((command, TEXT, 0)))
+    assert (task.item, task.text) == (item, TEXT.strip())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git show abcdef1",
+        "docker image view 12",
+        "kubectl get pods",
+        "npm view some-package",
+        "pip show some-package",
+        "gh issue list",
+        "bd ready",
+        "cat issue-12.txt",
+    ],
+)
+def test_other_programs_that_show_something_are_no_trackers(command: str) -> None:
+    assert task_texts(ran((command, TEXT, 0))) == ()
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "item"),
+    [
+        ("mcp__linear__get_issue", {"id": "LIN-5"}, "LIN-5"),
+        ("jira_get_issue", {"issue_key": "ABC-12", "fields": "*all"}, "ABC-12"),
+        ("mcp__github__issue_read", {"owner": "a b", "repo": "c d", "issue_number": 12}, "12"),
+    ],
+)
+def test_an_item_that_a_tool_shows_is_known_by_its_name(
+    tool: str, arguments: JsonObject, item: str
+) -> None:
+    assert [task.item for task in task_texts(called((tool, arguments, TEXT)))] == [item]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("mcp__linear__create_issue", {"id": "LIN-5"}),
+        ("mcp__linear__get_issue", {"query": "every one of them"}),
+        ("mcp__db__get_row", {"id": "LIN-5"}),
+    ],
+)
+def test_tools_that_show_no_single_item_are_passed_over(tool: str, arguments: JsonObject) -> None:
+    assert task_texts(called((tool, arguments, TEXT))) == ()
+
+
+@pytest.mark.parametrize("path", ["PLAN.md", "docs/spec-v2.md", "todo.txt", "work/Brief.md"])
+def test_a_plan_or_specification_that_was_read_is_a_task(path: str) -> None:
+    assert [task.item for task in task_texts(called(("read", {"path": path}, TEXT)))] == [path]
+
+
+@pytest.mark.parametrize("path", ["README.md", "src/plan.py", "notes.md"])
+def test_other_files_are_none(path: str) -> None:
+    assert task_texts(called(("read", {"path": path}, TEXT))) == ()
+
+
+def test_an_item_that_could_not_be_shown_or_says_nothing_is_no_task() -> None:
+    assert task_texts(ran(("gh issue view 12", TEXT, 1), ("gh issue view 13", "none", 0))) == ()
+
+
+def test_what_is_closed_is_no_task_until_it_is_shown_again() -> None:
+    shown, closed = ("gh issue view 12", TEXT, 0), ("make && gh issue close 12", "", 0)
+    assert task_texts(ran(shown, closed)) == ()
+    assert [task.item for task in task_texts(ran(shown, closed, shown))] == ["12"]
+
+
+def test_closing_another_item_or_one_that_begins_the_same_leaves_it() -> None:
+    events = ran(("gh issue view 12", TEXT, 0), ("gh issue close 1 123", "", 0))
+    assert [task.item for task in task_texts(events)] == ["12"]
+
+
+def test_the_newest_text_of_an_item_counts_and_goes_last() -> None:
+    newer = f"{TEXT}A comment: only on Windows."
+    events = ran(
+        ("gh issue view 12", TEXT, 0), ("gh issue view 13", TEXT, 0), ("gh issue view 12", newer, 0)
+    )
+    assert [(task.item, task.text) for task in task_texts(events)] == [
+        ("13", TEXT.strip()),
+        ("12", newer.strip()),
+    ]
+
+
+def test_what_a_parent_session_handed_on_stays_until_it_is_closed() -> None:
+    earlier = (TaskText(item="12", text="old " * 20), TaskText(item="bd-3", text="more " * 20))
+    assert task_texts((), earlier) == earlier
+    assert task_texts(ran(("gh issue close 12", "", 0)), earlier) == earlier[1:]
+
+
+@pytest.mark.parametrize(
+    ("command", "items", "state"),
+    [
+        ("gh issue close 12", ("12",), "done"),
+        ("bd close bd-12 bd-13", ("bd-12", "bd-13"), "done"),
+        ("bd update bd-12 --status=closed", ("bd-12",), "done"),
+        ("bd update bd-12 --status in_progress", ("bd-12",), "in progress"),
+        ("linear issue start LIN-5", ("LIN-5",), "in progress"),
+        ("gh issue reopen 12", ("12",), "open"),
+        ("jira issue move ABC-12 Done", ("ABC-12",), "done"),
+        ('jira issue move ABC-12 "In Progress"', ("ABC-12",), "in progress"),
+        ("git-bug close 1a2b3c4", ("1a2b3c4",), "done"),
+        ("git bug bug status close 1a2b3c4", ("1a2b3c4",), "done"),
+        ("git add -A && ./issues close 16", ("16",), "done"),
+    ],
+)
+def test_a_command_that_changes_the_state_of_items_names_both(
+    command: str, items: tuple[str, ...], state: str
+) -> None:
+    assert item_changes(run_action("bash", command)) == [ItemChange(items, state)]
+
+
+@pytest.mark.parametrize(
+    "command", ["docker start 12", "npm update some-package", "systemctl start some-unit", "ls 12"]
+)
+def test_other_programs_change_the_state_of_no_item(command: str) -> None:
+    assert item_changes(run_action("bash", command)) == []
+
+
+def test_a_word_in_a_note_is_no_state() -> None:
+    shown, noted = ("bd show bd-12", TEXT, 0), ("bd update bd-12 --notes 'it is done soon'", "", 0)
+    assert [task.item for task in task_texts(ran(shown, noted))] == ["bd-12"]
+
+
+def test_an_item_that_a_tool_closes_is_no_task() -> None:
+    shown = ("mcp__linear__get_issue", {"id": "LIN-5"}, TEXT)
+    tool = "mcp__linear__update_issue"
+    closing = (tool, {"id": "LIN-5", "state": "Done"}, "ok")
+    begun = (tool, {"id": "LIN-5", "state": "Started"}, "ok")
+    assert task_texts(called(shown, closing)) == ()
+    assert [task.item for task in task_texts(called(shown, begun))] == ["LIN-5"]
+
+
+def task(item: str, words: int) -> TaskText:
+    text = "\n".join(f"line {number} of {item} says it all" for number in range(words // 7))
+    return TaskText(item=item, text=text, entry_id=f"id-{item}")
+
+
+def test_the_newest_text_comes_first_under_its_item(counter: TokenCounter) -> None:
+    old, new = task("12", 70), task("13", 70)
+    lines, taken = task_blocks([old, new], 1_000, counter)
+    assert lines == [f"### 13\n{new.text}", f"### 12\n{old.text}"]
+    assert taken == [new, old]
+
+
+def test_a_text_that_does_not_fit_ends_early_and_says_where_the_rest_is(
+    counter: TokenCounter,
+) -> None:
+    (text,), taken = task_blocks([task("12", 2_000)], 300, counter)
+    assert 200 < counter.count_text(text) <= 300
+    assert text.startswith("### 12\nline 0 of 12")
+    assert text.endswith("it all\n[... the rest is left out ...] [recall id-12]")
+    assert [one.item for one in taken] == ["12"]
+
+
+def test_a_text_of_one_long_line_is_cut_inside_it(counter: TokenCounter) -> None:
+    line = TaskText(item="12", text="the body of an issue on one line " * 300, entry_id="id")
+    (text,), _ = task_blocks([line], 300, counter)
+    assert 200 < counter.count_text(text) <= 300
+
+
+def test_a_text_for_which_there_is_no_room_is_not_among_those_taken(counter: TokenCounter) -> None:
+    old, new = task("12", 700), task("13", 70)
+    _, taken = task_blocks([old, new], counter.count_text(f"### 13\n{new.text}") + 10, counter)
+    assert taken == [new]
+    assert task_blocks([old], 0, counter) == ([], [])
+
+
+def test_all_texts_together_keep_to_the_room(counter: TokenCounter) -> None:
+    for room in range(100, 1_500, 200):
+        lines, _ = task_blocks([task(str(n), 70 + 100 * n) for n in range(6)], room, counter)
+        assert sum(counter.count_text(line) for line in lines) <= room

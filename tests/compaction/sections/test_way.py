@@ -1,0 +1,127 @@
+"""The way so far: the model's own sentences with a line for each action, the oldest thinned."""
+
+import pytest
+
+from agent_tui.compaction.sections.history import Event, read_history
+from agent_tui.compaction.sections.way import way_so_far
+from agent_tui.messages import ToolCall
+from agent_tui.tokens import TokenCounter
+from tests.compaction.sections.scene import begun, called, ran, replied, run
+from tests.support.talk import Talk
+
+LEFT_OUT = "(what was before this is left out; recall finds it by its words)"
+PLENTY = 10_000
+
+
+def way(events: tuple[Event, ...], counter: TokenCounter, room: int = PLENTY) -> list[str]:
+    return way_so_far(events, (), room, counter)
+
+
+def steps(count: int) -> tuple[Event, ...]:
+    """Steps that look at a file, say why, change it and run its test."""
+    talk = begun()
+    for number in range(count):
+        path = f"src/part_{number}.py"
+        read = ToolCall(id=f"r{number}", name="read", arguments={"path": path})
+        edit = ToolCall(id=f"e{number}", name="edit", arguments={"path": path})
+        said = f"Part {number} is slow. " + "It walks the list for each token again. " * 10
+        talk.reply(said, read, edit)
+        talk.result(read, "text of the file " * 20)
+        talk.result(edit, "Edited.")
+        run(talk, f"pytest tests/part_{number}.py", "1 passed")
+    return read_history(talk.path)
+
+
+def test_it_tells_in_order_what_was_said_replied_and_done(counter: TokenCounter) -> None:
+    talk = begun("Fix the parser.")
+    call = ToolCall(id="c", name="read", arguments={"path": "src/a.py", "offset": 5, "limit": 10})
+    talk.reply("I look at it first.", call)
+    seen = talk.result(call, "x = 1")
+    run(talk, "cd /project && pytest -q", "...\n3 passed in 0.1s")
+    talk.reply("It works.")
+    assert way(read_history(talk.path), counter) == [
+        "[the person] Fix the parser.",
+        "I look at it first.",
+        f"- read src/a.py:5-14 [{seen.id}]",
+        f"- $ pytest -q -> 3 passed in 0.1s [{talk.entries[-2].id}]",
+        "It works.",
+    ]
+
+
+def test_a_failure_is_told_with_its_message(counter: TokenCounter) -> None:
+    lines = way(ran(("pytest", "E   KeyError: 'x'\n1 failed", 1)), counter)
+    assert lines[-1].startswith("- $ pytest -> exit 1: E KeyError: 'x' | 1 failed [")
+    talk = begun()
+    talk.tool("edit", {"path": "a.py"}, "Error: not unique", is_error=True)
+    assert "- edit a.py -> failed: Error: not unique [" in way(read_history(talk.path), counter)[-1]
+
+
+def test_code_in_a_reply_is_left_out_of_its_words(counter: TokenCounter) -> None:
+    lines = way(replied("I change it:\n\n```python\nx = 1\n```\n\nThat is all."), counter)
+    assert "x = 1" not in "\n".join(lines)
+    assert "That is all." in lines[-1]
+
+
+def test_a_long_reply_ends_with_a_sentence(counter: TokenCounter) -> None:
+    (_, line) = way(replied("This is one of many sentences. " * 200), counter)
+    assert 400 < len(line) <= 910
+    assert line.endswith("sentences. …")
+
+
+def test_a_tool_without_a_file_is_told_by_its_arguments(counter: TokenCounter) -> None:
+    lines = way(
+        called(("web_search", {"query": "hex escapes", "limit": 3}, "found nothing")), counter
+    )
+    assert lines[-1].startswith("- web_search hex escapes -> found nothing [")
+
+
+def test_what_is_older_is_told_in_fewer_words(counter: TokenCounter) -> None:
+    lines = way(steps(30), counter, 4_000)
+    text = "\n".join(lines)
+    newest, oldest = text.index("Part 29 is slow."), text.index("Part 0 is slow.")
+    assert oldest < newest
+    assert lines.count("Part 0 is slow.") == 1
+    assert "- read src/part_29.py [" in text
+    assert "- looked: src/part_0.py" not in text
+    assert "read src/part_0.py" not in text
+    assert "- edit src/part_0.py [" in text
+    assert "- $ pytest tests/part_0.py" in text
+    assert LEFT_OUT not in text
+
+
+def test_between_them_what_only_looked_is_gathered(counter: TokenCounter) -> None:
+    lines = way(steps(30), counter, 4_000)
+    gathered = [line for line in lines if line.startswith("- looked: ")]
+    assert gathered
+    assert all("read src/part_" in line for line in gathered)
+
+
+@pytest.mark.parametrize("room", [0, 50, 300, 1_000, 3_000])
+def test_all_of_it_keeps_to_its_room(counter: TokenCounter, room: int) -> None:
+    lines = way(steps(60), counter, room)
+    told = [line for line in lines if line != LEFT_OUT]
+    assert counter.count_text("\n".join(told)) <= room
+    assert lines[0] == LEFT_OUT
+    if room >= 300:
+        assert counter.count_text("\n".join(told)) > 0.6 * room
+        assert "part_59" in told[-1]
+
+
+def test_the_lines_of_a_parent_session_come_before_it_the_newest_of_them_that_fit(
+    counter: TokenCounter,
+) -> None:
+    events = replied("It works.")
+    earlier = [f"- edit src/part_{number}.py [e{number}]" for number in range(40)]
+    assert way_so_far(events, earlier, PLENTY, counter) == [*earlier, *way(events, counter)]
+    fewer = way_so_far(events, earlier, 100, counter)
+    assert fewer[0] == LEFT_OUT
+    assert fewer[1:-2] == earlier[-len(fewer) + 3 :]
+    assert fewer[-2:] == way(events, counter)
+
+
+def test_where_not_even_the_newest_step_fits_nothing_older_is_told(counter: TokenCounter) -> None:
+    assert way_so_far(steps(3), ["- older"], 5, counter) == [LEFT_OUT]
+
+
+def test_the_way_of_a_session_in_which_nothing_happened_is_empty(counter: TokenCounter) -> None:
+    assert way(read_history(Talk().path), counter) == []
