@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.provider_process import (
     connections,
@@ -24,6 +25,12 @@ __all__ = [
     "worker_environ",
     "worker_log",
 ]
+
+# No property is about time: neither a slow example nor slow generation fails a test.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 _PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
 

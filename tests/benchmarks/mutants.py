@@ -45,7 +45,7 @@ TESTS_OF_ROOMS: Mapping[str, tuple[str, ...]] = {
         "tests/safety/test_files.py",
     ),
     "sessions": ("tests/sessions",),
-    "tools": ("tests/tools", "tests/agent/test_tool_servers.py"),
+    "tools": ("tests/tools", "tests/agent/mcp/test_tool_servers.py"),
 }
 MUTANT_TIMEOUT_S = 400
 """A test alone has a minute, so that this tells of a slow machine, not of an endless loop."""
@@ -132,6 +132,7 @@ def reaching_tests(room: str, tree: Path) -> dict[str, dict[int, list[str]]]:
     code = _pytest(
         tree,
         "-n2",
+        "--dist=load",  # with groups a test's name has its group behind it
         f"--cov=agent_tui/{room}",
         "--cov-context=test",
         "--cov-report=",

@@ -35,7 +35,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_workspace(tmp_path_factory.mktemp("safety"))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_nothing_glued_to_an_allowed_command_runs_with_it(data: st.DataObject, workspace: Path):
     allowed = data.draw(st.sampled_from(_ONE_LINE))
@@ -49,7 +49,7 @@ def test_nothing_glued_to_an_allowed_command_runs_with_it(data: st.DataObject, w
     assert judge(workspace, command, "plan", allow).decision == "deny", command
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_two_commands_of_the_corpus_are_as_hostile_as_the_worse(
     data: st.DataObject, workspace: Path
@@ -60,7 +60,7 @@ def test_two_commands_of_the_corpus_are_as_hostile_as_the_worse(
     assert judge(workspace, command, "ask").decision != "allow", command
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.one_of(
         st.text(max_size=60),

@@ -233,7 +233,7 @@ def test_what_changes_the_context_is_edits_compactions_and_their_undoing() -> No
     assert not any(map(changes_context, (report(), user_entry(), LabelEntry(target_id="1"))))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(changed_histories())
 def test_undoing_everything_gives_the_context_of_what_was_said(path: tuple[Entry, ...]) -> None:
     said = tuple(e for e in path if not changes_context(e))
@@ -241,7 +241,7 @@ def test_undoing_everything_gives_the_context_of_what_was_said(path: tuple[Entry
     assert context_bytes(back) == context_bytes(said)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(changed_histories())
 def test_each_undoing_takes_back_something_and_leaves_a_context_to_send(
     path: tuple[Entry, ...],

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.errors import SessionError
@@ -129,7 +129,7 @@ def test_any_bytes_between_the_lines_cost_no_line(noise: bytes, at: int) -> None
     assert len(parsed.entries) >= len(LOG.entries)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 @given(st.lists(st.dictionaries(KEYS, VALUES, max_size=5), max_size=4))
 def test_any_objects_as_lines_can_be_opened_gone_on_with_and_opened_again(
     tmp_path_factory: pytest.TempPathFactory, values: list[dict[str, object]]

@@ -75,6 +75,44 @@ def test_markdown_holds_the_whole_conversation() -> None:
     assert "hidden" not in text
 
 
+def test_every_entry_has_the_kind_that_styles_it_and_says_whether_it_is_folded() -> None:
+    image = ImageContent(data="QQ==", mime_type="image/png")
+    call = AssistantMessage(
+        content=(TextContent(text="so"), ToolCall(id="c", name="read", arguments={})), timestamp=1
+    )
+    failed = AssistantMessage(content=(), error_message="no route", timestamp=1)
+    shown = CustomMessageEntry(content=(TextContent(text="note"), image))
+    edits = EditReport(batch="b", tokens_before=9, tokens_after=5, freed={}, messages={})
+    path = chain(
+        entry(UserMessage(content=(TextContent(text="see"), image), timestamp=1)),
+        entry(AssistantMessage(content=(ThinkingContent(thinking="hm"),), timestamp=1)),
+        entry(call),
+        entry(result("c")),
+        entry(failed),
+        entry(BashExecutionMessage(command="ls", output="a.py")),
+        CompactionEntry(summary="s", first_kept_entry_id="1", tokens_before=2),
+        BranchSummaryEntry(summary="left"),
+        shown,
+        report_entry(edits),
+        undo_mark(("1",)),
+    )
+    blocks = document_of(header(), path).blocks
+    assert [(block.kind, block.is_code, len(block.images)) for block in blocks] == [
+        ("user", False, 1),
+        ("thinking", True, 0),
+        ("assistant", False, 0),
+        ("call", True, 0),
+        ("result", True, 0),
+        ("assistant", False, 0),
+        ("call", True, 0),
+        ("summary", False, 0),
+        ("summary", False, 0),
+        ("user", False, 1),
+        ("summary", False, 0),
+        ("summary", False, 0),
+    ]
+
+
 def test_edits_and_their_undoing_are_told_in_words() -> None:
     report = EditReport(
         batch="b", tokens_before=150_000, tokens_after=62_000, freed={2: 9_000}, messages={2: 40}
@@ -178,7 +216,7 @@ PIXEL = (
 
 
 def test_images_are_part_of_the_page_if_they_are_nothing_else() -> None:
-    shown = ImageContent(data=PIXEL, mime_type="image/png")
+    shown = ImageContent(data=f"{PIXEL[:60]}\r\n{PIXEL[60:]}\n", mime_type="image/png")
     refused = [
         ImageContent(data=PIXEL, mime_type="image/svg+xml"),
         ImageContent(data=PIXEL, mime_type='image/png" onload="x'),

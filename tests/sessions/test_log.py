@@ -382,6 +382,22 @@ def test_durability_decides_when_the_disk_is_waited_for(
         assert len(syncs) == 3 * per_append + per_turn
 
 
+@pytest.mark.parametrize(("durability", "waits"), [("entry", 1), ("turn", 1), ("none", 0)])
+def test_a_session_written_whole_waits_for_the_disk_once_and_then_has_nothing_left_to_sync(
+    path: Path, durability: Durability, waits: int
+) -> None:
+    syncs: list[Path] = []
+
+    class CountingFile(DiskFile):
+        def sync(self) -> None:
+            syncs.append(path)
+
+    with SessionLog.write(path, header(), ENTRIES, durability, open_file=CountingFile) as log:
+        assert len(syncs) == waits
+        log.sync()
+    assert len(syncs) == waits
+
+
 def test_a_deleted_file_is_noticed_and_nothing_is_pretended(path: Path) -> None:
     with SessionLog.create(path, header()) as log:
         log.append(entry(user("x")))

@@ -100,6 +100,24 @@ def test_a_broken_line_in_the_middle_is_named_and_its_children_stay_linked(
     assert "recovered 7 of 8 lines" in parsed.warnings
 
 
+@pytest.mark.parametrize("split", [0, 40, len(LINES[3]) - 1])
+def test_a_line_with_nul_bytes_before_in_or_behind_it_is_read_without_them_and_named(
+    split: int,
+) -> None:
+    line = LINES[3].rstrip(b"\n")
+    parsed = parse_session(with_line(4, line[:split] + b"\x00" * 8 + line[split:]))
+    assert parsed.entries == ENTRIES
+    assert any("line 4: NUL bytes" in warning for warning in parsed.warnings)
+
+
+def test_an_entry_that_names_no_parent_among_ones_that_do_follows_the_entry_before_it() -> None:
+    fields = json.loads(LINES[3])
+    del fields["parentId"]
+    parsed = parse_session(with_line(4, json.dumps(fields).encode()))
+    assert parsed.entries == ENTRIES
+    assert any("line 4: names no parent" in warning for warning in parsed.warnings)
+
+
 def test_children_of_a_lost_parent_stay_siblings() -> None:
     branch = ENTRIES[6].model_copy(update={"id": "000000aa", "parent_id": ENTRIES[2].id})
     data = b"".join([*LINES[:3], b"broken\n", *LINES[4:], encode_entry(branch)])

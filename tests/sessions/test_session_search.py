@@ -306,6 +306,25 @@ def test_without_fts5_the_newest_files_themselves_are_read(
     assert titles(store, "needle") == ["needle 0", "needle 1"]
 
 
+def test_among_a_folders_sessions_the_bytes_before_a_file_decide_whether_it_is_looked_at(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [
+        write_session(store, user(f"needle {number}"), reply("x" * 1_000), age_s=number)
+        for number in range(3)
+    ]
+    size = paths[0].stat().st_size
+    for most_bytes, late in ((size, 2), (size + 1, 1), (2 * size + 1, 0)):
+        monkeypatch.setattr(search, "_UNINDEXED_BYTES", most_bytes)
+        found, unread = store.search_project("needle", Path("/w/here"), 10)
+        assert ([hit.path for hit in found], unread) == (paths[: 3 - late], late)
+    assert store.update_search() == 0
+    monkeypatch.setattr(search, "_UNINDEXED_BYTES", 1)
+    found, unread = store.search_project("needle", Path("/w/here"), 10)
+    assert ([hit.path for hit in found], unread) == (paths, 0)
+    assert len(store.search_project("needle", Path("/w/here"), 2)[0]) == 2
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_is_searched(store: SessionStore) -> None:
     write_session(store, user("needle"))
@@ -385,7 +404,7 @@ def test_odd_queries_are_queries(store: SessionStore, either) -> None:
         assert either(query) in ([], [prompt]), query
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=30) | st.text(alphabet='"*AND ()^:-\0é会a', max_size=20))
 def test_no_query_raises(tmp_path_factory: pytest.TempPathFactory, query: str) -> None:
     root = tmp_path_factory.getbasetemp() / "any-query"

@@ -1,5 +1,6 @@
 import os
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,7 @@ def test_the_list_tells_what_a_person_looks_for(store: SessionStore) -> None:
     assert found.model == "q/m2"
     assert found.size_bytes == path.stat().st_size
     assert found.modified.timestamp() == pytest.approx(path.stat().st_mtime)
+    assert found.modified.utcoffset() == timedelta(0)
 
 
 def test_the_newest_comes_first_and_a_folder_sees_its_own(store: SessionStore) -> None:

@@ -1,5 +1,6 @@
 """Two processes, forks, forgotten locks, links and clocks that go back."""
 
+import fcntl
 import multiprocessing
 import os
 import signal
@@ -75,6 +76,31 @@ def test_a_lock_file_left_behind_is_no_lock(path: Path, content: bytes) -> None:
     with SessionLog.open(path):
         assert lock.read_text() == str(os.getpid())
     assert not lock.exists()
+
+
+@pytest.mark.parametrize("is_taken_anew", [False, True])
+def test_a_lock_file_that_went_away_while_it_was_opened_is_not_taken_for_the_lock(
+    path: Path, monkeypatch: pytest.MonkeyPatch, is_taken_anew: bool
+) -> None:
+    lock = path.with_name(path.name + ".lock")
+    flock = fcntl.flock
+    kept: list[int] = []  # descriptors of the removed file: its inode must not be given out again
+
+    def remove_then_lock(descriptor: int, operation: int) -> None:
+        if not kept:
+            kept.append(os.dup(descriptor))
+            lock.unlink()
+            if is_taken_anew:
+                lock.touch()
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", remove_then_lock)
+    with SessionLog.open(path):
+        assert lock.read_text() == str(os.getpid())
+        with pytest.raises(SessionInUseError):
+            SessionLog.open(path)
+    assert not lock.exists()
+    os.close(kept[0])
 
 
 def _in_a_fork(log: SessionLog, told: Connection) -> None:

@@ -3,7 +3,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.agent.prompt.context_files import ContextFile
@@ -46,7 +46,7 @@ def names(fitted: FittedPrompt) -> list[str]:
     return [tool.name for tool in fitted.tools]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80)
 @given(window=_windows, files=_files, cwd=_folders)
 def test_the_prompt_keeps_its_share_and_is_the_same_for_the_same_inputs(
     window: int, files: tuple[ContextFile, ...], cwd: Path
@@ -59,7 +59,7 @@ def test_the_prompt_keeps_its_share_and_is_the_same_for_the_same_inputs(
     assert not fitted.is_too_small
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80)
 @given(window=_windows, more=st.integers(0, 9_000), files=_files, cwd=_folders)
 def test_a_larger_window_never_gives_less(
     window: int, more: int, files: tuple[ContextFile, ...], cwd: Path

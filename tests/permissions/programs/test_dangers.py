@@ -66,6 +66,7 @@ def _danger(command: str, *folders: str) -> str:
         ("rm -rf $x", "only known when it runs"),
         ("rm $x f", "rm of whole folders"),
         ("rm -rf -- -x $y", "only known when it runs"),
+        ("rm -rf -- -x/../..", "outside the workspace"),
         ("chmod --recursive a+w ..", "outside the workspace"),
         ("find . -exec rm {} +", "only known when it runs"),
         ("ls | xargs rm", "only known when it runs"),

@@ -31,6 +31,8 @@ from agent_tui.permissions.shell.scripts import (
         "y/ab/cd/",
         "/a/{ p; d }",
         "/a/{p}",
+        "/a/{;p}",
+        "/a/{\np\n}",
         "1q",
         "5q1",
         "a text",

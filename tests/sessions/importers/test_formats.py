@@ -170,7 +170,7 @@ def test_warnings_do_not_fill_the_memory(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("written_by", ALL_NAMES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_any_json_gives_a_sound_session_or_one_error(
     tmp_path_factory: pytest.TempPathFactory, written_by: str, data: st.DataObject
@@ -199,7 +199,7 @@ def test_any_json_gives_a_sound_session_or_one_error(
         assert_sound(session)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_a_damaged_conversation_is_read_as_far_as_it_goes(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -60,7 +60,7 @@ def test_what_is_no_message_is_a_value_error(text: bytes):
         parse_line(text)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.binary(max_size=200) | st.builds(lambda v: json.dumps(v).encode(), _json))
 def test_nothing_else_comes_of_any_line(text: bytes):
     with contextlib.suppress(ValueError):
@@ -81,7 +81,7 @@ def test_a_line_has_no_newline_in_it_and_no_lone_surrogates():
     assert json.loads(sent)["params"] == {"text": "a\nb\ufffd"}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(_json, max_size=5))
 def test_whatever_a_server_lists_becomes_tools_that_fit_or_words(listed: list):
     tools, problems = readable_tools("srv", [{"name": "t", "inputSchema": one} for one in listed])
