@@ -119,13 +119,14 @@ async def make_preview(
         )
     except CompactionError as error:
         problem = error.message
+    rows, before = _tier_rows(request, counter)
     try:
-        outcome = await preview_outcome(
-            request, name, service=service, without_model=without_model, counter=counter
-        )
+        if before > request.target_tokens:
+            outcome = await preview_outcome(
+                request, name, service=service, without_model=without_model, counter=counter
+            )
     except CompactionError as error:
         problem = problem or error.message
-    rows, before = _tier_rows(request, counter)
     if summary is not None:
         after = min(summary.tokens_after, before)
         rows.append(

@@ -135,6 +135,12 @@ def test_an_empty_session_has_nothing_to_show(counter: TokenCounter):
     assert "Nothing to compact" in found.problem
 
 
+def test_below_the_target_nothing_would_be_done(counter: TokenCounter):
+    found = preview(work(20).path, counter, target=90_000)
+    assert used(found) == []
+    assert found.tokens_after == found.tokens_before < found.target_tokens
+
+
 def test_what_is_pinned_is_told(counter: TokenCounter):
     found = preview(work(3).path, counter, target=40_000)
     assert found.ledger.pinned == ("Never touch vendor/.",)

@@ -66,7 +66,7 @@ def way_so_far(
                 break
             kept.append(line)
     told = [*reversed(kept), *(line for block in reversed(blocks) for line in block)]
-    if left_out or len(kept) < len(earlier):
+    if told and (left_out or len(kept) < len(earlier)):
         told.insert(0, "(what was before this is left out; recall finds it by its words)")
     return told
 
