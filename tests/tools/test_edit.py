@@ -56,6 +56,14 @@ async def test_an_ambiguous_edit_names_the_lines(context: ToolContext, source: P
     assert source.read_text().count("yield") == 2
 
 
+async def test_an_empty_first_line_counts_among_the_lines_named(
+    context: ToolContext, workspace: Path
+):
+    _seen(context, workspace / "a.py", b"\nx\nx\n")
+    with pytest.raises(ToolError, match="at lines 2, 3"):
+        await call_tool(context, "edit", _edit(("x", "y")))
+
+
 @pytest.mark.parametrize(
     ("old", "advice"),
     [
@@ -117,7 +125,8 @@ async def test_edits_may_follow_each_other_without_reading_again(
 
 async def test_line_endings_and_byte_order_mark_are_kept(context: ToolContext, workspace: Path):
     path = _seen(context, workspace / "a.py", b"\xef\xbb\xbfa\r\nb\r\nc\nd\r\n")
-    await call_tool(context, "edit", _edit(("b\nc", "B\nX\nC")))
+    output = await call_tool(context, "edit", _edit(("b\nc", "B\nX\nC")))
+    assert output.for_person.summary == "+3 -2"  # lines that stay are no part of the change
     assert path.read_bytes() == b"\xef\xbb\xbfa\r\nB\r\nX\r\nC\nd\r\n"
 
 
