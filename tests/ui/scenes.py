@@ -227,6 +227,8 @@ async def menu(ui: Ui) -> None:
     """The slash menu over a chat."""
     await work_begun(ui)
     await ui.write("/co")
+    await ui.until(lambda: ui.app.prompt.menu.is_open)
+    await ui.settle()
 
 
 async def files(ui: Ui) -> None:
