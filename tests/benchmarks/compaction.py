@@ -4,9 +4,9 @@
 
 No model is asked: the summary is the one made by code. Every session is cut at each tenth after
 which 60 calls follow and where it was really compacted; the context before the cut is compacted
-and compared with what the calls after it use. `needed-next recall`: of the paths and identifiers
-(at least four characters, keywords and words without content left out) in the arguments of the
-next 20 or 60 calls that had occurred before the cut, the share that is still in the context.
+and compared with what the calls after it use. `callable 20`, `callable 60`: of what the next 20 or
+60 calls repeat of what was known before the cut (whole lines of the text they replace, neighbouring
+words of their commands, whole paths), the share that can be read in the context, call by call.
 """
 
 import argparse
@@ -23,14 +23,16 @@ from tests.benchmarks import compaction_methods as methods
 from tests.benchmarks.compaction_cases import RecordedSession, cuts, recorded_sessions
 from tests.benchmarks.compaction_methods import Compacted, HybridCost, Saving, tier_savings
 from tests.benchmarks.compaction_truth import (
+    Known,
     file_truth,
-    needed_next,
+    known_in,
+    needs_of,
+    next_calls,
     open_errors,
     relative,
     said,
     squeezed,
     stated_rules,
-    terms,
     user_lines,
 )
 
@@ -60,8 +62,8 @@ class Row:
     tokens_before: int
     tokens_after: int
     seconds: float
-    recall_20: float | None
-    recall_60: float | None
+    callable_20: float | None
+    callable_60: float | None
     modified_kept: float | None
     read_kept: float | None
     rules_kept: float | None
@@ -110,12 +112,11 @@ class _Judge:
         self._session, self._cut = session, cut
         before = session.messages[:cut]
         self._tokens = counter.count_messages(before)
-        known: set[str] = set()
-        known.update(*(terms(said(message)) for message in before))
-        self._needed = {
-            calls: None if needed is None else needed & known
-            for calls in (20, 60)
-            for needed in [needed_next(session.messages, cut, calls)]
+        known = known_in("\n".join(said(message) for message in before))
+        self._needs = {
+            count: tuple(known.of(needs_of(call)) for call in calls)
+            for count in (20, 60)
+            if (calls := next_calls(session.messages, cut, count)) is not None
         }
         self._files = file_truth(before, session.cwd)
         self._rules = stated_rules(before)
@@ -126,7 +127,7 @@ class _Judge:
         """The figures of one way."""
         text = compacted.text.replace("&lt;", "<")
         flat = squeezed(text)
-        have = terms(text)
+        known = known_in(text)
         return Row(
             session=self._session.name,
             cut=self._cut,
@@ -134,14 +135,19 @@ class _Judge:
             tokens_before=self._tokens,
             tokens_after=compacted.tokens,
             seconds=round(compacted.seconds, 3),
-            recall_20=_share(self._needed[20], lambda term: term in have),
-            recall_60=_share(self._needed[60], lambda term: term in have),
+            callable_20=self._callable(known, 20),
+            callable_60=self._callable(known, 60),
             modified_kept=_share(self._files.modified, lambda path: self._names(flat, path)),
             read_kept=_share(self._files.read, lambda path: self._names(flat, path)),
             rules_kept=_share(self._rules, lambda rule: rule in text),
             errors_kept=_share(self._errors, lambda error: error in flat),
             user_text_kept=_share(self._user_lines, lambda line: line in flat),
         )
+
+    def _callable(self, known: Known, count: int) -> float | None:
+        """The mean over the calls that need something of what was known before."""
+        needs = [need for need in self._needs.get(count, ()) if need.count]
+        return round(statistics.fmean(map(known.share_of, needs)), 4) if needs else None
 
     def _names(self, text: str, path: str) -> bool:
         """Whether `path` is said, relative to the working folder or with it."""
@@ -162,8 +168,9 @@ def median(values: Sequence[float | None]) -> float | None:
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """Medians over all cuts, as a Markdown table; file lists and rules as means."""
-    yield "| way | cuts | tokens before | after | s | next 20 | next 60 | worst 60 | modified |" + (
-        " read | rules | errors | user text |"
+    yield (
+        "| way | cuts | tokens before | after | s | callable 20 | callable 60 | worst 60 | modified |"
+        + (" read | rules | errors | user text |")
     )
     yield "|---|" + "---:|" * 12
     for method, title in METHODS.items():
@@ -173,15 +180,15 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _line(title: str, rows: Sequence[Row]) -> str:
-    worst = min((row.recall_60 for row in rows if row.recall_60 is not None), default=None)
+    worst = min((row.callable_60 for row in rows if row.callable_60 is not None), default=None)
     cells = [
         title,
         str(len(rows)),
         f"{median([row.tokens_before for row in rows]) or 0:,.0f}",
         f"{median([row.tokens_after for row in rows]) or 0:,.0f}",
         f"{median([row.seconds for row in rows]) or 0:.2f}",
-        _percent(median([row.recall_20 for row in rows])),
-        _percent(median([row.recall_60 for row in rows])),
+        _percent(median([row.callable_20 for row in rows])),
+        _percent(median([row.callable_60 for row in rows])),
         _percent(worst),
         _percent(_mean([row.modified_kept for row in rows])),
         _percent(_mean([row.read_kept for row in rows])),

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter, process_time
 
 from agent_tui.compaction.draft import CompactionRequest
 from agent_tui.compaction.ledger.build import build_ledger
-from agent_tui.compaction.result import child_entries
-from agent_tui.compaction.service import CompactionService
+from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.strategies.agent.strategy import CompressionAgent
 from agent_tui.compaction.strategies.base import Strategy
 from agent_tui.compaction.strategies.hybrid.draft import HybridDraft
@@ -59,15 +58,14 @@ class _NoModels:
 def ours(
     path: Sequence[Entry], *, cwd: str, counter: TokenCounter, max_tokens: int
 ) -> Compacted | None:
-    """The product without a model, given the largest window whose compaction fits `max_tokens`.
+    """The product without a model, given the largest target whose compaction fits `max_tokens`.
 
-    First the tiers, then the summary of what lies before the messages that stay, as ``agent-tui
-    compact --model none`` does it. None where it says that there is nothing to compact.
+    As ``agent-tui compact --model none`` does it; None where there is nothing to compact.
     """
-    window = int(max_tokens / _TARGET)
+    window, target = int(max_tokens / _TARGET), max_tokens
     for _ in range(_TRIES):
         started = perf_counter()
-        after = _by_the_product(tuple(path), cwd, counter, window, max_tokens)
+        after = _by_the_product(tuple(path), cwd, counter, window, target)
         seconds = perf_counter() - started
         if after is None:
             return None
@@ -75,40 +73,22 @@ def ours(
         tokens = counter.count_messages(messages)
         if tokens <= max_tokens:
             return Compacted("\n".join(said(m) for m in messages), tokens, seconds)
-        window = int(window * min(max_tokens / tokens, 0.98) * 0.98)
+        target = int(target * min(max_tokens / tokens, 0.98) * 0.98)
     return None
 
 
 def _by_the_product(
     path: tuple[Entry, ...], cwd: str, counter: TokenCounter, window: int, target_tokens: int
 ) -> tuple[Entry, ...] | None:
-    settings = CompactionSettings()
-    plan = plan_tiers(
-        path,
-        carryover=None,
-        counter=counter,
-        settings=settings,
-        window=window,
-        overhead_tokens=0,
-        target_tokens=target_tokens,
+    request = replace(
+        _request(path, cwd=cwd, max_tokens=target_tokens), window=window, wants_summary=True
     )
-    edits = tuple(edit.model_copy(update={"id": f"e{n:07x}"}) for n, edit in enumerate(plan.edits))
-    service = CompactionService(None, counter, _NoModels())
-    for candidate in ((*path, *edits), path):
-        request = CompactionRequest(
-            path=candidate,
-            previous=None,
-            model=_NO_MODEL,
-            window=window,
-            cwd=Path(cwd),
-            settings=settings,
-            tokens_before=plan.tokens_before,
-        )
-        try:
-            return child_entries(asyncio.run(service.compact(request, lambda *_: None)))
-        except CompactionError:
-            continue
-    return None
+    planner = CompactionPlanner(None, counter, _NoModels())
+    try:
+        outcome = asyncio.run(planner.outcome(request, "tiered", lambda *_: None))
+    except CompactionError:
+        return None
+    return outcome.child_entries(path, "manual", 0)
 
 
 def by_hybrid(

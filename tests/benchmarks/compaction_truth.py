@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from posixpath import normpath
 
 from pydantic import JsonValue
@@ -21,6 +22,11 @@ PATH = re.compile(
     r"(?<![\w/.~@:-])(?:~|\.{1,2}|@?[\w.+@-]+)?(?:/[\w.+@-]+)+"
     r"|(?<![\w/.~@-])[\w-]+(?:\.[\w-]+)*\.(?:py|pyi|js|jsx|ts|tsx|mjs|json|jsonl|md|rst|txt|toml"
     r"|ya?ml|cfg|ini|sh|html|css|scss|go|rs|c|h|cc|cpp|hpp|java|kt|rb|php|sql|lock|csv|xml)\b"
+)
+_NUMBERED = re.compile(r"^\s*\d+(?:→|\t|\||:(?=\s))")
+_OLD_TEXTS = frozenset({"old_string", "oldText", "old_str", "old"})
+_NEW_TEXTS = frozenset(
+    {"new_string", "newText", "new_str", "new", "content", "file_text", "description", "prompt"}
 )
 IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{3,}")
 
@@ -64,17 +70,101 @@ class FileTruth:
     modified: frozenset[str]
 
 
+@dataclass(frozen=True)
+class Known:
+    """What a text gives to whoever writes the next call from it: lines, neighbouring words, paths.
+
+    Words alone never count, so that a list of names earns nothing.
+    """
+
+    lines: frozenset[str]
+    pairs: frozenset[tuple[str, str]]
+    text: str
+
+    def share_of(self, needs: "Needs") -> float:
+        """The part of `needs` that it gives."""
+        found = sum(line in self.lines for line in needs.lines)
+        found += sum(pair in self.pairs for pair in needs.pairs)
+        return (found + sum(path in self.text for path in needs.paths)) / needs.count
+
+    def of(self, needs: "Needs") -> "Needs":
+        """What of `needs` it gives."""
+        return Needs(
+            frozenset(line for line in needs.lines if line in self.lines),
+            frozenset(pair for pair in needs.pairs if pair in self.pairs),
+            frozenset(path for path in needs.paths if path in self.text),
+        )
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one call repeats: lines of the text it replaces, words of its command, paths."""
+
+    lines: frozenset[str]
+    pairs: frozenset[tuple[str, str]]
+    paths: frozenset[str]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.lines) + len(self.pairs) + len(self.paths)
+
+
+def known_in(text: str) -> Known:
+    """What `text` gives."""
+    lines = text.split("\n")
+    return Known(frozenset(_bare(line) for line in lines), frozenset(_pairs(text)), text)
+
+
+def needs_of(call: ToolCall) -> Needs:
+    """What `call` repeats of what may have been known before it."""
+    lines: set[str] = set()
+    pairs: set[tuple[str, str]] = set()
+    paths: set[str] = set()
+    for key, value in _fields(call.arguments):
+        if key in _OLD_TEXTS:
+            lines.update(bare for line in value.split("\n") if _is_telling(bare := _bare(line)))
+        elif key not in _NEW_TEXTS:
+            first = value.partition("<<")[0][:1_500]
+            found = {path.strip("./") for path in PATH.findall(first)}
+            paths.update("/".join(path.split("/")[-3:]) for path in found if len(path) > 5)
+            pairs.update(_pairs(PATH.sub(" ", first)))
+    return Needs(frozenset(lines), frozenset(pairs), frozenset(paths))
+
+
+def next_calls(messages: Sequence[Message], cut: int, calls: int) -> tuple[ToolCall, ...] | None:
+    """The next `calls` calls after the cut; None where fewer follow."""
+    made = [c for m in messages[cut:] if isinstance(m, AssistantMessage) for c in m.tool_calls]
+    return tuple(made[:calls]) if len(made) >= calls else None
+
+
+def _fields(value: JsonValue, key: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from _fields(item, name)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _fields(item, key)
+
+
+def _bare(line: str) -> str:
+    """A line without its number and indentation."""
+    return squeezed(_NUMBERED.sub("", line, count=1))
+
+
+def _is_telling(line: str) -> bool:
+    return sum(char.isalnum() for char in line) >= 4
+
+
 @lru_cache(maxsize=20_000)
-def terms(text: str) -> frozenset[str]:
-    """Path-like strings and identifiers of at least four characters with a letter in them."""
-    paths = (path.rstrip("./") for path in PATH.findall(text))
-    found = {path for path in paths if len(path) > 3 and any(c.isalpha() for c in path)}
-    found.update(
-        word
-        for word in IDENTIFIER.findall(text)
-        if word.lower() not in STOP_WORDS and any(c.isalpha() for c in word)
-    )
-    return frozenset(found)
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    found: list[tuple[str, str]] = []
+    for line in text.split("\n"):
+        words = [word.lower() for word in IDENTIFIER.findall(line[:2_000])]
+        found += [(a, b) for a, b in pairwise(words) if a != b and not {a, b} & STOP_WORDS]
+    return tuple(found)
 
 
 def said(message: Message) -> str:
@@ -83,19 +173,6 @@ def said(message: Message) -> str:
         return message.text
     arguments = [text for call in message.tool_calls for text in strings(call.arguments)]
     return "\n".join((message.text, *arguments))
-
-
-def needed_next(messages: Sequence[Message], cut: int, calls: int) -> frozenset[str] | None:
-    """Terms in the arguments of the next `calls` calls; None where fewer follow."""
-    found: set[str] = set()
-    left = calls
-    for message in messages[cut:]:
-        if isinstance(message, AssistantMessage):
-            for call in message.tool_calls:
-                if left:
-                    left -= 1
-                    found.update(*(terms(text) for text in strings(call.arguments)))
-    return None if left else frozenset(found)
 
 
 def file_truth(messages: Iterable[Message], cwd: str) -> FileTruth:

@@ -9,10 +9,11 @@ from agent_tui.messages import (
 )
 from tests.benchmarks.compaction_truth import (
     file_truth,
-    needed_next,
+    known_in,
+    needs_of,
+    next_calls,
     open_errors,
     stated_rules,
-    terms,
 )
 
 
@@ -32,18 +33,31 @@ def answered(number: int, text: str = "ok", *, is_error: bool = False) -> ToolRe
     )
 
 
-def test_terms_are_paths_and_identifiers_without_stop_words():
-    assert terms("import parse_args from src/app/main.py if 12345") == {
-        "parse_args",
-        "src/app/main.py",
-        "main",
-    }
+def test_a_call_needs_lines_it_replaces_words_of_its_command_and_paths():
+    edit = asked(1, "Edit", file_path="/w/src/app/main.py", old_string="  x = 1\n}", new_string="y")
+    (call,) = edit.tool_calls
+    needs = needs_of(call)
+    assert needs.paths == {"src/app/main.py"}
+    assert (needs.lines, needs.pairs) == (set(), set())
+    (ran,) = asked(2, "bash", command="pytest tests/test_a.py --maxfail quickly").tool_calls
+    assert needs_of(ran).pairs == {("pytest", "maxfail"), ("maxfail", "quickly")}
 
 
-def test_needed_is_what_the_next_calls_name_and_unknown_where_fewer_follow():
+def test_a_list_of_words_gives_nothing_and_the_text_itself_all():
+    (call,) = asked(
+        1, "Edit", file_path="src/a.py", old_string="return parse_args(line)"
+    ).tool_calls
+    needs = needs_of(call)
+    assert known_in("parse_args line return").share_of(needs) == 0
+    assert known_in("### src/a.py\n 12→    return parse_args(line)").share_of(needs) == 1
+
+
+def test_the_next_calls_are_unknown_where_fewer_follow():
     messages: list[Message] = [asked(1, "read", path="a/old.py"), asked(2, "bash", command="ruff")]
-    assert needed_next(messages, 1, 1) == {"ruff"}
-    assert needed_next(messages, 1, 2) is None
+    found = next_calls(messages, 1, 1)
+    assert found is not None
+    assert [call.name for call in found] == ["bash"]
+    assert next_calls(messages, 1, 2) is None
 
 
 def test_files_of_failed_calls_do_not_count():
