@@ -70,6 +70,7 @@ class CompactionRequest:
         is_without_model: Nobody will write prose, so that no room is kept for it.
         wants_summary: Only a summary will do, whatever shorter messages would come to.
         is_asked: The person asks for it, whatever the target is.
+        is_refused: The provider refused the context as too large, whatever we count.
         least_gain_tokens: What shorter messages must free, as estimated, to be worth it.
         ratio: How many tokens the model counts for one of ours.
         ahead: A summary that is being written ahead of time.
@@ -89,9 +90,15 @@ class CompactionRequest:
     is_without_model: bool = False
     wants_summary: bool = False
     is_asked: bool = False
+    is_refused: bool = False
     least_gain_tokens: int = 1
     ratio: float = 1.0
     ahead: "AheadSummary | None" = None
+
+    @property
+    def must_shrink(self) -> bool:
+        """Whether it is to become smaller even where it is below the target."""
+        return self.is_asked or self.is_refused
 
     @property
     def estimated_before(self) -> int:

@@ -121,10 +121,9 @@ async def make_preview(
         problem = error.message
     rows, before = _tier_rows(request, counter)
     try:
-        if before > request.target_tokens:
-            outcome = await preview_outcome(
-                request, name, service=service, without_model=without_model, counter=counter
-            )
+        outcome = await preview_outcome(
+            request, name, service=service, without_model=without_model, counter=counter
+        )
     except CompactionError as error:
         problem = problem or error.message
     if summary is not None:

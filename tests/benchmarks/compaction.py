@@ -169,8 +169,8 @@ def median(values: Sequence[float | None]) -> float | None:
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """Medians over all cuts, as a Markdown table; file lists and rules as means."""
     yield (
-        "| way | cuts | tokens before | after | s | callable 20 | callable 60 | worst 60 | modified |"
-        + (" read | rules | errors | user text |")
+        "| way | cuts | tokens before | after | s | callable 20 | callable 60 | worst 60 "
+        "| modified | read | rules | errors | user text |"
     )
     yield "|---|" + "---:|" * 12
     for method, title in METHODS.items():

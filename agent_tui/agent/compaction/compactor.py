@@ -93,6 +93,7 @@ class Compactor:
         request = await self._request(
             focus,
             is_asked=reason == "manual",
+            is_refused=reason == "overflow",
             least_gain_tokens=self._least_gain(reason),
             ahead=None if focus else await self._background.ahead(),
         )
@@ -232,6 +233,7 @@ class Compactor:
         focus: str,
         *,
         is_asked: bool = False,
+        is_refused: bool = False,
         wants_summary: bool = False,
         least_gain_tokens: int = 1,
         ahead: AheadSummary | None = None,
@@ -251,6 +253,7 @@ class Compactor:
             on_disk=partial(read_working_file, conversation.cwd),
             wants_summary=wants_summary,
             is_asked=is_asked,
+            is_refused=is_refused,
             least_gain_tokens=least_gain_tokens,
             ratio=conversation.services.ratios.ratio(conversation.model.name),
             ahead=ahead,

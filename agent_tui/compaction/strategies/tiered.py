@@ -47,6 +47,8 @@ class TieredStrategy:
         tiers: TierPlan | None = None
         if not request.wants_summary:
             tiers = await asyncio.to_thread(tiers_for, request, self.counter)
+            if tiers.tokens_before <= request.target_tokens and not request.must_shrink:
+                raise NothingToCompactError("Nothing to compact: there is room enough.")
             gained = tiers.tokens_before - tiers.tokens_after
             if gained < request.least_gain_tokens or not tiers.edits:
                 tiers = None

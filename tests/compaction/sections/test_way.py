@@ -101,7 +101,7 @@ def test_all_of_it_keeps_to_its_room(counter: TokenCounter, room: int) -> None:
     lines = way(steps(60), counter, room)
     told = [line for line in lines if line != LEFT_OUT]
     assert counter.count_text("\n".join(told)) <= room
-    assert lines[0] == LEFT_OUT
+    assert lines[:1] == ([LEFT_OUT] if told else [])
     if room >= 300:
         assert counter.count_text("\n".join(told)) > 0.6 * room
         assert "part_59" in told[-1]
@@ -119,8 +119,8 @@ def test_the_lines_of_a_parent_session_come_before_it_the_newest_of_them_that_fi
     assert fewer[-2:] == way(events, counter)
 
 
-def test_where_not_even_the_newest_step_fits_nothing_older_is_told(counter: TokenCounter) -> None:
-    assert way_so_far(steps(3), ["- older"], 5, counter) == [LEFT_OUT]
+def test_where_not_even_the_newest_step_fits_nothing_is_told(counter: TokenCounter) -> None:
+    assert way_so_far(steps(3), ["- older"], 5, counter) == []
 
 
 def test_the_way_of_a_session_in_which_nothing_happened_is_empty(counter: TokenCounter) -> None:
