@@ -126,8 +126,11 @@ class Ui:
         for _ in range(1_500):
             chat = self.chat
             is_measured = all(item.is_measured for item in chat._stack)
-            place = (chat.size, chat.virtual_size, chat.scroll_offset, chat.max_scroll_y)
-            unchanged = unchanged + 1 if is_measured and place == before else 0
+            place = (chat.size, chat.virtual_size, chat.scroll_y, chat.max_scroll_y)
+            bar = chat.vertical_scrollbar
+            shows_it = not chat.show_vertical_scrollbar or bar.position == chat.scroll_y
+            is_still = is_measured and shows_it and chat.scroll_y == chat.scroll_target_y
+            unchanged = unchanged + 1 if is_still and place == before else 0
             if unchanged == 5:  # a scroll bar that appears changes the width, and all heights
                 break
             before = place

@@ -280,6 +280,11 @@ class StackView(ScrollView, can_focus=False):
         if self.show_vertical_scrollbar:
             self.vertical_scrollbar.position = y
 
+    def watch_show_vertical_scrollbar(self, is_shown: bool) -> None:
+        """A bar that comes shows where the chat is, which may have scrolled before it came."""
+        if is_shown:
+            self.vertical_scrollbar.position = self.scroll_y
+
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Tell the person's scrolling from our own and from the clamping of a resize."""
         super().watch_scroll_y(old_value, new_value)
