@@ -304,6 +304,7 @@ class _Planner:
             self._counter,
             on_disk=self._request.on_disk,
             kept=frozenset(entry.id for entry in self._live.entries[cut:]),
+            verbatim=self._editor.verbatim(self._live),
             elsewhere=way,
         )
 

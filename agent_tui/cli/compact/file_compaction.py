@@ -63,6 +63,7 @@ class CompactionReport:
             "modified_files": list(self.carryover.modified_files),
             "pinned": list(ledger.pinned) if ledger else [],
             "fallback": self.is_fallback,
+            "note": self.note,
             "seconds": self.seconds,
             "strategy": self.strategy,
             "statistics": dict(self.statistics),

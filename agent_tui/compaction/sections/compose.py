@@ -142,6 +142,7 @@ def make_sections(
     *,
     on_disk: ReadFile | None = None,
     kept: frozenset[str] = frozenset(),
+    verbatim: frozenset[str] = frozenset(),
     elsewhere: str = "",
 ) -> Sections:
     """The sections of `record`.
@@ -151,7 +152,8 @@ def make_sections(
         room_tokens: Of the whole context: sections, prose and newest messages.
         counter: Measures them.
         on_disk: See `shown_files`.
-        kept: Entries that stay in the context as they are; nothing of them is said twice.
+        kept: Entries that stay in the context; nothing of them is said twice.
+        verbatim: Those of them that stay as they are in any case.
         elsewhere: Text that is in the context anyway: the way so far.
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
@@ -170,7 +172,8 @@ def make_sections(
     )
     errors = _newest_that_fit(record.errors, int(room_tokens * ERRORS_SHARE), counter)
     commands = _newest_that_fit(record.commands, int(room_tokens * COMMANDS_SHARE), counter)
-    shown = shown_files(record.files, int(room_tokens * FILES_SHARE), counter, on_disk)
+    files_room = int(room_tokens * FILES_SHARE)
+    shown = shown_files(record.files, files_room, counter, on_disk, verbatim=verbatim)
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = capped_lists(lists, chars)

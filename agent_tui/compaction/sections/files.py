@@ -1,7 +1,7 @@
 """The files as they stand now, from what was read, written and edited."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -21,9 +21,18 @@ ReadFile: TypeAlias = Callable[[str], str | None]
 WHOLE_TOKENS = 5_000
 """A changed file larger than this is shown by its edited places."""
 
+PLACES_TOKENS = 2_500
+"""What the edited places of one file take at most: the newest of them."""
+
 _CHANGED_ON_DISK = "somebody else; read it again"
-_AROUND_LINES = 12
+_WRITTEN_BELOW = "changed; whole as it was written in the newest messages"
+_AROUND_LINES = (0, 4, 12)
+"""Lines before and after an edit that are shown, as there is room."""
+
 _LEAST_TOKENS = 60
+_PLACE_TOKENS = 8
+"""What the line above an edited place takes."""
+
 _OFTEN_READ = 2
 _MOST_EDITS = 40
 _NUMBERED = re.compile(r"[ \t]*(\d+)(?:\t|→|: |\| )")
@@ -71,7 +80,8 @@ class FileState:
     """What is known of one file: runs of lines, the newest knowledge of each.
 
     `runs` are (number of the first line or 0 where unknown, lines); `edits` the new texts of
-    edits, newest last; `unseen` the commands that changed it in a way the log does not show.
+    edits, newest last; `unseen` the commands that changed it in a way the log does not show;
+    `written_at` the entry that answers the call which wrote all of it as it is now, if one did.
     """
 
     path: str
@@ -82,10 +92,12 @@ class FileState:
     last: int = 0
     edits: list[str] = field(default_factory=list[str])
     unseen: list[str] = field(default_factory=list[str])
+    written_at: str = ""
 
-    def write(self, text: str) -> None:
-        """The whole file as `text`."""
+    def write(self, text: str, entry_id: str = "") -> None:
+        """The whole file as `text`, by the call that `entry_id` answers."""
         self.runs = [(1, text.removesuffix("\n").split("\n"))]
+        self.written_at = entry_id
         self.is_whole, self.is_changed = True, True
         self.edits, self.unseen = [], []
 
@@ -113,7 +125,7 @@ class FileState:
 
     def edit(self, old: str, new: str, *, is_everywhere: bool = False) -> None:
         """`old` became `new`."""
-        self.is_changed = True
+        self.is_changed, self.written_at = True, ""
         self.edits = [*self.edits[1 - _MOST_EDITS :], new]
         found = False
         shifted: list[tuple[int, list[str]]] = []
@@ -135,7 +147,7 @@ class FileState:
 
     def changed_by(self, command: str) -> None:
         """A command changed it; what it made of it the log does not say."""
-        self.is_changed = True
+        self.is_changed, self.written_at = True, ""
         self.unseen = [*self.unseen[-2:], command]
 
     @property
@@ -199,7 +211,8 @@ class FileReader:
                 is_part = asked is not None or is_cut or output.is_truncated
                 file.read(first or asked or 1, lines, is_whole=not is_part)
             case "write":
-                file.write(_first_text(action.arguments, _BODY_NAMES) or "")
+                body = _first_text(action.arguments, _BODY_NAMES) or ""
+                file.write(body, event.entry_id)
             case _:
                 for old, new, is_everywhere in _edits(action.arguments):
                     file.edit(old, new, is_everywhere=is_everywhere)
@@ -294,7 +307,12 @@ class ShownFile:
 
 
 def shown_files(
-    files: Sequence[FileState], room_tokens: int, counter: TokenCounter, on_disk: ReadFile | None
+    files: Sequence[FileState],
+    room_tokens: int,
+    counter: TokenCounter,
+    on_disk: ReadFile | None = None,
+    *,
+    verbatim: frozenset[str] = frozenset(),
 ) -> list[ShownFile]:
     """The files to show, the one touched last first: changed ones, then those read often.
 
@@ -307,6 +325,7 @@ def shown_files(
         counter: Measures them.
         on_disk: Asked for files that the log knows in part only. What stands there is shown if
             it holds every line that the log knows: then nobody else changed it.
+        verbatim: Entries that stay as they are; a file that one of them wrote stands there.
     """
     changed = [file for file in files if file.is_changed]
     often = [file for file in files if not file.is_changed and file.reads >= _OFTEN_READ]
@@ -314,6 +333,9 @@ def shown_files(
     for file in (*changed, *often):
         if room_tokens < _LEAST_TOKENS:
             break
+        if file.written_at and file.written_at in verbatim:
+            shown.append(ShownFile(file.path, f"### {file.path} ({_WRITTEN_BELOW})", is_whole=True))
+            continue
         _complete(file, on_disk)
         for text, is_whole in _forms(file, min(room_tokens, WHOLE_TOKENS), counter):
             tokens = counter.count_text(text) + 4
@@ -370,26 +392,46 @@ def _forms(file: FileState, room: int, counter: TokenCounter) -> Iterable[tuple[
         part = "whole" if file.is_whole else "as far as it was read"
         yield f"### {file.path} ({what}; {part}){note}\n{text}", file.is_whole and not file.unseen
     if file.edits:
-        for around in (_AROUND_LINES, _AROUND_LINES // 3):
-            if places := _edited_places(file, around):
-                yield f"### {file.path} ({what}; edited places){note}\n{places}", False
+        head = f"### {file.path} ({what}; edited places){note}"
+        room = min(room, PLACES_TOKENS) - counter.count_text(head)
+        if places := _edited_places(file, room, counter):
+            yield f"{head}\n{places}", False
 
 
-def _edited_places(file: FileState, around: int) -> str:
-    """The lines that edits made, with those around them, under the number of the first."""
+def _edited_places(file: FileState, room: int, counter: TokenCounter) -> str:
+    """The lines that edits made, the newest first, then those around them, as many as fit."""
+    wanted: list[set[int]] = [set() for _ in file.runs]
+    found = list(_places_of_edits(file))
+    for around in _AROUND_LINES:
+        for run, first, last in found:
+            lines = file.runs[run][1]
+            for at in range(max(first - around, 0), min(last + around + 1, len(lines))):
+                if at in wanted[run]:
+                    continue
+                is_new_place = at - 1 not in wanted[run]
+                room -= counter.count_text(lines[at]) + 1 + is_new_place * _PLACE_TOKENS
+                if room < 0:
+                    return _places(file, wanted)
+                wanted[run].add(at)
+    return _places(file, wanted)
+
+
+def _places_of_edits(file: FileState) -> Iterator[tuple[int, int, int]]:
+    """Run, first and last line of each edit's new text that still stands, the newest first."""
+    texts = ["\n".join(lines) for _, lines in file.runs]
+    for new in reversed(file.edits):
+        run = next((at for at, text in enumerate(texts) if new and new in text), None)
+        if run is not None:
+            first = texts[run].count("\n", 0, texts[run].find(new))
+            yield run, first, first + new.count("\n")
+
+
+def _places(file: FileState, wanted: Sequence[set[int]]) -> str:
+    """The `wanted` lines of each run, each part under the number of its first line."""
     parts: list[str] = []
-    for start, lines in file.runs:
-        text = "\n".join(lines)
-        wanted: set[int] = set()
-        for new in file.edits:
-            at = text.find(new) if new else -1
-            if at < 0:
-                continue
-            first = text.count("\n", 0, at)
-            last = first + new.count("\n")
-            wanted.update(range(max(first - around, 0), min(last + around + 1, len(lines))))
+    for (start, lines), places in zip(file.runs, wanted, strict=True):
         previous = -2
-        for at in sorted(wanted):
+        for at in sorted(places):
             if at != previous + 1:
                 parts.append(f"@@ line {start + at}" if start else "@@")
             parts.append(lines[at])

@@ -16,6 +16,9 @@ from agent_tui.sessions.context import edited_message
 from agent_tui.sessions.entries import ContextEditEntry, timestamp_now
 from agent_tui.tokens import TokenCounter
 
+_SHOWING = ("read", "write", "edit")
+"""Actions whose output may show the file; writes and edits do with some agents."""
+
 _SHORT_ARGUMENT_TOKENS = 60
 _LEAST_SAVING_TOKENS = 24
 _LEAST_END_TOKENS = 60
@@ -74,6 +77,12 @@ class TailEditor:
                     edits[unit.entry_id], tokens[at] = edit
             room -= tokens[at]
         return Tail(tuple(tokens), edits)
+
+    def verbatim(self, live: LiveConversation) -> frozenset[str]:
+        """The entries of `live` that stay as they are in any case: the newest exchange."""
+        newest = self._newest_exchange()
+        units = (self._units.get(entry.id) for entry in live.entries)
+        return frozenset(u.entry_id for u in units if u is not None and u.position >= newest)
 
     def filled(
         self, live: LiveConversation, tail: Tail, first: int, last: int, room: int
@@ -138,7 +147,7 @@ class TailEditor:
         if unit.output is not None:
             action = unit.output.action
             path = normalise_path(action.path, folders) if action.path else ""
-            if path in shown and not unit.output.has_failed and action.kind == "read":
+            if path in shown and not unit.output.has_failed and action.kind in _SHOWING:
                 return f"({path} stands in files-now) {recall_mark(unit.entry_id)}"
             return pointers.get(unit.position)
         if isinstance(unit.message, AssistantMessage):

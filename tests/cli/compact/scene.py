@@ -26,12 +26,17 @@ KEYS = {
     "modified_files",
     "pinned",
     "fallback",
+    "note",
     "seconds",
     "strategy",
     "statistics",
 }
 GOAL = "Look closely at step 0 to step 11 and leave lock0.txt, lock1.txt and the others alone."
-SUMMARY = GOOD_SUMMARY.replace("Make the greeting polite.", GOAL).replace("greet.py", "lock3.txt")
+SUMMARY = (
+    GOOD_SUMMARY.replace("Make the greeting polite.", GOAL)
+    .replace("greet.py", "lock3.txt and the other lock files, found nothing new")
+    .replace("Change the greeting.", "Look closely at the next step; no lock file may be touched.")
+)
 TOO_SHORT = "claude-code/spotter-short.jsonl"
 COUNTER = TokenCounter()
 

@@ -145,15 +145,12 @@ def test_a_session_another_process_writes_is_compacted_as_it_stands(
 
 
 @pytest.mark.thorough
-def test_a_smaller_window_frees_more_before_the_summary(
+def test_a_smaller_window_and_a_lower_target_leave_less(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     argv = [str(trajectory("pi/before-compaction.jsonl")), "--model", "none", "--dry-run"]
     wide = as_json(capsys, *argv, "--window", "1000000")
     narrow = as_json(capsys, *argv, "--window", "100000", "--target", "0.2")
-    assert [wide["tiers"][tier] for tier in "12"] == [0, 0]
-    assert narrow["tiers"]["1"] > 0
-    assert narrow["tiers"]["2"] > 0
     assert narrow["tokens_after"] < wide["tokens_after"]
     least = as_json(capsys, *argv, "--target", "1e-320")
     assert least["tokens_after"] < narrow["tokens_after"]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agent_tui.compaction.sections.files import (
+    PLACES_TOKENS,
     WHOLE_TOKENS,
     FileReader,
     FileState,
@@ -356,6 +357,44 @@ def test_where_there_is_less_room_fewer_lines_are_around_the_edited_place(
     assert counter.count_text(shown.text) <= 200
     assert "def function_400(value): return 0" in shown.text
     assert "@@ line 397" in shown.text
+
+
+def test_of_many_edits_the_newest_are_shown(counter: TokenCounter) -> None:
+    calls = long_file()[:1]
+    for number in range(0, 800, 40):
+        old = f"def function_{number}(value): return value + {number}"
+        calls.append(edit(old, old.replace("return value", "return  -value")))
+    (shown,) = shown_files([file_after(*calls)], 160, counter, None)
+    places = [line for line in shown.text.split("\n") if "return  -value" in line]
+    assert 1 < len(places) < 10
+    assert places[-1].startswith("def function_760(")
+    assert places == [_changed(760 - 40 * back) for back in reversed(range(len(places)))]
+
+
+def _changed(number: int) -> str:
+    return f"def function_{number}(value): return  -value + {number}"
+
+
+def test_what_one_file_takes_leaves_room_for_others(counter: TokenCounter) -> None:
+    new = "\n".join(f"def test_{number}(): assert {number} == {number}" for number in range(600))
+    big: list[Call] = [("read", {"path": "big.py"}, WHOLE), edit("line 1\n", new, "big.py")]
+    (shown,) = shown_files([file_after(*big)], 20_000, counter, None)
+    assert PLACES_TOKENS * 0.8 < counter.count_text(shown.text) <= PLACES_TOKENS
+    assert "def test_0():" in shown.text
+
+
+def test_a_file_whose_last_writing_stays_in_the_context_takes_a_line(
+    counter: TokenCounter,
+) -> None:
+    calls: list[Call] = [("write", {"path": "a.py", "content": WHOLE}, "ok")]
+    file = file_after(*calls)
+    staying = frozenset({file.written_at})
+    (shown,) = shown_files([file], 2_000, counter, verbatim=staying)
+    assert shown.text == "### a.py (changed; whole as it was written in the newest messages)"
+    assert shown.is_whole
+    later = file_after(*calls, edit("line 3", "line three"))
+    (shown,) = shown_files([later], 2_000, counter, verbatim=staying)
+    assert "line three" in shown.text
 
 
 def test_a_file_that_fits_in_no_form_is_left_out_and_a_smaller_one_shown(
