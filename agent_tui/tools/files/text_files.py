@@ -156,17 +156,12 @@ def _guessed_encoding(content: bytes) -> str | None:
     return None if best is None else best.encoding
 
 
-def check_seen(path: Path, content: bytes, files: FileMemory, shown: str) -> None:
-    """Refuse to change what the model has not seen as it is now.
-
-    Raises:
-        ToolError: never read, or changed since.
-    """
+def why_unseen(path: Path, content: bytes, files: FileMemory) -> str:
+    """Why the model does not know `path` with this `content`; empty where it does."""
     seen = files.seen.get(path)
     if seen is None:
-        raise ToolError(f"{shown} exists and you have not read it. Read it first.")
-    if seen != digest_of(content):
-        raise ToolError(f"{shown} was changed since you read it. Read it again first.")
+        return "exists and you have not read it"
+    return "" if seen == digest_of(content) else "was changed since you read it"
 
 
 def replace_file(path: Path, content: bytes, shown: str) -> None:
