@@ -8,7 +8,8 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.omissions import omission_mark, recall_mark
 from agent_tui.tools.base import ToolContext
-from agent_tui.tools.files.text_files import decode, digest_of
+from agent_tui.tools.files.memory import digest_of
+from agent_tui.tools.files.text_files import decode
 from tests.support.tool_calls import call_tool, intent_of
 
 _SOURCE = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"

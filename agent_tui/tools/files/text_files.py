@@ -1,7 +1,6 @@
 """Text files as they are on disk: bytes, encoding, line endings; and how to replace one."""
 
 import codecs
-import hashlib
 import os
 import secrets
 import stat
@@ -9,7 +8,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.tools.base import FileMemory, ToolContext, ToolError
+from agent_tui.tools.base import ToolContext, ToolError
+from agent_tui.tools.files.memory import FileMemory, digest_of
 from agent_tui.tools.files.walk import near_names
 
 _MAX_FILE_BYTES = 50_000_000
@@ -88,11 +88,6 @@ class _RawOffsets:
 
     def of(self, offset: int) -> int:
         return offset + bisect_right(self._dropped, offset - 1)
-
-
-def digest_of(content: bytes) -> str:
-    """The name of this very content, for noticing changes."""
-    return hashlib.sha256(content).hexdigest()
 
 
 def read_bytes(path: Path, shown: str) -> bytes:
