@@ -14,6 +14,7 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, ToolDetails, ToolSpec
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.limits import OutputLimits
 
 Access: TypeAlias = Literal["none", "read", "write", "execute", "outside"]
@@ -61,13 +62,6 @@ class Intent:
     body_kind: Literal["command", "diff", "text"] = "text"
     note: str = ""
     fingerprint: str = ""
-
-
-@dataclass(slots=True)
-class FileMemory:
-    """Which version of a file the model has seen: resolved path -> content hash."""
-
-    seen: dict[Path, str] = field(default_factory=dict[Path, str])
 
 
 class History(Protocol):

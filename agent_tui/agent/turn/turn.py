@@ -210,9 +210,13 @@ class Turn:
         self, text: str, images: tuple[ImageContent, ...]
     ) -> tuple[UserMessage, tuple[str, ...]]:
         conversation = self._conversation
-        return await asyncio.to_thread(
-            user_message, text, images, conversation.cwd, conversation.model_info
-        )
+        is_new = conversation.is_new
+
+        def read() -> tuple[UserMessage, tuple[str, ...]]:
+            alike = conversation.sessions_begun_like(text) if is_new else ()
+            return user_message(text, images, conversation.cwd, conversation.model_info, alike)
+
+        return await asyncio.to_thread(read)
 
     async def _refuse_too_large(self, message: UserMessage) -> None:
         """End the turn before `message` is recorded if the window cannot hold it."""

@@ -1,7 +1,6 @@
 """Text files as they are on disk: bytes, encoding, line endings; and how to replace one."""
 
 import codecs
-import hashlib
 import os
 import secrets
 import stat
@@ -9,7 +8,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.tools.base import FileMemory, ToolContext, ToolError
+from agent_tui.tools.base import ToolContext, ToolError
+from agent_tui.tools.files.memory import FileMemory, digest_of
 from agent_tui.tools.files.walk import near_names
 
 _MAX_FILE_BYTES = 50_000_000
@@ -90,11 +90,6 @@ class _RawOffsets:
         return offset + bisect_right(self._dropped, offset - 1)
 
 
-def digest_of(content: bytes) -> str:
-    """The name of this very content, for noticing changes."""
-    return hashlib.sha256(content).hexdigest()
-
-
 def read_bytes(path: Path, shown: str) -> bytes:
     """The content of a regular file of bearable size.
 
@@ -156,17 +151,12 @@ def _guessed_encoding(content: bytes) -> str | None:
     return None if best is None else best.encoding
 
 
-def check_seen(path: Path, content: bytes, files: FileMemory, shown: str) -> None:
-    """Refuse to change what the model has not seen as it is now.
-
-    Raises:
-        ToolError: never read, or changed since.
-    """
+def why_unseen(path: Path, content: bytes, files: FileMemory) -> str:
+    """Why the model does not know `path` with this `content`; empty where it does."""
     seen = files.seen.get(path)
     if seen is None:
-        raise ToolError(f"{shown} exists and you have not read it. Read it first.")
-    if seen != digest_of(content):
-        raise ToolError(f"{shown} was changed since you read it. Read it again first.")
+        return "exists and you have not read it"
+    return "" if seen == digest_of(content) else "was changed since you read it"
 
 
 def replace_file(path: Path, content: bytes, shown: str) -> None:
