@@ -141,15 +141,16 @@ def without_folder(command: str) -> str:
 
 def commands_run(events: Iterable[Event]) -> tuple[str, ...]:
     """The distinct commands that did something, the one run last at the end."""
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     for event in events:
         if isinstance(event, Done) and (command := event.output.action.command):
             if is_looking_around(command):
                 continue
-            line = _SHOWN_PART.sub("", without_folder(command))
-            found.pop(line, None)
-            found[line] = None
-    return tuple(found)
+            line = without_folder(command)
+            key = _SHOWN_PART.sub("", line)
+            found.pop(key, None)
+            found[key] = line
+    return tuple(found.values())
 
 
 def _parts(command: str) -> list[str]:
