@@ -42,7 +42,9 @@ def attached_files(text: str) -> Iterator[AttachedFile]:
 
 def earlier_work_block(lines: list[str]) -> str:
     """The block that names sessions which began alike; each of `lines` is one of them."""
-    return "\n".join(("<earlier-work>", *map(html.escape, lines), "</earlier-work>"))
+    return "\n".join(
+        ("<earlier-work>", *(html.escape(line, quote=False) for line in lines), "</earlier-work>")
+    )
 
 
 def without_attachments(text: str) -> str:

@@ -224,6 +224,17 @@ async def test_line_endings_and_byte_order_mark_are_kept(context: ToolContext, w
     assert path.read_bytes() == b"\xef\xbb\xbfa\r\nB\r\nX\r\nC\nd\r\n"
 
 
+async def test_new_text_with_other_line_endings_gets_those_of_the_file(
+    context: ToolContext, workspace: Path
+):
+    unix = _seen(context, workspace / "a.py", b"a\nb\nc\n")
+    await call_tool(context, "edit", _edit(("b", "B\r\nX")))
+    assert unix.read_bytes() == b"a\nB\nX\nc\n"
+    windows = _seen(context, workspace / "a.py", b"a\r\nb\r\nc\r\n")
+    await call_tool(context, "edit", _edit(("b", "B\r\nX")))
+    assert windows.read_bytes() == b"a\r\nB\r\nX\r\nc\r\n"
+
+
 async def test_the_encoding_is_kept_and_a_character_it_lacks_is_refused(
     context: ToolContext, workspace: Path
 ):

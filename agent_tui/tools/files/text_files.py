@@ -61,7 +61,7 @@ class TextFile:
             ) from error
 
     def replaced(self, spans: list[tuple[int, int, str]]) -> str:
-        """`raw_text` with `spans` of `text` (start, end, new text) replaced.
+        """`raw_text` with `spans` of `text` (start, end, new text with ``\\n``) replaced.
 
         What lies outside the spans keeps its bytes; new text gets the file's line ending.
         Spans are in order and do not overlap.
@@ -71,7 +71,7 @@ class TextFile:
         done = 0
         for start, end, new in spans:
             pieces.append(self.raw_text[done : offsets.of(start)])
-            pieces.append(new.replace("\r\n", "\n").replace("\n", self.newline))
+            pieces.append(new.replace("\n", self.newline))
             done = offsets.of(end)
         return "".join([*pieces, self.raw_text[done:]])
 
