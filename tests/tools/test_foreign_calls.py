@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ToolError
+from agent_tui.messages import JsonObject
 from agent_tui.tools.registry import default_toolbox
 
 CWD = Path("/work")
@@ -127,7 +128,7 @@ def test_an_argument_that_would_change_what_is_done_is_not_left_out(argument):
 
 
 def test_a_tool_nobody_knows_stays_as_it_was_called():
-    given = {"command": "undo_edit", "path": "a"}
+    given: JsonObject = {"command": "undo_edit", "path": "a"}
     for name in ("str_replace_editor", "teleport"):
         call = TOOLBOX.understood(name, given, CWD)
         with pytest.raises(ToolError, match=f"no tool {name!r}"):
