@@ -15,6 +15,7 @@ from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, Tool
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.tools.files.memory import FileMemory
+from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.limits import OutputLimits
 
 Access: TypeAlias = Literal["none", "read", "write", "execute", "outside"]
@@ -232,6 +233,10 @@ class Toolbox(Protocol):
         """The same tools in the same order in fewer words, for small windows."""
         ...
 
+    def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
+        """A call in the terms of these tools, also where it is made in those of other agents."""
+        ...
+
     def check(self, name: str, arguments: JsonObject) -> None:
         """Validate a call without looking at any file; all calls of a reply are checked first.
 
@@ -273,5 +278,6 @@ __all__ = [
     "ToolError",
     "ToolOutput",
     "Toolbox",
+    "UnderstoodCall",
     "in_thread",
 ]

@@ -218,7 +218,10 @@ def try_out(mutant: Mutant, tests: Sequence[str], room: str, tree: Path, *, type
     file.write_text(mutant.code)
     try:
         (tree / "names").write_text("\n".join(tests or TESTS_OF_ROOMS[room]))
-        code = _pytest(tree, "-n0", "--timeout=60", "@names", timeout_s=MUTANT_TIMEOUT_S)
+        plugin = "tests.benchmarks.first_failure"
+        code = _pytest(
+            tree, "-n0", "-p", plugin, "--timeout=60", "@names", timeout_s=MUTANT_TIMEOUT_S
+        )
         if code != 0:
             return "killed" if code > 0 else "out of time"
         if (

@@ -71,12 +71,10 @@ def test_a_wrong_argument_is_named_with_what_was_expected():
     [
         ("read", {"path": "a", "offset": "3"}),
         ("read", {"path": "a", "offset": None}),
-        ("read", {"file_path": "a"}),
         ("edit", {"path": "a", "old": "x", "new": "y"}),
-        ("edit", {"path": "a", "old_string": "x", "new_string": "y"}),
         ("edit", {"path": "a", "edits": '[{"old": "x", "new": "y"}]'}),
         ("edit", {"path": "a", "edits": {"old": "x", "new": "y"}}),
-        ("bash", {"cmd": "ls", "timeout": "5"}),
+        ("bash", {"command": "ls", "timeout": "5"}),
         ("todo", {"todos": '[{"text": "think"}]'}),
     ],
 )

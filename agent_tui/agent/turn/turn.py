@@ -193,10 +193,7 @@ class Turn:
         except asyncio.CancelledError:
             self._tools.abandon(calls)
             raise
-        broken = self._tools.broken_calls(calls, reply.broken_calls)
-        if broken:
-            self._tools.refuse_all(calls, broken)
-        elif not await self._tools.run_all(calls):
+        if not await self._tools.run_all(calls, reply.broken_calls):
             raise _TurnEnded(TurnFinished("aborted", can_continue=True))
         if self._tools.repetition.is_stuck:
             raise _TurnEnded(TurnFinished("error", _STUCK, can_continue=True))
