@@ -107,7 +107,7 @@ def understood(
     """
     own_name, given = _own_name(name, arguments, {tool.name for tool in tools})
     if own_name == "bash" and (patch := _patch_in(given, cwd)):
-        own_name, given = "apply_patch", {"patch": patch}
+        own_name, given = "apply_patch", dict[str, JsonValue](patch=patch)
     tool = next((tool for tool in tools if tool.name == own_name), None)
     if tool is None:
         return UnderstoodCall(name, arguments)
