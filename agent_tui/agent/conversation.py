@@ -1,11 +1,12 @@
 """The state of one conversation: its log, its model, what the model sees and how full that is."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.prompt.context_files import ContextFile
+from agent_tui.agent.prompt.earlier_work import resembling
 from agent_tui.agent.prompt.fitted_prompt import FittedPrompt
 from agent_tui.agent.secret_masking import without_secrets
 from agent_tui.agent.services import RuntimeServices
@@ -34,7 +35,8 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
 from agent_tui.sessions.context import Context, build_context, wrap_summary
-from agent_tui.sessions.entries import Entry, MessageEntry
+from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
+from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import FileMemory
@@ -118,6 +120,20 @@ class Conversation:
     def context(self) -> Context:
         """What the model sees now."""
         return self._replay(self.log.path_entries())
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was said yet, here or in a session that this one goes on from."""
+        begun = (MessageEntry, CompactionEntry)
+        return not any(isinstance(entry, begun) for entry in self.log.path_entries())
+
+    def sessions_begun_like(self, text: str) -> Sequence[SessionSummary]:
+        """Earlier sessions of the folder that began with something like `text`. Reads files."""
+        services, header = self.services, self.log.header
+        if not (services.keeps_sessions and services.settings.hint_earlier_work):
+            return ()
+        others = services.store.newest_of_project(Path(header.cwd))
+        return resembling(text, [found for found in others if found.id != header.id])
 
     def request(self) -> ModelRequest:
         """The next request."""

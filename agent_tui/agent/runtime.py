@@ -89,7 +89,14 @@ class AgentRuntime:
         return self._write(lambda emit: self._loops().run(plan, emit))
 
     def compact(self, focus: str = "") -> AsyncGenerator[AgentEvent, None]:
-        """Summarise into a new session file; on failure or abort nothing is written."""
+        """Compact by the strategy that is set; on failure or abort nothing is written.
+
+        The tiers' way, when a person asks, is a summary in a new session file; other strategies
+        shorten in this one.
+        """
+        strategy = self.conversation.settings.strategy
+        if strategy != "tiered":
+            return self.compact_here(strategy, focus)
         return self._write(lambda emit: self._compact(focus, emit))
 
     def compact_here(

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from agent_tui.agent.prompt.mentions import without_attachments
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.attachments import without_attachments
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.questions import Choice, Listing, Question

@@ -270,6 +270,11 @@ class Settings(SettingsSection):
         default=True,
         description="Whether the model's recall also searches the other sessions of the folder",
     )
+    hint_earlier_work: bool = Field(
+        default=True,
+        description="Whether a first message like that of an earlier session of the folder "
+        "is sent with a hint of it",
+    )
     sandbox: SandboxMode = Field(
         default="off",
         description="Commands of the model without network and outside writes: where bubblewrap "

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from agent_tui.agent.prompt.mentions import without_attachments
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.attachments import without_attachments
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
 from agent_tui.commands.core.pages import PageSection, Row, Showable, page_lines
 from agent_tui.commands.core.questions import Pickable, Question

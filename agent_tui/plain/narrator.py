@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import assert_never
 
-from agent_tui.agent.prompt.mentions import without_attachments
+from agent_tui.attachments import without_attachments
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,

@@ -28,6 +28,7 @@ from agent_tui.sessions.search.session_search import SearchHit, SessionSearch
 from agent_tui.text import repair_text
 
 _PAGE_SIZE = 100
+_GLANCED_FILES = 50
 _TRASH = "trash"
 _NEAR_MATCHES = 5
 
@@ -136,6 +137,12 @@ class SessionStore:
                 or (found.cwd == Path() and found.path.parent.name == slug)
             ]
         return sorted(sessions, key=lambda found: (found.modified, found.id), reverse=True)
+
+    def newest_of_project(self, cwd: Path) -> Sequence[SessionSummary]:
+        """Some of the newest sessions that work in `cwd`. Blocking; mostly from the cache."""
+        with closing(self.pages(first=cwd, page_size=_GLANCED_FILES)) as pages:
+            stored_cwd = Path(repair_text(str(cwd)))
+            return [found for found in next(pages, ()) if found.cwd == stored_cwd]
 
     def pages(
         self, first: Path | None = None, page_size: int = _PAGE_SIZE

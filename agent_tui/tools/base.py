@@ -14,6 +14,8 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, ToolDetails, ToolSpec
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import KnownSession
+from agent_tui.tools.files.memory import FileMemory
+from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.limits import OutputLimits
 
 Access: TypeAlias = Literal["none", "read", "write", "execute", "outside"]
@@ -61,13 +63,6 @@ class Intent:
     body_kind: Literal["command", "diff", "text"] = "text"
     note: str = ""
     fingerprint: str = ""
-
-
-@dataclass(slots=True)
-class FileMemory:
-    """Which version of a file the model has seen: resolved path -> content hash."""
-
-    seen: dict[Path, str] = field(default_factory=dict[Path, str])
 
 
 class History(Protocol):
@@ -238,6 +233,10 @@ class Toolbox(Protocol):
         """The same tools in the same order in fewer words, for small windows."""
         ...
 
+    def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
+        """A call in the terms of these tools, also where it is made in those of other agents."""
+        ...
+
     def check(self, name: str, arguments: JsonObject) -> None:
         """Validate a call without looking at any file; all calls of a reply are checked first.
 
@@ -279,5 +278,6 @@ __all__ = [
     "ToolError",
     "ToolOutput",
     "Toolbox",
+    "UnderstoodCall",
     "in_thread",
 ]

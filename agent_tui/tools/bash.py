@@ -65,6 +65,8 @@ class BashTool:
         prefix: tuple[str, ...] = ()
         if self.sandbox is not None and not context.is_persons:
             prefix = await asyncio.to_thread(self.sandbox.prefix, context.cwd)
+        files = context.files
+        known = () if context.is_persons else await asyncio.to_thread(files.known_as_they_are)
         before = await self.changes.snapshot(context.cwd, context.environ)
         result = await run_shell(
             self.keeper,
@@ -77,6 +79,9 @@ class BashTool:
             emit=context.emit,
             limits=context.limits,
             secrets=context.secrets,
+        )
+        await asyncio.to_thread(
+            files.note_command, known, arguments.command, result.text, context.cwd
         )
         path = result.full_output_path
         details = ToolDetails(

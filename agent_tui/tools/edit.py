@@ -1,4 +1,4 @@
-"""The `edit` tool: exact replacements in one file, all or none."""
+"""The `edit` tool: replacements in one file, all or none."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,13 +16,13 @@ from agent_tui.tools.base import (
 )
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.file_change import FileChange
-from agent_tui.tools.files.nearest import describe_nearest
+from agent_tui.tools.files.matching import Place, find_places
+from agent_tui.tools.files.nearest import describe_miss
 from agent_tui.tools.files.text_files import (
-    TextFile,
-    check_seen,
     decode,
     missing_file_error,
     read_bytes,
+    why_unseen,
 )
 from agent_tui.tools.files.whole_text import check_whole
 
@@ -30,7 +30,7 @@ _MOST_LINES_NAMED = 10
 
 
 class Replacement(ToolArguments):
-    """One change: `old` must be in the file exactly once, unless `all` is set."""
+    """One change: `old` must be in the file just once, unless `all` is set."""
 
     old: str = Field(description="exact text, unique in the file")
     new: str
@@ -55,14 +55,14 @@ class EditArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class EditTool:
-    """Changes files the model has read, keeping encoding, byte order mark and line endings."""
+    """Changes text files, keeping encoding, byte order mark and line endings."""
 
     name: str = "edit"
     arguments_type: type[EditArguments] = EditArguments
 
     def intent(self, arguments: EditArguments, context: ToolContext) -> Intent:
         """The target, and the change as a diff."""
-        change, _places = _planned(arguments, context)
+        change = _planned(arguments, context).change
         return change.intent(f"edit {context.shown(change.path)} ({change.diff.counts})")
 
     async def run(self, arguments: EditArguments, context: ToolContext) -> ToolOutput:
@@ -70,21 +70,30 @@ class EditTool:
         return await in_thread(lambda: _edit(arguments, context))
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The edited file, in how many places it is another, and what the model is to know of it."""
+
+    change: FileChange
+    places: int
+    remarks: tuple[str, ...]
+
+
 def _edit(arguments: EditArguments, context: ToolContext) -> ToolOutput:
-    change, count = _planned(arguments, context)
+    plan = _planned(arguments, context)
+    change = plan.change
     change.write(context)
-    places = "1 place" if count == 1 else f"{count} places"
+    places = "1 place" if plan.places == 1 else f"{plan.places} places"
     details = ToolDetails(
         summary=change.diff.counts,
         diff=change.diff.text,
         files=FileTouches(edited=(str(change.path),)),
     )
-    shown = context.shown(change.path)
-    return ToolOutput(f"Edited {shown}: {places}, {change.diff.counts} lines.", details)
+    done = f"Edited {context.shown(change.path)}: {places}, {change.diff.counts} lines."
+    return ToolOutput("\n".join([done, *plan.remarks]), details)
 
 
-def _planned(arguments: EditArguments, context: ToolContext) -> tuple[FileChange, int]:
-    """The edited file, and in how many places it is another."""
+def _planned(arguments: EditArguments, context: ToolContext) -> _Plan:
     path = context.resolve(arguments.path)
     shown = context.shown(path)
     if path.is_dir():
@@ -92,60 +101,68 @@ def _planned(arguments: EditArguments, context: ToolContext) -> tuple[FileChange
     if not path.exists():
         raise missing_file_error(path, context)
     before = read_bytes(path, shown)
-    check_seen(path, before, context.files, shown)
     file = decode(before)
     if file is None:
         raise ToolError(f"{shown} is not a text file.")
-    spans = _spans(file, arguments.edits, shown)
-    raw_text = file.replaced(spans)
+    unseen = why_unseen(path, before, context.files)
+    places, remarks = _places(file.text, arguments.edits, shown, unseen)
+    if unseen:
+        remarks = (f"({shown} {unseen}; what is around it may be other than you know it.)",)
+    raw_text = file.replaced([(place.start, place.end, place.new) for place in places])
     after = file.encoded(raw_text)
     if after == before:
         raise ToolError("The edits change nothing.")
     diff = unified_diff(file.text, raw_text.replace("\r\n", "\n"), shown)
-    return FileChange(path, before, after, diff), len(spans)
+    return _Plan(FileChange(path, before, after, diff), len(places), remarks)
 
 
-def _spans(
-    file: TextFile, edits: tuple[Replacement, ...], shown: str
-) -> list[tuple[int, int, str]]:
-    """Where each edit applies in the file as it is, in order; all are found before any counts.
+def _places(
+    text: str, edits: tuple[Replacement, ...], shown: str, unseen: str
+) -> tuple[list[Place], tuple[str, ...]]:
+    """Where each edit applies in the file as it is, in order, and what was overlooked to find it.
+
+    All are found before any counts. In a file that the model has not seen as it is (`unseen` says
+    why), only a text that is there exactly once is known to be what it means.
 
     Raises:
         ToolError: naming the edit that is missing, ambiguous, empty or in another's way.
     """
-    text = file.text
-    spans: list[tuple[int, int, str]] = []
-    for number, edit in enumerate(edits, start=1):
-        name = f"edits[{number - 1}]" if len(edits) > 1 else "old"
+    places: list[Place] = []
+    remarks: list[str] = []
+    for number, edit in enumerate(edits):
+        name = f"edits[{number}]" if len(edits) > 1 else "old"
         old, new = edit.old.replace("\r\n", "\n"), edit.new.replace("\r\n", "\n")
         if not old:
             raise ToolError(f"{name}: old is empty. Use write to fill an empty file.")
         if old == new:
             raise ToolError(f"{name}: old and new are the same.")
-        places = _occurrences(text, old)
-        if not places:
-            raise ToolError(f"{name} is not in {shown}. {describe_nearest(text, old)}")
-        check_whole(new, text, f"{name}.new" if len(edits) > 1 else "new")
-        if len(places) > 1 and not edit.all:
-            lines = [str(text.count("\n", 0, at) + 1) for at in places[:_MOST_LINES_NAMED]]
-            more = ", ..." if len(places) > _MOST_LINES_NAMED else ""
+        there = find_places(text, old, new)
+        if unseen and (there.but_for or len(there.found) != 1):
             raise ToolError(
-                f"{name} is in {shown} {len(places)} times, at lines {', '.join(lines)}{more}. "
+                f"{shown} {unseen}, and {name} is not in it exactly once. Read it first."
+            )
+        if not there.found:
+            raise ToolError(f"{name} is not in {shown}. {describe_miss(text, old)}")
+        check_whole(new, text, f"{name}.new" if len(edits) > 1 else "new")
+        lines = _lines_of(text, there.found)
+        but_for = f" but for {there.but_for}" if there.but_for else ""
+        if len(there.found) > 1 and not edit.all:
+            raise ToolError(
+                f"{name} is in {shown} {len(there.found)} times{but_for}, at lines {lines}. "
                 "Give more of the surrounding text, or all=true for every one."
             )
-        spans.extend((at, at + len(old), new) for at in places)
-    spans.sort(key=lambda span: span[0])
-    for (_, end, _), (start, _, _) in pairwise(spans):
-        if start < end:
-            line = text.count("\n", 0, start) + 1
+        if but_for:
+            remarks.append(f"({name} was found at line {lines}{but_for}: the file's were kept.)")
+        places.extend(there.found)
+    places.sort(key=lambda place: place.start)
+    for one, other in pairwise(places):
+        if other.start < one.end:
+            line = text.count("\n", 0, other.start) + 1
             raise ToolError(f"Two edits overlap at line {line}. Join them into one.")
-    return spans
+    return places, tuple(remarks)
 
 
-def _occurrences(text: str, old: str) -> list[int]:
-    places: list[int] = []
-    at = text.find(old)
-    while at >= 0:
-        places.append(at)
-        at = text.find(old, at + len(old))
-    return places
+def _lines_of(text: str, places: tuple[Place, ...]) -> str:
+    """The numbers of the lines they begin in, the first few."""
+    lines = [str(text.count("\n", 0, place.start) + 1) for place in places[:_MOST_LINES_NAMED]]
+    return ", ".join(lines) + (", ..." if len(places) > _MOST_LINES_NAMED else "")

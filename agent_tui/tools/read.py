@@ -16,7 +16,7 @@ from agent_tui.tools.base import (
     in_thread,
 )
 from agent_tui.tools.files.images import MAX_IMAGE_BYTES, image_type
-from agent_tui.tools.files.text_files import decode, digest_of, missing_file_error, read_bytes
+from agent_tui.tools.files.text_files import decode, missing_file_error, read_bytes
 from agent_tui.tools.limits import MAX_OUTPUT_LINES, OutputLimits
 from agent_tui.tools.shorten import cut_line, keep_head
 
@@ -68,7 +68,7 @@ def _read(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
     file = decode(content)
     if file is None:
         raise ToolError(f"{shown} is not text: {_kind_of(content)}, {len(content):,} bytes.")
-    context.files.seen[path] = digest_of(content)
+    context.files.remember(path, content)
     if not file.text:
         return ToolOutput(f"{shown} is empty.", ToolDetails(summary="empty", files=touches))
     text, summary, is_cut = _numbered(file.text, arguments, context.limits, shown)

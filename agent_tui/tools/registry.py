@@ -21,6 +21,7 @@ from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
 from agent_tui.tools.edit import EditTool
 from agent_tui.tools.find import FindTool
+from agent_tui.tools.foreign_calls import UnderstoodCall, understood
 from agent_tui.tools.git.changes import GitChanges
 from agent_tui.tools.grep import GrepTool
 from agent_tui.tools.ls import LsTool
@@ -130,6 +131,10 @@ class ToolRegistry:
         if self._short_specs is None:
             self._short_specs = tuple(tool.describe_shortly() for tool in self._tools.values())
         return self._short_specs
+
+    def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
+        """A call in the terms of these tools, also where it is made in those of other agents."""
+        return understood(name, arguments, self.specs, cwd)
 
     def check(self, name: str, arguments: JsonObject) -> None:
         """Validate a call without looking at any file.

@@ -7,26 +7,6 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from agent_tui.messages import JsonObject
 
-_SYNONYMS = {
-    "file_path": "path",
-    "filepath": "path",
-    "filename": "path",
-    "file": "path",
-    "directory": "path",
-    "old_string": "old",
-    "new_string": "new",
-    "old_text": "old",
-    "new_text": "new",
-    "oldText": "old",
-    "newText": "new",
-    "replace_all": "all",
-    "cmd": "command",
-    "text": "content",
-    "regex": "pattern",
-    "query": "pattern",
-}
-"""Names other tools of the kind use, which models mix up with ours."""
-
 _KEPT_KEYS = ("type", "description", "items", "enum", "properties", "required")
 
 
@@ -55,8 +35,7 @@ def bare_schema(schema: JsonObject) -> JsonObject:
 def coerced_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) -> JsonObject:
     """`arguments` with small, unambiguous mistakes of models put right.
 
-    JSON text where an object or list is wanted, null for "not given", and the names other
-    programs give the same arguments.
+    JSON text where an object or list is wanted, and null for "not given".
     """
     return _coerced_object(arguments, compact_schema(arguments_type))
 
@@ -111,30 +90,13 @@ def _coerced_object(given: JsonObject, schema: JsonObject) -> JsonObject:
     if not isinstance(properties, dict):
         return given
     needed = required if isinstance(required, list) else []
-    known = _names(schema)
     mended: JsonObject = {}
     for key, value in given.items():
-        synonym = _SYNONYMS.get(key, key)
-        if key not in properties and synonym in known and synonym not in given:
-            key = synonym
         if value is None and key not in needed:
             continue
         expected = properties.get(key)
         mended[key] = _coerced(value, expected) if isinstance(expected, dict) else value
     return mended
-
-
-def _names(schema: JsonObject) -> set[str]:
-    """The argument names of an object and of the objects in its lists."""
-    properties = schema.get("properties")
-    if not isinstance(properties, dict):
-        return set()
-    names = set(properties)
-    for inner in properties.values():
-        items = inner.get("items") if isinstance(inner, dict) else None
-        if isinstance(items, dict):
-            names |= _names(items)
-    return names
 
 
 def _coerced(value: JsonValue, schema: JsonObject) -> JsonValue:

@@ -15,11 +15,7 @@ from agent_tui.tools.base import (
 )
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.file_change import FileChange
-from agent_tui.tools.files.text_files import (
-    check_seen,
-    decode,
-    read_bytes,
-)
+from agent_tui.tools.files.text_files import decode, read_bytes, why_unseen
 from agent_tui.tools.files.whole_text import check_whole
 
 
@@ -63,8 +59,8 @@ def _planned(arguments: WriteArguments, context: ToolContext) -> FileChange:
     except UnicodeEncodeError as error:
         raise ToolError("content holds a lone surrogate, which no file can hold.") from error
     before = read_bytes(path, shown) if path.exists() else None
-    if before:
-        check_seen(path, before, context.files, shown)
+    if before and (unseen := why_unseen(path, before, context.files)):
+        raise ToolError(f"{shown} {unseen}. Read it first.")
     old = decode(before) if before is not None else None
     old_text = "" if old is None else old.raw_text
     check_whole(arguments.content, old_text, "content")

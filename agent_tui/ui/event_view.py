@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from agent_tui.agent.prompt.mentions import without_attachments
+from agent_tui.attachments import without_attachments
 from agent_tui.commands.core.front import Level
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import (

@@ -3,15 +3,18 @@
     python -m pip install "mutmut>=3.8,<4" "pytest-cov>=7,<8"
     python -m tests.benchmarks.mutants permissions tools [--sample 200] [--seed 1] [--types]
 
-Works on copies of the tree. The tests of a room run once to learn which of them reach which line;
-each sampled mutant is then written into its file and meets the tests that reach it (all of the
-room, where none is known to: the line runs in a process of its own). mutmut's own runner is not
-used: it keeps all mutants in one file and chooses by a variable of the environment, which the
-processes that this program starts do not get to see.
+Works on copies of the tree, each with a Python environment that finds the copy first: the processes
+that this program starts run the mutant, too, whatever variables they are given. The tests of a room
+run once to learn which of them reach which line; each sampled mutant is then written into its file
+and meets the tests that reach it (all of the room, where none is known to: the line runs in a
+process of its own). mutmut's own runner is not used: it keeps all mutants in one file and chooses
+by a variable of the environment, which those processes do not get to see.
+
+Survivors are printed as unified diffs, which ``git apply`` takes.
 
 A mutant *survives* if no test fails. What only changes the wording of a text for people is counted
-apart: tests that compare such texts letter by letter would be worth little. With ``--types`` the
-type checker sees the survivors, too, as it sees every change before it lands.
+apart and not tried: tests that compare such texts letter by letter would be worth little. With
+``--types`` the type checker sees the survivors, too, as it sees every change before it lands.
 """
 
 import argparse
@@ -22,9 +25,10 @@ import random
 import re
 import shutil
 import subprocess
-import sys
+import sysconfig
 import tempfile
 import time
+import venv
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -57,12 +61,12 @@ Outcome: TypeAlias = Literal["killed", "survived", "wording", "killed by types",
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One change of one file: its whole text with the change, and the first changed line."""
+    """One change of one file: its whole text with the change, the first changed line, the diff."""
 
     path: str
     line: int
     code: str
-    change: str
+    diff: str
 
 
 def sampled_mutants(
@@ -82,16 +86,13 @@ def sampled_mutants(
         if len(chosen) == sample:
             break
         changed = mutmut.deep_replace(module, mutation.original_node, mutation.mutated_node).code
+        path = str(file.relative_to(root))
         before, after = file.read_text().splitlines(), changed.splitlines()
-        diff = [
-            line
-            for line in difflib.unified_diff(before, after, lineterm="", n=0)
-            if line[:1] in "+-" and not line.startswith(("+++", "---"))
-        ]
+        diff = "\n".join(difflib.unified_diff(before, after, f"a/{path}", f"b/{path}", lineterm=""))
         if diff:
             same = (old == new for old, new in zip(before, after, strict=False))
             line = next((number for number, is_same in enumerate(same, 1) if not is_same), 1)
-            chosen.append(Mutant(str(file.relative_to(root)), line, changed, "\n".join(diff)))
+            chosen.append(Mutant(path, line, changed, diff))
     return chosen, len(everyone)
 
 
@@ -121,7 +122,21 @@ def copy_tree(target: Path) -> None:
         shutil.copy2(ROOT / name, place)
 
 
-def reaching_tests(room: str, tree: Path) -> dict[str, dict[int, list[str]]]:
+def make_environment(tree: Path) -> None:
+    """An environment beside `tree` in which `agent_tui` is the copy, then as this one.
+
+    Neither ``-P`` nor an environment variable of a child's own changes what it imports.
+    """
+    place = tree.parent / "environment"
+    venv.create(place, symlinks=True)
+    bases = {"base": str(place), "platbase": str(place)}
+    packages = sysconfig.get_path("purelib")
+    Path(sysconfig.get_path("purelib", vars=bases), "copy.pth").write_text(
+        f"{tree}\nimport site; site.addsitedir({packages!r})\n"
+    )
+
+
+def reaching_tests(room: str, tree: Path, jobs: int) -> dict[str, dict[int, list[str]]]:
     """For each file of the room and each of its lines the tests that run it.
 
     Raises:
@@ -131,7 +146,7 @@ def reaching_tests(room: str, tree: Path) -> dict[str, dict[int, list[str]]]:
     settings.write_text("[run]\ncore = ctrace\ndynamic_context = none\n")
     code = _pytest(
         tree,
-        "-n2",
+        f"-n{jobs}",
         "--dist=load",  # with groups a test's name has its group behind it
         f"--cov=agent_tui/{room}",
         "--cov-context=test",
@@ -140,7 +155,8 @@ def reaching_tests(room: str, tree: Path) -> dict[str, dict[int, list[str]]]:
         *TESTS_OF_ROOMS[room],
     )
     if code != 0:
-        raise SystemExit(f"{room}: its tests fail without a mutant")
+        end = (tree / "log").read_text().splitlines()[-20:]
+        raise SystemExit("\n".join([f"{room}: its tests fail without a mutant", *end]))
     data = import_module("coverage").CoverageData(str(tree / ".coverage"))
     data.read()
     found: dict[str, dict[int, list[str]]] = {}
@@ -173,19 +189,21 @@ def tests_of_line(file: Path, line: int, known: Mapping[int, Sequence[str]]) -> 
 
 
 def _pytest(tree: Path, *arguments: str, timeout_s: float | None = None) -> int:
-    environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments]
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    python = str(tree.parent / "environment" / "bin" / "python")
+    command = [python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments]
     try:
-        done = subprocess.run(
-            command,
-            cwd=tree,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=timeout_s,
-            check=False,
-        )
+        with (tree / "log").open("w") as log:
+            done = subprocess.run(
+                command,
+                cwd=tree,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                timeout=timeout_s,
+                check=False,
+            )
     except subprocess.TimeoutExpired:
         return -1
     return done.returncode
@@ -195,14 +213,17 @@ def try_out(mutant: Mutant, tests: Sequence[str], room: str, tree: Path, *, type
     """What becomes of a mutant in `tree`, which is as before afterwards."""
     file = tree / mutant.path
     original = file.read_text()
+    if is_wording(original, mutant.code):
+        return "wording"
     file.write_text(mutant.code)
     try:
         (tree / "names").write_text("\n".join(tests or TESTS_OF_ROOMS[room]))
-        code = _pytest(tree, "-n0", "--timeout=60", "@names", timeout_s=MUTANT_TIMEOUT_S)
+        plugin = "tests.benchmarks.first_failure"
+        code = _pytest(
+            tree, "-n0", "-p", plugin, "--timeout=60", "@names", timeout_s=MUTANT_TIMEOUT_S
+        )
         if code != 0:
             return "killed" if code > 0 else "out of time"
-        if is_wording(original, mutant.code):
-            return "wording"
         if (
             types
             and subprocess.run(
@@ -221,7 +242,8 @@ def measure(room: str, sample: int, seed: int, scratch: Path, *, types: bool, jo
     for tree in trees:
         tree.mkdir(parents=True)
         copy_tree(tree)
-    tests = reaching_tests(room, trees[0])
+        make_environment(tree)
+    tests = reaching_tests(room, trees[0], jobs)
     files = sorted((trees[0] / "agent_tui" / room).rglob("*.py"))
     chosen, in_all = sampled_mutants(files, trees[0], sample, seed)
     free: SimpleQueue[Path] = SimpleQueue()
@@ -239,7 +261,7 @@ def measure(room: str, sample: int, seed: int, scratch: Path, *, types: bool, jo
         took = f"{time.monotonic() - started:.0f} seconds"
         print(f"{outcome}: {mutant.path}:{mutant.line}, {len(reaching)} tests, {took}", flush=True)
         if outcome == "survived":
-            print(f"{mutant.change}\n", flush=True)
+            print(f"{mutant.diff}\n", flush=True)
         return outcome
 
     with ThreadPoolExecutor(jobs) as pool:

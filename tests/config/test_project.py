@@ -19,6 +19,7 @@ REFUSED = {
     "durability": 'durability = "none"',
     "sandbox": 'sandbox = "off"',
     "recall_other_sessions": "recall_other_sessions = true",
+    "hint_earlier_work": "hint_earlier_work = true",
     "permission_mode": 'permission_mode = "full"',
     "permissions.allow": '[permissions]\nallow = ["bash(*)"]',
     "permissions.pass_environment": '[permissions]\npass_environment = ["GITHUB_TOKEN"]',

@@ -100,6 +100,19 @@ def test_what_may_turn_out_to_be_denied_asks_in_full_mode():
     permissions = _permissions("full", deny=("bash(git push *)",))
     assert permissions.judge("bash", _bash("git $ACTION")).decision == "ask"
     assert permissions.judge("bash", _bash("git pull")).decision == "allow"
+    hidden = permissions.judge("bash", _bash("ssh build git push origin"))
+    assert (hidden.decision, hidden.by) == ("ask", "rule")
+    assert "may hold for: ssh build git push origin" in hidden.why
+    assert permissions.judge("bash", _bash("ssh build git pull")).decision == "allow"
+
+
+def test_a_session_that_goes_on_keeps_what_was_decided_and_its_own_rules():
+    before, after = _permissions(), _permissions()
+    before.add_session_rule("bash(make *)")
+    before.record("bash", _bash("ls"), before.judge("bash", _bash("ls")))
+    after.continue_from(before)
+    assert [record.what for record in after.log.latest] == ["ls"]
+    assert after.judge("bash", _bash("make all")).decision == "allow"
 
 
 def test_every_part_must_be_allowed():

@@ -88,7 +88,7 @@ def test_settings_from_elsewhere_hooks_and_links_are_a_doubt(repo: Path, tmp_pat
     assert "another place" in git_risk(link)
     assert "another place" in git_risk(file)
     (repo / ".git" / "config").write_bytes(b"[core]\n\xff")
-    assert "cannot be read" in git_risk(repo)
+    assert f"{repo / '.git' / 'config'} cannot be read" in git_risk(repo)
     (repo / ".git" / "config").write_text("#" * 70_000)
     assert "very long" in git_risk(repo)
 

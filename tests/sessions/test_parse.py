@@ -179,6 +179,20 @@ def test_unknown_entries_and_unknown_fields_are_kept_and_written_back() -> None:
     assert parsed.warnings == ()
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"type": "custom_message", "customType": "note", "content": "hi", "display": False},
+        {"type": "custom", "customType": "note"},
+    ],
+    ids=lambda fields: fields["type"],
+)
+def test_what_another_program_left_out_is_not_written_back(fields: dict[str, object]) -> None:
+    line = {**fields, "id": "0000000f", "parentId": None, "timestamp": "t"}
+    found, _ = only_entry(json.dumps(line).encode())
+    assert json.loads(encode_entry(found)).keys() == line.keys()
+
+
 def test_a_wrong_field_costs_only_itself() -> None:
     found, warnings = only_entry(
         message_json(

@@ -274,8 +274,11 @@ def test_leaving_an_outer_scope_leaves_the_inner_ones(scopes: Scopes):
 
 def test_a_loop_knows_its_round_and_that_it_is_to_end(scopes: Scopes):
     loop = scopes.enter("loop", "loop")
+    scopes.enter("inner", "loop")
     step = ScopeStep(scope=loop, number=2, count=3, item="b.py")
     scopes.put(mark_entry(step))
+    assert [scope.step for scope in running(scopes.path).open_scopes] == [step, None]
+    scopes.put(leave_as_it_is(scopes.innermost.id, "inner", "done"))
     scopes.put(mark_entry(ScopeBreak(scope="another")))
     assert scopes.innermost.step == step
     assert not scopes.innermost.is_broken

@@ -211,16 +211,19 @@ def test_a_file_that_grew_is_read_from_where_it_was_left(
     assert starts == [size]
 
 
-def test_a_rewritten_or_deleted_session_is_not_found_by_what_it_held(store: SessionStore) -> None:
+@pytest.mark.parametrize("other", ["otherword", "otherword" + " and" * 9])
+def test_a_rewritten_or_deleted_session_is_not_found_by_what_it_held(
+    store: SessionStore, other: str
+) -> None:
     path = write_session(store, user("firstword"), age_s=9)
     gone = write_session(store, user("goneword"), age_s=9)
     store.update_search()
-    path.write_bytes(path.read_bytes().replace(b"firstword", b"otherword"))
+    path.write_bytes(path.read_bytes().replace(b"firstword", other.encode()))
     make_older(path, 5)
     gone.unlink()
     store.update_search()
     assert titles(store, "firstword") == []
-    assert titles(store, "otherword") == ["otherword"]
+    assert titles(store, "otherword") == [other]
     assert found_in(store, "goneword") == []
 
 

@@ -246,6 +246,14 @@ def test_a_deleted_session_is_in_the_trash_and_an_open_one_stays(store: SessionS
     assert store.delete(path) != moved
 
 
+def test_why_a_session_cannot_be_deleted_is_said(store: SessionStore) -> None:
+    path = add(store, "x")
+    (store.root / "trash").touch()
+    with pytest.raises(SessionError, match=r"\.jsonl: could not be moved to the trash: "):
+        store.delete(path)
+    assert path.exists()
+
+
 def test_a_folder_is_told_from_a_file_that_is_not_there(store: SessionStore) -> None:
     store.root.mkdir(parents=True)
     with pytest.raises(SessionError, match="is a folder"):

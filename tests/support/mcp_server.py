@@ -81,7 +81,7 @@ class Server:
     def take(self, message: dict) -> None:
         method, params = message.get("method"), message.get("params", {})
         if method == "notifications/cancelled":
-            self.note("cancelled")
+            self.note("cancelled" if params.get("reason") else "cancelled without a reason")
         if "id" not in message or method is None:
             return
         if method == "initialize" and self.fault == "stateless":

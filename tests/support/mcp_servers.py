@@ -42,10 +42,9 @@ class Stage:
         self.sources = FixedSources()
         self.told: list[str] = []
         self.waited: list[str] = []
-        self._environ = {"PATH": os.environ["PATH"]}
         around = ServerContext(
             keeper=keeper,
-            environ=self._environ,
+            environ={"PATH": os.environ["PATH"]},
             whole_environ={"TOKEN_OF_MINE": "s3cret-token-1", "OUR_KEY": KEY},
             refused=frozenset({"OUR_KEY"}),
             secrets=(KEY,),
@@ -61,10 +60,6 @@ class Stage:
         spec = ServerSpec(name=name, source="config.toml", **{**given, **changed})  # pyright: ignore[reportArgumentType]
         self.sources.servers.append(FoundServer(spec))
         return spec
-
-    def set_variable(self, name: str, value: str) -> None:
-        """Give the servers that start from now on a variable."""
-        self._environ[name] = value
 
     def notes_file(self, name: str = "srv") -> Path:
         return self.folder / f"{name}.notes"

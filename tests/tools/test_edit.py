@@ -8,7 +8,8 @@ from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.omissions import omission_mark, recall_mark
 from agent_tui.tools.base import ToolContext
-from agent_tui.tools.files.text_files import decode, digest_of
+from agent_tui.tools.files.memory import digest_of
+from agent_tui.tools.files.text_files import decode
 from tests.support.tool_calls import call_tool, intent_of
 
 _SOURCE = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
@@ -67,12 +68,9 @@ async def test_an_empty_first_line_counts_among_the_lines_named(
 @pytest.mark.parametrize(
     ("old", "advice"),
     [
-        ("def f():\n  return 1", "Only the indentation differs"),
-        ("def f():\n\treturn 1", "the file uses spaces"),
         ("def f( ):\n    return 1", "Only whitespace within lines differs"),
         ("def F():\n    return 1", "Only upper and lower case differ"),
-        ("def f():\n    return 1234", "first differs in line 2"),
-        ("def f():   \n    return 1", "Only spaces at line ends"),
+        ("def f():\n    return 1234", "Line 2 of the text you gave, '    return 1234', is other"),
         ("import numpy as np, pandas as pd, os, sys", "Nothing in it comes near"),
     ],
 )
@@ -84,6 +82,94 @@ async def test_a_miss_shows_the_nearest_text_and_the_difference(
     assert advice in str(caught.value)
     if "Nothing" not in advice:
         assert "1\tdef f():\n2\t    return 1" in str(caught.value)
+    assert source.read_text() == _SOURCE
+
+
+async def test_a_miss_that_holds_a_mark_of_text_left_out_says_so(
+    context: ToolContext, source: Path
+):
+    old = f"def f():\n{omission_mark('187 tokens')}\n    return 2"
+    with pytest.raises(ToolError, match="stands for text left out of this conversation"):
+        await call_tool(context, "edit", _edit((old, "x")))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "after", "but_for"),
+    [
+        ("def f():  \n    return 1", "def f():\n    return 3", "3", "blanks at line ends"),
+        ("1\tdef f():\n2\t    return 1", "def f():\n    return 3", "3", "the line numbers"),
+        ("1:def f():\n2:    return 1", "1:def f():\n2:    return 3", "3", "the line numbers"),
+        ("def f():\\n    return 1", "def f():\\n    return 3", "3", "backslashes too many"),
+        ("def f():\n\treturn 1", "def f():\n\treturn 3", "3", "its indentation"),
+        ("def f():\n\treturn 1", "def f():\n    return 3", "3", "its indentation"),
+        ("def f():\n  return 1", "def f():\n  if 1:\n    return 3", None, "its indentation"),
+        ("def  f():\n    return  1", "def f():\n    return 3", "3", "blanks within lines"),
+    ],
+)
+async def test_a_text_copied_with_small_slips_is_found_and_the_slips_are_not_written(
+    context: ToolContext, source: Path, old: str, new: str, after: str | None, but_for: str
+):
+    output = await call_tool(context, "edit", _edit((old, new)))
+    wanted = f"return {after}" if after else "if 1:\n        return 3"
+    assert source.read_text() == _SOURCE.replace("return 1", wanted)
+    assert f"at line 1 but for {but_for}" in output.for_model
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        ("x = “a” - b’s  \ny = 1\n", "x = \"a\" – b's\ny = 1", "x = \"a\" – b's\ny = 2",
+         "x = “a” - b’s  \ny = 2\n"),
+        ("say(\"it\")\n", "say(“it”)", "say(“it”, “now”)", 'say("it", "now")\n'),
+        ("a… b\n", "a... b", "a... c", "a... c\n"),
+        ("if x:\n\tf()\n", "if x:\n    f()", "if x:\n    f()\n    if y:\n        g()",
+         "if x:\n\tf()\n\tif y:\n\t\tg()\n"),
+        ("class A:\n    def f(self):\n        g()\n", "def f(self):\n    g()",
+         "def f(self):\n    g()\n\ndef h(self):\n    g()",
+         "class A:\n    def f(self):\n        g()\n\n    def h(self):\n        g()\n"),
+        ("if a:\n  b()\n  if c:\n    d()\n", "if a:\n    b()\n    if c:\n        d()",
+         "if a:\n    while e:\n        if c:\n            d()",
+         "if a:\n  while e:\n    if c:\n      d()\n"),
+        ("a\tb  c\nd\n", "a b c\nd", "a b c\ne", "a\tb  c\ne\n"),
+        ('print("a\\n")\n', 'print(\\"a\\\\n\\")', 'print(\\"b\\\\n\\")', 'print("b\\n")\n'),
+        ("say('a')\n", "say(\\'a\\')", "say('b\\n')", "say('b\\n')\n"),
+    ],
+)  # fmt: skip
+async def test_what_new_repeats_stays_as_the_file_has_it(
+    context: ToolContext, workspace: Path, before: str, old: str, new: str, after: str
+):
+    path = _seen(context, workspace / "a.py", before.encode())
+    await call_tool(context, "edit", _edit((old, new)))
+    assert path.read_text() == after
+
+
+@pytest.mark.parametrize(
+    ("before", "old"),
+    [
+        ("return10\n", "return "),  # blanks that are lost are at the end of a line in the file
+        ("f(x)\n", "  x"),  # or at its beginning
+        ("a\nb\n", "1\t"),
+        ("a\nb\n", "   "),
+        ("7\tx\n", "3\tx\n5\ty"),
+    ],
+)
+async def test_no_slip_is_seen_where_there_is_another_text(
+    context: ToolContext, workspace: Path, before: str, old: str
+):
+    path = _seen(context, workspace / "a.py", before.encode())
+    with pytest.raises(ToolError, match=r"is not in a\.py"):
+        await call_tool(context, "edit", _edit((old, "new")))
+    assert path.read_text() == before
+
+
+async def test_a_slip_that_fits_two_places_is_refused_with_their_lines(
+    context: ToolContext, workspace: Path
+):
+    path = _seen(context, workspace / "a.py", b"if a:\n\tf()\nif a:\n        f()\n")
+    with pytest.raises(ToolError, match="2 times but for its indentation, at lines 1, 3"):
+        await call_tool(context, "edit", _edit(("if a:\n    f()", "x")))
+    await call_tool(context, "edit", _edit(("if a:\n    f()", "if a:\n    g()"), all=True))
+    assert path.read_text() == "if a:\n\tg()\nif a:\n        g()\n"
 
 
 @pytest.mark.parametrize(
@@ -106,13 +192,21 @@ async def test_edits_that_make_no_sense_are_refused(
     assert source.read_text() == _SOURCE
 
 
-async def test_a_file_must_have_been_read_as_it_is(context: ToolContext, source: Path):
+async def test_in_a_file_not_known_as_it_is_only_what_is_there_once_is_edited(
+    context: ToolContext, source: Path
+):
     source.write_text(_SOURCE + "# more\n")
-    with pytest.raises(ToolError, match="changed since you read it"):
-        await call_tool(context, "edit", _edit(("return 1", "return 3")))
+    for old in ("return", "return  1"):
+        with pytest.raises(ToolError, match="changed since you read it, and old is not in it exac"):
+            await call_tool(context, "edit", _edit((old, "return 3"), all=old == "return"))
+    output = await call_tool(context, "edit", _edit(("return 1", "return 3")))
+    assert "a.py was changed since you read it" in output.for_model
+    again = await call_tool(context, "edit", _edit(("return 3", "return 4")))
+    assert "changed since" not in again.for_model
+    assert source.read_text() == _SOURCE.replace("return 1", "return 4") + "# more\n"
     context.files.seen.clear()
-    with pytest.raises(ToolError, match="you have not read it"):
-        await call_tool(context, "edit", _edit(("return 1", "return 3")))
+    output = await call_tool(context, "edit", _edit(("return 4", "return 5")))
+    assert "you have not read it" in output.for_model
 
 
 async def test_edits_may_follow_each_other_without_reading_again(
@@ -128,6 +222,17 @@ async def test_line_endings_and_byte_order_mark_are_kept(context: ToolContext, w
     output = await call_tool(context, "edit", _edit(("b\nc", "B\nX\nC")))
     assert output.for_person.summary == "+3 -2"  # lines that stay are no part of the change
     assert path.read_bytes() == b"\xef\xbb\xbfa\r\nB\r\nX\r\nC\nd\r\n"
+
+
+async def test_new_text_with_other_line_endings_gets_those_of_the_file(
+    context: ToolContext, workspace: Path
+):
+    unix = _seen(context, workspace / "a.py", b"a\nb\nc\n")
+    await call_tool(context, "edit", _edit(("b", "B\r\nX")))
+    assert unix.read_bytes() == b"a\nB\nX\nc\n"
+    windows = _seen(context, workspace / "a.py", b"a\r\nb\r\nc\r\n")
+    await call_tool(context, "edit", _edit(("b", "B\r\nX")))
+    assert windows.read_bytes() == b"a\r\nB\r\nX\r\nc\r\n"
 
 
 async def test_the_encoding_is_kept_and_a_character_it_lacks_is_refused(

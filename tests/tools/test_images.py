@@ -34,6 +34,8 @@ def test_a_damaged_header_is_no_fault(kind: tuple[bytes, str], kept: int, rest: 
 def test_what_is_no_image_is_none_and_what_is_too_large_is_refused(tmp_path: Path):
     (tmp_path / "text.png").write_text("hello", encoding="utf-8")
     (tmp_path / "large.png").write_bytes(png() + bytes(MAX_IMAGE_BYTES))
+    (tmp_path / "largest.png").write_bytes(png().ljust(MAX_IMAGE_BYTES, b"\0"))
+    assert read_image(tmp_path / "largest.png") is not None
     assert read_image(tmp_path / "text.png") is None
     assert read_image(tmp_path) is None
     assert read_image(tmp_path / "missing.png") is None

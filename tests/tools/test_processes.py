@@ -158,6 +158,13 @@ async def test_a_command_cannot_ask_its_guardian_to_leave(keeper: ProcessKeeper)
     assert await run(keeper, script) == (b"still here\n", 0)
 
 
+async def test_the_keeper_does_not_get_the_keys_of_the_terminal(keeper: ProcessKeeper):
+    others = keeper_pids()
+    await run(keeper, "true")
+    (own,) = set(keeper_pids()) - set(others)
+    assert os.getsid(own) != os.getsid(0)  # ctrl+c at a terminal goes to one session
+
+
 async def test_a_keeper_that_was_killed_is_started_again(keeper: ProcessKeeper):
     others = keeper_pids()
     await run(keeper, "true")

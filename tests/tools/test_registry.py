@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -11,8 +12,30 @@ from agent_tui.tools.registry import default_toolbox
 from tests.support.tool_calls import call_tool
 
 
+def _names(schema: JsonValue) -> list[str]:
+    """The names of the arguments in a schema and in the objects within it."""
+    if not isinstance(schema, dict):
+        return []
+    properties = schema.get("properties")
+    own = list(properties) if isinstance(properties, dict) else []
+    inner = list(properties.values()) if isinstance(properties, dict) else []
+    return own + [name for one in [*inner, schema.get("items")] for name in _names(one)]
+
+
 def test_all_descriptions_together_stay_below_1000_tokens():
     assert TokenCounter().count_tools(default_toolbox().specs) < 1_000
+
+
+def test_the_model_is_told_that_the_old_text_of_an_edit_is_unique():
+    edit = next(spec for spec in default_toolbox().specs if spec.name == "edit")
+    assert "unique in the file" in json.dumps(edit.parameters)
+
+
+def test_the_short_form_of_a_tool_has_all_its_arguments_and_describes_none():
+    short = default_toolbox().short_specs
+    for spec, whole in zip(short, default_toolbox().specs, strict=True):
+        assert "description" not in json.dumps(spec.parameters)
+        assert _names(spec.parameters) == _names(whole.parameters)
 
 
 def test_the_tools_are_offered_in_order_of_use():
@@ -48,12 +71,10 @@ def test_a_wrong_argument_is_named_with_what_was_expected():
     [
         ("read", {"path": "a", "offset": "3"}),
         ("read", {"path": "a", "offset": None}),
-        ("read", {"file_path": "a"}),
         ("edit", {"path": "a", "old": "x", "new": "y"}),
-        ("edit", {"path": "a", "old_string": "x", "new_string": "y"}),
         ("edit", {"path": "a", "edits": '[{"old": "x", "new": "y"}]'}),
         ("edit", {"path": "a", "edits": {"old": "x", "new": "y"}}),
-        ("bash", {"cmd": "ls", "timeout": "5"}),
+        ("bash", {"command": "ls", "timeout": "5"}),
         ("todo", {"todos": '[{"text": "think"}]'}),
     ],
 )

@@ -134,6 +134,7 @@ async def test_find_gives_newest_first(context: ToolContext, project: Path):
     [
         ({"pattern": "src/**/*_test.py"}, "src/app_test.py"),
         ({"pattern": "*_test.py", "path": "src"}, "src/app_test.py"),
+        ({"pattern": "/app.py", "path": "src"}, "src/app.py"),
         ({"pattern": "*.{md,rst}"}, "docs/guide.md"),
         ({"pattern": "generated.py"}, "No files match."),
         ({"pattern": "*.py", "path": "docs"}, "No files match."),
@@ -141,6 +142,21 @@ async def test_find_gives_newest_first(context: ToolContext, project: Path):
 )
 async def test_find_takes_globs(context: ToolContext, project: Path, arguments, found):
     assert (await call_tool(context, "find", arguments)).for_model == found
+
+
+@pytest.mark.parametrize("pattern", ["[z-a]", "\\"])
+async def test_a_pattern_that_is_no_glob_is_explained(
+    context: ToolContext, project: Path, pattern: str
+):
+    with pytest.raises(ToolError, match="pattern is not a glob: "):
+        await call_tool(context, "find", {"pattern": pattern})
+    with pytest.raises(ToolError, match="The search failed"):
+        await call_tool(context, "grep", {"pattern": "needle", "glob": pattern})
+
+
+async def test_an_empty_pattern_is_refused(context: ToolContext):
+    with pytest.raises(ToolError, match="pattern: String should have at least 1 character"):
+        await call_tool(context, "find", {"pattern": ""})
 
 
 async def test_find_says_how_many_more_there_are(context: ToolContext, project: Path):
@@ -189,6 +205,14 @@ def test_project_files_are_relative_sorted_and_pruned(project: Path):
         "src/app_test.py",
     ]
     assert list(relative_files(project, 2)) == [".env", ".github/ci.yml"]
+
+
+@pytest.mark.parametrize("broken", ["[z-a]", "\\"])
+def test_a_broken_line_of_an_ignore_file_leaves_the_others(tmp_path: Path, broken: str):
+    (tmp_path / ".gitignore").write_text(f"*.log\n{broken}\n*.tmp\n")
+    for name in ("a.py", "b.log", "c.tmp"):
+        (tmp_path / name).touch()
+    assert list(relative_files(tmp_path, 10)) == [".gitignore", "a.py"]
 
 
 def test_an_ignore_file_that_is_a_pipe_does_not_hang_the_walk(tmp_path: Path):

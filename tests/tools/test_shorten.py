@@ -44,6 +44,16 @@ def test_one_giant_line_keeps_its_beginning_and_its_end():
     assert size_bytes(kept.text) <= 1_000
 
 
+def test_lone_surrogates_in_one_giant_line_are_no_fault():
+    kept = keep_ends("A" + "\ud800" * 100_000 + "Z", max_lines=2_000, max_bytes=1_000)
+    assert (kept.text[0], kept.text[-1]) == ("A", "Z")
+    assert size_bytes(kept.text) <= 1_000
+
+
+def test_lines_that_just_fit_are_kept():
+    assert keep_head("ab\ncd\nef", max_lines=9, max_bytes=5).text == "ab\ncd"
+
+
 def test_a_cut_line_says_how_much_is_missing():
     assert cut_line("x" * 12, 10) == "x" * 10 + "… [+2 characters]"
     assert cut_line("x" * 10, 10) == "x" * 10

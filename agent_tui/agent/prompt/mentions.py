@@ -1,6 +1,5 @@
 """``@path`` in what the person writes: the text stays, the files go along with it."""
 
-import html
 import os
 import re
 from collections.abc import Iterator
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from agent_tui.attachments import without_attachments
 from agent_tui.errors import UsageError
 from agent_tui.messages import ImageContent
 from agent_tui.tools.files.images import ImageFile, read_image
@@ -23,7 +23,6 @@ _MENTION = re.compile(
 )
 _LINES = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 _LIKE_A_FILE = re.compile(r"\.\w{1,8}$")
-_ATTACHED = re.compile(r'\n\n<(?:file|folder) path="([^"\n]*)"')
 _TRAILING = ".,;:!?)]}'`"
 
 
@@ -85,15 +84,6 @@ def attach(text: str, cwd: Path, window: int = 0, *, image_refusal: str = "") ->
         tuple(part.image for part in parts if part.image is not None),
         tuple(dict.fromkeys(notices)),
     )
-
-
-def without_attachments(text: str) -> str:
-    """What the person wrote, from what `attach` made of it."""
-    for start in _ATTACHED.finditer(text):
-        written = html.unescape(start[1])
-        if f"@{written}" in text[: start.start()] or f'@"{written}"' in text[: start.start()]:
-            return text[: start.start()]
-    return text
 
 
 def find_mentions(text: str, cwd: Path) -> list[Mention]:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import add_totals
-from agent_tui.agent.prompt.mentions import without_attachments
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.manager import SessionManager
+from agent_tui.attachments import without_attachments
 from agent_tui.compaction.branch import BranchRequest, BranchSummary
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, BranchSummaryProgress, Notice

@@ -1,5 +1,6 @@
 """Noticing that a model goes in circles: weak models do, and never stop."""
 
+import hashlib
 import json
 from collections import deque
 from dataclasses import replace
@@ -10,14 +11,19 @@ from agent_tui.tools.base import ToolOutput
 
 REMARK_AT: Final = 3
 STUCK_AT: Final = 6
-"""Calls with the same arguments and the same result. Waiting for something to change takes two
-or three; a model that has not seen the point after five never does."""
+"""Calls with the same arguments and the same result, nothing having changed between. Waiting for
+something takes two or three; a model that has not seen the point after five never does."""
 
 MOST_REFUSED = 10
 """Replies in a row whose calls name no tool or cannot be read, however they differ."""
 
 _REMEMBERED = 30
 """Calls looked back on, so that going round in a circle of up to five is noticed too."""
+
+_LOOKING = frozenset({"read", "grep", "find", "ls", "recall", "todo", "compact", "scope"})
+"""Tools that change nothing a later call could see."""
+
+_FILE_TOOLS = frozenset({"edit", "write", "apply_patch"})
 
 _REMARK = (
     "\n\n(You have made this call {count} times with the same result. Do something else, or "
@@ -30,6 +36,7 @@ class Repetition:
 
     def __init__(self) -> None:
         self._seen: deque[str] = deque(maxlen=_REMEMBERED)
+        self._commands: set[str] = set()
         self._refused = 0
         self.is_stuck = False
 
@@ -40,13 +47,35 @@ class Repetition:
 
     def noticed(self, call: ToolCall, output: ToolOutput) -> ToolOutput:
         """`output`, with a remark to the model where it has come of the same call before."""
-        signature = json.dumps([call.name, call.arguments, output.for_model], sort_keys=True)
+        told = json.dumps([call.name, call.arguments, output.for_model], sort_keys=True)
+        signature = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+        if self._has_changed_something(call.name, output, signature):
+            self._seen.clear()
         self._seen.append(signature)
         count = self._seen.count(signature)
         self.is_stuck = self.is_stuck or count >= STUCK_AT
         if count < REMARK_AT:
             return output
         return replace(output, for_model=output.for_model + _REMARK.format(count=count))
+
+    def _has_changed_something(self, name: str, output: ToolOutput, signature: str) -> bool:
+        """Whether a call made before may come out otherwise now.
+
+        What a command did is not always known: one whose like was not seen since the last change
+        of a file may have done anything.
+        """
+        details = output.for_person
+        if name in _FILE_TOOLS:
+            has_changed = not output.is_error and bool(details.diff)
+        else:
+            has_changed = bool(details.files.written or details.files.edited)
+        if has_changed:
+            self._commands.clear()
+        if has_changed or name in _FILE_TOOLS or name in _LOOKING:
+            return has_changed
+        is_new = signature not in self._commands
+        self._commands.add(signature)
+        return is_new
 
     def forget_single_calls(self) -> None:
         """The context was compacted: to make a call again whose result has gone is no circle."""

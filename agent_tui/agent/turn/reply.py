@@ -133,7 +133,7 @@ class ReplyBuilder:
             if isinstance(draft, _CallDraft):
                 arguments, problem = _parse_arguments("".join(draft.json_pieces))
                 problem = draft.problem or problem
-                if reason == "length":
+                if reason == "length" and draft is self._drafts[-1]:
                     problem = "the reply was cut off by the output limit before it was complete"
                 if problem:
                     broken[draft.id] = problem
@@ -202,11 +202,17 @@ def _prose(draft: _TextDraft | _ThinkingDraft) -> list[AssistantContent]:
 
 
 def _parse_arguments(text: str) -> tuple[JsonObject, str]:
-    """The arguments and what is wrong with them; no text at all means no arguments."""
+    """The arguments and what is wrong with them; no text at all means no arguments.
+
+    Line ends and tabs stand in JSON texts as they are more often than escaped as they should be.
+    """
     if not text.strip():
         return {}, ""
     try:
-        value = repair_json(cast(JsonValue, json.loads(text)))
+        value = cast(JsonValue, json.loads(text, strict=False))
+        if isinstance(value, str):  # encoded twice
+            value = cast(JsonValue, json.loads(value, strict=False))
+        value = repair_json(value)
     except ValueError as error:
         return {}, f"its arguments are not valid JSON ({error})"
     except RecursionError:

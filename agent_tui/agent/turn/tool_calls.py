@@ -2,9 +2,10 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
@@ -89,7 +90,7 @@ class ToolRunner:
         self._emit = emit
         self.repetition = Repetition()
 
-    def broken_calls(self, calls: Sequence[ToolCall], known: dict[str, str]) -> dict[str, str]:
+    def _broken(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
         names = {tool.name for tool in self._services.toolbox.specs}
         broken: dict[str, str] = {}
@@ -103,34 +104,28 @@ class ToolRunner:
                 broken[call.id] = str(error)
         return broken
 
-    def refuse_all(self, calls: Sequence[ToolCall], broken: dict[str, str]) -> None:
-        """Answer every call with an error, because one of them cannot be run as written."""
-        self.repetition.count_reply(is_refused=True)
-        limits = self._conversation.output_limits(len(calls))
-        for call in calls:
-            self._announce(call)
-            why = broken.get(call.id)
-            text = (
-                f"This call was not run: {why.removesuffix('.')}."
-                if why
-                else "This call was not run, because another call of the same reply is broken. "
-                "Repeat it together with the mended one."
-            )
-            self._record(call, _failure(text, limits))
-
     def abandon(self, calls: Sequence[ToolCall]) -> None:
         """Answer calls that were never begun with an error."""
         self._skip(calls, _NOT_RUN)
 
-    async def run_all(self, calls: Sequence[ToolCall]) -> bool:
+    async def run_all(
+        self, calls: Sequence[ToolCall], faults: Mapping[str, str] = MappingProxyType({})
+    ) -> bool:
         """Run `calls`; false when the person declined one without a word and the turn ends.
 
         Cancelling leaves an error result for the running call and each one not begun.
+
+        Args:
+            calls: Those of one reply, as the model made them.
+            faults: Call id -> what is wrong with the arguments of those that cannot be read.
         """
-        self.repetition.count_reply(is_refused=False)
-        for position, call in enumerate(calls):
+        understood = [self._understood(call) for call in calls]
+        calls = [call for call, _ in understood]
+        broken = self._broken(calls, faults)
+        self.repetition.count_reply(is_refused=len(broken) == len(calls))
+        for position, (call, remark) in enumerate(understood):
             try:
-                output = await self._run(call, len(calls))
+                output = _remarked(await self._run(call, len(calls), broken), remark)
             except asyncio.CancelledError as error:
                 why = _UNANSWERED if isinstance(error, _NotBegun) else _INTERRUPTED
                 self._record(call, _ended(why, "cancelled"))
@@ -148,8 +143,19 @@ class ToolRunner:
             self._announce(call)
             self._record(call, _ended(why, "cancelled"))
 
-    async def _run(self, call: ToolCall, calls_in_reply: int) -> ToolOutput:
+    def _understood(self, call: ToolCall) -> tuple[ToolCall, str]:
+        """`call` in the terms of our tools, and what the model is told of that."""
+        toolbox, cwd = self._services.toolbox, self._conversation.cwd
+        own = toolbox.understood(call.name, call.arguments, cwd)
+        return ToolCall(id=call.id, name=own.name, arguments=own.arguments), own.remark
+
+    async def _run(
+        self, call: ToolCall, calls_in_reply: int, broken: Mapping[str, str]
+    ) -> ToolOutput:
         context = self._context(call, calls_in_reply)
+        if why := broken.get(call.id):
+            self._announce(call)
+            return _failure(f"This call was not run: {why.removesuffix('.')}.", context.limits)
         try:
             prepared = await self._prepare(call, context)
         except ToolError as error:
@@ -277,6 +283,10 @@ class ToolRunner:
         self._emit(ToolFinished(entry.id, call.id, stored))
         if output.for_person.todos is not None:
             self._emit(TodosChanged(output.for_person.todos))
+
+
+def _remarked(output: ToolOutput, remark: str) -> ToolOutput:
+    return replace(output, for_model=f"{output.for_model}\n{remark}") if remark else output
 
 
 def _ended(why: str, ending: CallEnding) -> ToolOutput:

@@ -193,10 +193,7 @@ class Turn:
         except asyncio.CancelledError:
             self._tools.abandon(calls)
             raise
-        broken = self._tools.broken_calls(calls, reply.broken_calls)
-        if broken:
-            self._tools.refuse_all(calls, broken)
-        elif not await self._tools.run_all(calls):
+        if not await self._tools.run_all(calls, reply.broken_calls):
             raise _TurnEnded(TurnFinished("aborted", can_continue=True))
         if self._tools.repetition.is_stuck:
             raise _TurnEnded(TurnFinished("error", _STUCK, can_continue=True))
@@ -210,9 +207,13 @@ class Turn:
         self, text: str, images: tuple[ImageContent, ...]
     ) -> tuple[UserMessage, tuple[str, ...]]:
         conversation = self._conversation
-        return await asyncio.to_thread(
-            user_message, text, images, conversation.cwd, conversation.model_info
-        )
+        is_new = conversation.is_new
+
+        def read() -> tuple[UserMessage, tuple[str, ...]]:
+            alike = conversation.sessions_begun_like(text) if is_new else ()
+            return user_message(text, images, conversation.cwd, conversation.model_info, alike)
+
+        return await asyncio.to_thread(read)
 
     async def _refuse_too_large(self, message: UserMessage) -> None:
         """End the turn before `message` is recorded if the window cannot hold it."""

@@ -1,10 +1,14 @@
 """What the person said, as a message: with the files it mentions and the images it carries."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from agent_tui.agent.prompt.earlier_work import hint_line, notice
 from agent_tui.agent.prompt.mentions import attach
+from agent_tui.attachments import earlier_work_block
 from agent_tui.messages import ImageContent, TextContent, UserContent, UserMessage
 from agent_tui.providers.base import ModelInfo
+from agent_tui.sessions.listing.summary import SessionSummary
 
 
 def image_refusal(info: ModelInfo) -> str:
@@ -16,7 +20,11 @@ def image_refusal(info: ModelInfo) -> str:
 
 
 def user_message(
-    text: str, images: tuple[ImageContent, ...], cwd: Path, info: ModelInfo
+    text: str,
+    images: tuple[ImageContent, ...],
+    cwd: Path,
+    info: ModelInfo,
+    alike: Sequence[SessionSummary] = (),
 ) -> tuple[UserMessage, tuple[str, ...]]:
     """The message, and what the person is to be told of it. Reads files.
 
@@ -25,10 +33,15 @@ def user_message(
         images: What was given with it, before the images it mentions.
         cwd: What paths are relative to.
         info: The model it is for.
+        alike: Earlier sessions to hint at.
     """
     attached = attach(text, cwd, info.window, image_refusal=image_refusal(info))
     pictures = (*images, *attached.images)
-    content: str | tuple[UserContent, ...] = attached.text
+    told = attached.text
+    if alike:
+        told = f"{told}\n\n{earlier_work_block([hint_line(session) for session in alike])}"
+    content: str | tuple[UserContent, ...] = told
     if pictures:
-        content = (TextContent(text=attached.text), *pictures)
-    return UserMessage(content=content), attached.notices
+        content = (TextContent(text=told), *pictures)
+    notices = (*attached.notices, *((notice(alike),) if alike else ()))
+    return UserMessage(content=content), notices

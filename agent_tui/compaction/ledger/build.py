@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from agent_tui.attachments import without_attachments
 from agent_tui.compaction.ledger.call_facts import (
     call_label,
     decision_in,
@@ -145,7 +146,8 @@ class _Collector:
                 self._add_outcome("$ " + one_line(message.command, 200), message.output, failed)
                 self._commands.put(one_line(message.command, 200))
 
-    def _add_user(self, text: str) -> None:
+    def _add_user(self, message: str) -> None:
+        text = without_attachments(message)
         if not text.strip():
             return
         self._user_messages.put(shorten_middle(text.strip(), MAX_USER_MESSAGE_CHARS))

@@ -19,10 +19,14 @@ _MOST = 12
 
 @dataclass(frozen=True, slots=True)
 class OpenError:
-    """What failed and with which message; `text` is one line that says both."""
+    """What failed and with which message; `text` is one line that says both.
+
+    `entry_id` is that of the output; empty for what a parent session handed on.
+    """
 
     runs: tuple[Run, ...]
     text: str
+    entry_id: str = ""
 
 
 def open_errors(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[str, ...]:
@@ -33,7 +37,17 @@ def open_errors(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[s
         earlier: Errors that a parent session handed on, ``$ command => message`` each, oldest
             first; they are closed in the same way.
     """
-    found = [OpenError(_runs_of_line(line), line) for line in earlier]
+    found = _still_open(events, [OpenError(_runs_of_line(line), line) for line in earlier])
+    return tuple(error.text for error in found[-_MOST:])
+
+
+def open_error_entries(events: Iterable[Event]) -> tuple[str, ...]:
+    """The entries of the outputs whose errors are open, oldest first."""
+    return tuple(error.entry_id for error in _still_open(events, ())[-_MOST:])
+
+
+def _still_open(events: Iterable[Event], earlier: Sequence[OpenError]) -> list[OpenError]:
+    found = list(earlier)
     for event in events:
         if not isinstance(event, Done):
             continue
@@ -44,10 +58,11 @@ def open_errors(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[s
             if not message or _is_a_look(event.output):
                 continue
             found = [error for error in found if error.runs != runs]
-            found.append(OpenError(runs, f"{_label(event.output)} => {message}"))
+            text = f"{_label(event.output)} => {message}"
+            found.append(OpenError(runs, text, event.entry_id))
         else:
             found = [error for error in found if not covers_all(runs, error.runs)]
-    return tuple(error.text for error in found[-_MOST:])
+    return found
 
 
 def _has_failed(output: Output) -> bool:

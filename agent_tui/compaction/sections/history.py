@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_tui.compaction.tiers.model import Output
+from agent_tui.attachments import AttachedFile, attached_files, without_attachments
+from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.compaction.tiers.outputs import read_outputs
 from agent_tui.messages import (
     AssistantMessage,
@@ -57,11 +58,19 @@ def read_history(path: Sequence[Entry]) -> tuple[Event, ...]:
         if output is not None:
             events.append(Done(entry.id, output, _changed_files(entry.message)))
         elif isinstance(entry.message, UserMessage):
-            if text := entry.message.text.strip():
+            if text := without_attachments(entry.message.text).strip():
                 events.append(Said(entry.id, text))
+            events += [Done(entry.id, _read(file)) for file in attached_files(entry.message.text)]
         elif isinstance(entry.message, AssistantMessage):
             events.append(Replied(entry.id, entry.message.text.strip()))
     return tuple(events)
+
+
+def _read(file: AttachedFile) -> Output:
+    """A file that went along with a message, as if it had been read then."""
+    part = {} if file.is_whole else {"offset": file.first}
+    action = Action("read", "read", file.path, arguments={"path": file.path, **part})
+    return Output(action, file.text, has_failed=False, number=0)
 
 
 def _results_after_their_calls(entries: Iterable[MessageEntry]) -> list[MessageEntry]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from agent_tui.compaction.sections.needed import needed_entries
 from agent_tui.compaction.tiers.batch import Batch, batch_id
 from agent_tui.compaction.tiers.model import Tier, TierPlan
 from agent_tui.compaction.tiers.tier0 import propose_free
@@ -27,7 +28,8 @@ def plan_tiers(
     """Choose the edits that bring the next request down to `target_tokens`, if they can.
 
     Tier 0 is applied whole, as it costs nothing and the prompt cache is lost anyway; the others
-    edit by edit until the target is reached, the worthiest first (see `Batch.take`). Every edit
+    edit by edit until the target is reached, the worthiest first (see `Batch.take`), what the
+    work goes on from (see `needed_entries`) after all else. Every edit
     is made from the message as it was written, and a message only ever moves to a higher tier,
     so that a second run changes nothing.
 
@@ -47,12 +49,16 @@ def plan_tiers(
     is_tail_too_large = sum(unit.tokens for unit in protected) + overhead_tokens > target_tokens
     before = units.tokens + overhead_tokens
     limit = settings.max_output_tokens
+    outputs = sum(unit.output is not None for unit in items)
     batch = Batch(counter, batch_id(path), len(items), before, target_tokens)
     batch.take_whole(propose_free(items))
-    if up_to >= 1:
-        batch.take(propose_shorter(items, max_output_tokens=limit, counter=counter))
-    if up_to >= 2:
-        batch.take(propose_lines(items, counter))
+    needed = needed_entries(path)
+    others = [unit for unit in items if unit.entry_id not in needed]
+    for group in (others, [unit for unit in items if unit.entry_id in needed]):
+        if up_to >= 1:
+            batch.take(propose_shorter(group, max_output_tokens=limit, counter=counter))
+        if up_to >= 2:
+            batch.take(propose_lines(group, outputs, counter))
     if up_to >= 1 and is_tail_too_large:
         batch.take(p for unit in protected for p in propose_shorter_output(unit, limit, counter))
     edits, freed = batch.finished()

@@ -135,9 +135,11 @@ _REPLY = ReplyLimits(
 )
 
 
-def propose_lines(units: Sequence[Unit], counter: TokenCounter) -> Iterator[Proposal]:
-    """Every edit of tier 2, protected messages and what the person wrote left out."""
-    outputs = sum(unit.output is not None for unit in units)
+def propose_lines(units: Sequence[Unit], outputs: int, counter: TokenCounter) -> Iterator[Proposal]:
+    """Every edit of tier 2, protected messages and what the person wrote left out.
+
+    `outputs` is how many the whole conversation has.
+    """
     for unit in units:
         if unit.is_protected:
             continue

@@ -248,10 +248,15 @@ def _broad_delete(
 
 
 def _resolved(base: Path, word: Word) -> Path | None:
-    """The folder a word stands for; for a pattern, the folder its matches are in."""
+    """The folder a word stands for; for a pattern, the folder its matches are in.
+
+    None where that is not known: a pattern followed by ``..`` leads to wherever a match is from.
+    """
     text = word.value or ""
     if word.is_pattern:
         fixed = re.split(r"[*?\[]", text)[0]
+        if ".." in text[len(fixed) :].split("/"):
+            return None
         is_whole_folder = re.fullmatch(r"(?:.*/)?\.?\*", text) is not None
         text = fixed.rpartition("/")[0] + "/" if "/" in fixed else "."
         if not is_whole_folder:

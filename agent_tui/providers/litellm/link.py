@@ -120,6 +120,7 @@ def _load_litellm() -> LiteLlm:
     module = cast(LiteLlm, litellm)
     module.suppress_debug_info = True
     _forbid_hidden_retry()
+    _send_bodies_as_they_are()
     for name in _QUIET_LOGGERS:  # their messages may quote the conversation
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return module
@@ -138,6 +139,21 @@ def _forbid_hidden_retry() -> None:
         raise error
 
     http.AsyncHTTPHandler.single_connection_post_request = refuse
+
+
+def _send_bodies_as_they_are() -> None:
+    """Have OpenAI's client send a chat request's body without looking through all of it.
+
+    It walks every message for values of its own types, at 600 messages for 100 ms a request.
+    Ours are JSON already; what was not given is all it has to leave out.
+    """
+    chat: Any = importlib.import_module("openai.resources.chat.completions.completions")
+
+    async def given(body: Mapping[str, object], _type: object) -> Mapping[str, object]:
+        omitted = (chat.NotGiven, chat.Omit)
+        return {name: value for name, value in body.items() if not isinstance(value, omitted)}
+
+    chat.async_maybe_transform = given
 
 
 def _new_client() -> EventClient:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent_tui.tools.base import Intent, ToolContext
 from agent_tui.tools.files.diffs import Diff
-from agent_tui.tools.files.text_files import content_fingerprint, digest_of, replace_file
+from agent_tui.tools.files.text_files import content_fingerprint, replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +35,4 @@ class FileChange:
             ToolError: The file cannot be written; it is as it was.
         """
         replace_file(self.path, self.after, context.shown(self.path))
-        context.files.seen[self.path] = digest_of(self.after)
+        context.files.remember(self.path, self.after)

@@ -2,6 +2,7 @@
 
 from rapidfuzz import fuzz
 
+from agent_tui.omissions import marks_in
 from agent_tui.tools.shorten import cut_line
 
 _MAX_LINES_SEARCHED = 20_000
@@ -10,8 +11,13 @@ _WORTH_SHOWING = 60.0
 """Similarity in percent below which a place is not what was meant."""
 
 
-def describe_nearest(text: str, wanted: str) -> str:
-    """Where `wanted` nearly occurs in `text` and what differs, for the model to mend its call."""
+def describe_miss(text: str, wanted: str) -> str:
+    """Why `wanted` is not in `text`, and what comes nearest, for the model to mend its call."""
+    if marks := marks_in(wanted):
+        return (
+            f"It holds {marks[0][-200:]!r}, which stands for text left out of this conversation. "
+            "Read the file again."
+        )
     lines = text.split("\n")[:_MAX_LINES_SEARCHED]
     sought = wanted.strip("\n").split("\n")
     start, score = _nearest_window(lines, sought)
@@ -24,7 +30,7 @@ def describe_nearest(text: str, wanted: str) -> str:
     )
     last = start + len(window)
     place = f"line {last}" if len(window) == 1 else f"lines {start + 1}-{last}"
-    return f"{_difference(window, sought)} Nearest text, {place}:\n{shown}"
+    return f"{_difference(window, sought, start + 1)} Nearest text, {place}:\n{shown}"
 
 
 def _nearest_window(lines: list[str], sought: list[str]) -> tuple[int, float]:
@@ -49,26 +55,16 @@ def _nearest_window(lines: list[str], sought: list[str]) -> tuple[int, float]:
     return best_start, best_score
 
 
-def _difference(found: list[str], sought: list[str]) -> str:
-    """One sentence on what keeps two runs of lines apart."""
-    if [line.rstrip() for line in found] == [line.rstrip() for line in sought]:
-        return "Only spaces at line ends or the blank lines around it differ."
-    if [line.strip() for line in found] == [line.strip() for line in sought]:
-        has_tabs = any("\t" in _indent(line) for line in found)
-        wants_tabs = any("\t" in _indent(line) for line in sought)
-        if has_tabs != wants_tabs:
-            used = "tabs" if has_tabs else "spaces"
-            return f"Only the indentation differs: the file uses {used}."
-        return "Only the indentation differs."
+def _difference(found: list[str], sought: list[str], first: int) -> str:
+    """One sentence on what keeps two runs of lines apart; `first` is the number of `found[0]`."""
     if ["".join(line.split()) for line in found] == ["".join(line.split()) for line in sought]:
         return "Only whitespace within lines differs."
     if [line.casefold() for line in found] == [line.casefold() for line in sought]:
         return "Only upper and lower case differ."
-    for number, (have, want) in enumerate(zip(found, sought, strict=False), start=1):
-        if have != want:
-            return f"It first differs in line {number} of the text you gave."
-    return "The file ends earlier."
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
+    for index, (have, want) in enumerate(zip(found, sought, strict=False)):
+        if have.split() != want.split():
+            return (
+                f"Line {index + 1} of the text you gave, {cut_line(want, 200)!r}, is other than "
+                f"line {first + index}."
+            )
+    return "The file ends before that."

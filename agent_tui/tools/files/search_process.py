@@ -106,7 +106,7 @@ def main() -> int:
             if not line:
                 has_matches = True
                 out.flush()
-    except re.error as error:
+    except (re.error, ValueError) as error:
         out.write(f"{error}\n")
         out.flush()
         return 2

@@ -1,7 +1,6 @@
 """Text files as they are on disk: bytes, encoding, line endings; and how to replace one."""
 
 import codecs
-import hashlib
 import os
 import secrets
 import stat
@@ -9,7 +8,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.tools.base import FileMemory, ToolContext, ToolError
+from agent_tui.tools.base import ToolContext, ToolError
+from agent_tui.tools.files.memory import FileMemory, digest_of
 from agent_tui.tools.files.walk import near_names
 
 _MAX_FILE_BYTES = 50_000_000
@@ -61,7 +61,7 @@ class TextFile:
             ) from error
 
     def replaced(self, spans: list[tuple[int, int, str]]) -> str:
-        """`raw_text` with `spans` of `text` (start, end, new text) replaced.
+        """`raw_text` with `spans` of `text` (start, end, new text with ``\\n``) replaced.
 
         What lies outside the spans keeps its bytes; new text gets the file's line ending.
         Spans are in order and do not overlap.
@@ -71,7 +71,7 @@ class TextFile:
         done = 0
         for start, end, new in spans:
             pieces.append(self.raw_text[done : offsets.of(start)])
-            pieces.append(new.replace("\r\n", "\n").replace("\n", self.newline))
+            pieces.append(new.replace("\n", self.newline))
             done = offsets.of(end)
         return "".join([*pieces, self.raw_text[done:]])
 
@@ -88,11 +88,6 @@ class _RawOffsets:
 
     def of(self, offset: int) -> int:
         return offset + bisect_right(self._dropped, offset - 1)
-
-
-def digest_of(content: bytes) -> str:
-    """The name of this very content, for noticing changes."""
-    return hashlib.sha256(content).hexdigest()
 
 
 def read_bytes(path: Path, shown: str) -> bytes:
@@ -156,17 +151,12 @@ def _guessed_encoding(content: bytes) -> str | None:
     return None if best is None else best.encoding
 
 
-def check_seen(path: Path, content: bytes, files: FileMemory, shown: str) -> None:
-    """Refuse to change what the model has not seen as it is now.
-
-    Raises:
-        ToolError: never read, or changed since.
-    """
+def why_unseen(path: Path, content: bytes, files: FileMemory) -> str:
+    """Why the model does not know `path` with this `content`; empty where it does."""
     seen = files.seen.get(path)
     if seen is None:
-        raise ToolError(f"{shown} exists and you have not read it. Read it first.")
-    if seen != digest_of(content):
-        raise ToolError(f"{shown} was changed since you read it. Read it again first.")
+        return "exists and you have not read it"
+    return "" if seen == digest_of(content) else "was changed since you read it"
 
 
 def replace_file(path: Path, content: bytes, shown: str) -> None:

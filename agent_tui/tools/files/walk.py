@@ -5,14 +5,16 @@ Imports nothing but pathspec, as the search process starts with it.
 
 import difflib
 import os
+import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 _MAX_IGNORE_BYTES = 1_000_000
 _ALWAYS_SKIPPED = frozenset({".git", ".hg", ".svn", ".jj"})
@@ -106,9 +108,16 @@ def near_names(path: Path, cwd: Path, limit: int = 3) -> list[str]:
 
 
 def glob_spec(glob: str) -> GitIgnoreSpec:
-    """A glob with the meaning of a ``.gitignore`` line (``*.py`` at any depth), braces expanded."""
+    """A glob with the meaning of a ``.gitignore`` line (``*.py`` at any depth), braces expanded.
+
+    Raises:
+        ValueError: It is no glob, such as ``[z-a]``.
+    """
     literal_start = f"\\{glob}" if glob.startswith(("!", "#")) else glob
-    return GitIgnoreSpec.from_lines(_without_braces(literal_start))
+    try:
+        return GitIgnoreSpec.from_lines(_without_braces(literal_start))
+    except re.error as error:
+        raise ValueError(str(error)) from error
 
 
 def _without_braces(glob: str, most: int = 64) -> list[str]:
@@ -159,10 +168,18 @@ def _with_rules_of(
             return rules
         with path.open("rb") as file:
             text = file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace")
-        spec = GitIgnoreSpec.from_lines(text.splitlines())
     except (OSError, ValueError):
         return rules
-    return (*rules, _IgnoreFile(folder, spec))
+    return (*rules, _IgnoreFile(folder, GitIgnoreSpec(list(_patterns(text.splitlines())))))
+
+
+def _patterns(lines: Iterable[str]) -> Iterator[GitIgnoreSpecPattern]:
+    """The patterns of an ignore file; a line that is none matches nothing, as in git."""
+    for line in filter(None, lines):
+        try:
+            yield GitIgnoreSpecPattern(line)
+        except (re.error, ValueError):
+            continue
 
 
 def _ignored(relative: str, rules: tuple[_IgnoreFile, ...]) -> bool:

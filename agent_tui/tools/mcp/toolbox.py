@@ -4,10 +4,18 @@ import asyncio
 import hashlib
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject, ToolSpec
-from agent_tui.tools.base import Intent, PreparedCall, Toolbox, ToolContext, ToolOutput
+from agent_tui.tools.base import (
+    Intent,
+    PreparedCall,
+    Toolbox,
+    ToolContext,
+    ToolOutput,
+    UnderstoodCall,
+)
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.remote_tools import RemoteTool, argument_problems, is_remote
 from agent_tui.tools.mcp.results import call_output
@@ -32,6 +40,15 @@ class CombinedToolbox:
     def short_specs(self) -> tuple[ToolSpec, ...]:
         """The same; those of servers have no shorter words."""
         return (*self.own.short_specs, *(tool.spec for tool in self.hub.offered))
+
+    def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
+        """A call in the terms of our tools; those of servers are left as they are."""
+        is_ours = not is_remote(name)
+        return (
+            self.own.understood(name, arguments, cwd)
+            if is_ours
+            else UnderstoodCall(name, arguments)
+        )
 
     def check(self, name: str, arguments: JsonObject) -> None:
         """Validate a call without looking at any file.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agent_tui.agent.prompt.mentions import without_attachments
+from agent_tui.attachments import without_attachments
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,

@@ -130,6 +130,17 @@ async def test_when_asked_it_works_in_the_same_session(
     assert context_bytes(runtime.conversation.log.path_entries()) == before
 
 
+async def test_without_a_name_it_goes_by_the_strategy_that_is_set(stage: Stage) -> None:
+    runtime = full(stage)
+    file = runtime.conversation.log.path
+    finished = only(await collect(runtime.compact()), CompactionFinished)
+    assert (finished.strategy, runtime.conversation.log.path) == ("hybrid", file)
+    runtime = full(stage, compaction=CompactionSettings())
+    file = runtime.conversation.log.path
+    only(await collect(runtime.compact()), CompactionFinished)
+    assert runtime.conversation.log.path != file
+
+
 async def test_a_context_below_the_target_is_shortened_when_asked(stage: Stage) -> None:
     runtime = stage.runtime(answers(works), window=200_000)
     talk(runtime.conversation.log, 13)

@@ -237,11 +237,11 @@ async def test_the_calls_of_one_reply_share_what_fits_and_can_be_gone_on_with(st
 
 
 async def test_an_error_that_repeats_what_it_was_given_is_cut(stage: Stage):
-    edit = call("c1", "bash", command="ls", **{f"extra_{n}": n for n in range(900)})
-    runtime = stage.runtime([Reply(tool_calls=(edit,)), TALK], window=2_048)
+    todo = call("c1", "todo", todos=[{"text": "x", "status": "maybe"}] * 900)
+    runtime = stage.runtime([Reply(tool_calls=(todo,)), TALK], window=2_048)
     message = only(await collect(runtime.submit("go")), ToolFinished).message
     assert message.is_error
-    assert "no such argument" in message.text
+    assert "todos.0.status: Input should be" in message.text
     assert message.text.endswith("[...]")
     assert len(message.text) < 1_200
 

@@ -6,8 +6,8 @@ from agent_tui.agent.prompt.mentions import (
     MAX_ATTACHMENTS,
     attach,
     find_mentions,
-    without_attachments,
 )
+from agent_tui.attachments import without_attachments
 
 
 @pytest.fixture

@@ -10,10 +10,21 @@ from agent_tui.agent.turn.repetition import (
     Repetition,
 )
 from agent_tui.events import CompactionFinished, ToolFinished, TurnFinished
+from agent_tui.messages import (
+    AssistantMessage,
+    FileTouches,
+    ToolCall,
+    ToolDetails,
+    ToolResultMessage,
+    UserMessage,
+)
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
+from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tools.base import ToolOutput
 from tests.support.compaction_ways import SUMMARY, Scene, Script
+from tests.support.importers.formats import read_recorded
 from tests.support.runtime import collect, of_kind, only
+from tests.support.trajectories import trajectories, trajectory
 
 
 def test_a_call_with_another_result_or_other_arguments_is_no_repetition():
@@ -33,6 +44,73 @@ def test_going_round_in_a_circle_is_noticed_too(names):
         for name in names:
             repetition.noticed(call("c", "read", path=name), ToolOutput(name))
     assert repetition.is_stuck
+
+
+def _written(content: str, *, diff: str) -> tuple[ToolCall, ToolOutput]:
+    details = ToolDetails(diff=diff, files=FileTouches(written=("/a.py",)))
+    return call("w", "write", path="a.py", content=content), ToolOutput("Replaced.", details)
+
+
+@pytest.mark.parametrize("command", ["python -m compileall -q .", "sed -i s/1/2/ a.py"])
+def test_a_check_that_says_the_same_after_each_change_is_no_circle(command):
+    repetition = Repetition()
+    check, silent = call("c", "bash", command=command), ToolOutput("(no output)\n[exit code 0]")
+    for number in range(3 * STUCK_AT):
+        repetition.noticed(*_written(f"x = {number}", diff="-x\n+y"))
+        assert repetition.noticed(check, silent) == silent
+    assert not repetition.is_stuck
+
+
+def test_a_command_that_changes_a_file_each_time_is_no_circle():
+    repetition = Repetition()
+    details = ToolDetails(files=FileTouches(edited=("/a.py",)))
+    for _ in range(3 * STUCK_AT):
+        repetition.noticed(call("c", "bash", command="./step"), ToolOutput("ok", details))
+    assert not repetition.is_stuck
+
+
+def test_a_command_not_made_before_may_have_changed_something():
+    repetition = Repetition()
+    for number in range(3 * STUCK_AT):
+        repetition.noticed(call("c", "bash", command=f"./set {number}"), ToolOutput("ok"))
+        repetition.noticed(call("c", "bash", command="pytest -q"), ToolOutput("1 failed"))
+    assert not repetition.is_stuck
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        _written("x", diff=""),
+        (call("w", "edit", path="a.py"), ToolOutput("old is not in a.py.", is_error=True)),
+        (call("r", "read", path="b.py"), ToolOutput("x")),
+        (call("b", "bash", command="ls"), ToolOutput("a.py")),
+    ],
+    ids=["the same written", "an edit that failed", "a look", "the same command"],
+)
+def test_what_changes_nothing_does_not_hide_a_circle(between):
+    repetition = Repetition()
+    for _ in range(STUCK_AT + 1):
+        repetition.noticed(call("c", "bash", command="pytest -q"), ToolOutput("1 failed"))
+        repetition.noticed(*between)
+    assert repetition.is_stuck
+
+
+@pytest.mark.parametrize("name", trajectories() or ["none"])
+def test_no_recorded_run_that_worked_is_told_that_it_goes_in_circles(name):
+    repetition = Repetition()
+    calls: dict[str, ToolCall] = {}
+    entries = read_recorded(trajectory(name)).entries
+    for message in (entry.message for entry in entries if isinstance(entry, MessageEntry)):
+        match message:
+            case UserMessage():
+                repetition = Repetition()
+            case AssistantMessage():
+                calls |= {made.id: made for made in message.tool_calls}
+            case ToolResultMessage() if message.tool_call_id in calls:
+                output = ToolOutput(message.text, is_error=message.is_error)
+                assert repetition.noticed(calls[message.tool_call_id], output) == output
+            case _:
+                pass
 
 
 async def test_a_model_that_repeats_itself_is_told_and_then_stopped(stage):

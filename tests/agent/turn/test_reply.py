@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,18 +95,27 @@ def test_arguments_are_mended_before_a_tool_sees_them():
     assert reply.broken_calls == {}
 
 
+@pytest.mark.parametrize(
+    "written", ['{"content": "a\n\tb"}', '"{\\"content\\": \\"a\\\\n\\\\tb\\"}"']
+)
+def test_line_ends_as_they_are_and_arguments_encoded_twice_are_read(written):
+    reply = build(ToolCallChunk(0, "a", "write", written), FinishChunk("toolUse")).finished()
+    assert reply.broken_calls == {}
+    assert reply.message.tool_calls[0].arguments == {"content": "a\n\tb"}
+
+
 def test_no_arguments_at_all_are_an_empty_object():
     reply = build(ToolCallChunk(0, "a", "ls", ""), FinishChunk("toolUse")).finished()
     assert reply.broken_calls == {}
 
 
-def test_every_call_of_a_reply_cut_by_length_is_broken():
+def test_the_last_call_of_a_reply_cut_by_length_is_broken():
     reply = build(
         ToolCallChunk(0, "a", "ls", "{}"),
         ToolCallChunk(1, "b", "write", '{"path": "x", "content": "half'),
         FinishChunk("length"),
     ).finished()
-    assert set(reply.broken_calls) == {"a", "b"}
+    assert set(reply.broken_calls) == {"b"}
 
 
 def test_an_interrupted_reply_keeps_prose_and_leaves_calls_out():

@@ -26,7 +26,7 @@ class SlowToolbox:
     def __init__(self) -> None:
         self._tools: Toolbox = default_toolbox()
         self.specs, self.short_specs = self._tools.specs, self._tools.short_specs
-        self.check = self._tools.check
+        self.check, self.understood = self._tools.check, self._tools.understood
         self.is_looking = threading.Event()
         self.go_on = threading.Event()
 

@@ -198,18 +198,31 @@ async def test_a_reply_cut_in_mid_stream_is_kept_and_not_retried(stage):
     assert not of_kind(events, RetryScheduled)
 
 
-async def test_one_broken_call_stops_all_calls_of_its_reply(stage):
+async def test_the_calls_beside_a_broken_one_are_run(stage):
     calls = (
         call("c1", "write", path="a.txt", content="x"),
         call("c2", "no_such_tool"),
     )
     runtime = stage.runtime([Reply(tool_calls=calls), Reply(text="sorry")])
     events = await collect(runtime.submit("hi"))
-    assert not (stage.workspace / "a.txt").exists()
+    assert (stage.workspace / "a.txt").read_text() == "x"
     first, second = of_kind(events, ToolFinished)
-    assert first.message.is_error
+    assert not first.message.is_error
+    assert second.message.is_error
     assert "no_such_tool" in second.message.text
     assert only(events, TurnFinished).outcome == "done"
+
+
+async def test_a_call_by_another_agents_name_runs_as_ours_and_stays_as_it_was_made(stage):
+    made = call("c1", "Write", file_path="a.txt", content="x", colour="red")
+    runtime = stage.runtime([Reply(tool_calls=(made,)), Reply(text="done")])
+    events = await collect(runtime.submit("hi"))
+    started, finished = only(events, ToolStarted), only(events, ToolFinished)
+    assert (started.name, started.arguments) == ("write", {"path": "a.txt", "content": "x"})
+    assert finished.message.tool_name == "write"
+    assert finished.message.text.endswith("(write has no argument colour: ignored.)")
+    (reply,) = (e for e in of_kind(events, ReplyFinished) if e.message.tool_calls)
+    assert reply.message.tool_calls == (made,)
 
 
 async def test_calls_of_a_reply_cut_by_length_do_not_run(stage):

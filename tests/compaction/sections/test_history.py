@@ -1,7 +1,13 @@
 """A conversation as what was said, replied and done."""
 
+from pathlib import Path
+
+from agent_tui.agent.prompt.mentions import attach
+from agent_tui.compaction.sections.files import FileReader
 from agent_tui.compaction.sections.history import Done, Replied, Said, read_history
+from agent_tui.compaction.sections.task import task_texts
 from agent_tui.messages import BashExecutionMessage, ToolCall
+from tests.compaction.sections.scene import FOLDERS, begun
 from tests.support.talk import Talk
 
 
@@ -52,3 +58,19 @@ def test_what_the_model_is_not_to_know_of_and_empty_messages_are_left_out() -> N
         )
     )
     assert read_history(talk.path) == ()
+
+
+def test_of_a_message_with_files_the_words_and_the_files_are_apart(tmp_path: Path) -> None:
+    (tmp_path / "spec.md").write_text("Build a parser.\n" * 20)
+    (tmp_path / "a.py").write_text("x = 1\ny = 2\n")
+    talk = begun("Hello.")
+    talk.user(attach("Do @spec.md, begin in @a.py:2-2", tmp_path).text)
+    said, spec, part = read_history(talk.path)[-3:]
+    assert said == Said(said.entry_id, "Do @spec.md, begin in @a.py:2-2")
+    assert isinstance(spec, Done)
+    assert isinstance(part, Done)
+    (task,) = task_texts([said, spec, part])
+    assert (task.item, task.text) == ("spec.md", "\n".join(["Build a parser."] * 20))
+    whole, lines = FileReader(FOLDERS).read([spec, part])[::-1]
+    assert (whole.path, whole.is_whole) == ("spec.md", True)
+    assert (lines.path, lines.runs) == ("a.py", [(2, ["y = 2"])])

@@ -47,6 +47,7 @@ def test_what_is_refused_says_why(command: str, problem: str):
         "cat <<EOF && ls\nx\nEOF\nls",
         "echo a # b",
         "ls;# b",
+        "ls\t# b",
         "ls \\\n# b",
         "ls \\\n  -l\\\n  -a",
         "ls &&\\\n ls",

@@ -80,6 +80,13 @@ def test_each_agents_variable_leads_to_another_folder(tmp_path: Path) -> None:
     assert foreign_sessions(tmp_path, {}) == []
 
 
+def test_a_session_of_claude_code_is_called_by_its_title(tmp_path: Path) -> None:
+    path = write_claude(tmp_path)
+    titles = '{"type": "ai-title", "aiTitle": "A"}\n{"type": "custom-title", "customTitle": "B"}\n'
+    path.write_text(titles + path.read_text())
+    assert told(foreign_sessions(tmp_path, {})) == [("claude", "/w", "B")]
+
+
 def test_files_of_subagents_are_no_sessions(tmp_path: Path) -> None:
     write_claude(tmp_path, "agent-1a2b.jsonl")
     side = claude_lines.said("u1", None, "Search.", isSidechain=True)

@@ -90,6 +90,11 @@ def test_whatever_a_server_lists_becomes_tools_that_fit_or_words(listed: list):
         assert tool.spec.parameters["type"] == "object"
 
 
+def test_a_tool_that_lists_no_arguments_takes_none():
+    (tool,), _ = readable_tools("srv", [{"name": "t"}])
+    assert tool.spec.parameters == {"type": "object", "properties": {}}
+
+
 def test_variables_are_filled_in_and_the_models_keys_are_not():
     environ = {"A": "1", "KEY": "secret"}
     assert expand_variables("x${A}y${B:-z}$A", environ, {"KEY"}) == "x1yz$A"

@@ -13,6 +13,7 @@ import pytest
 
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.mcp.hub import FoundServer
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
@@ -71,8 +72,9 @@ async def test_results_of_all_kinds_come_through(stage):
     assert "left out" in long.for_model
     assert len(long.for_model) < 2_200
     assert long.for_person.truncated
-    whole = (stage.folder / "outputs").glob("mcp-*.txt")
+    whole = list((stage.folder / "outputs").glob("mcp-*.txt"))
     assert [file.read_text().count("\n") for file in whole] == [4_999]
+    assert [file.stat().st_mode & 0o777 for file in whole] == [0o600]
 
 
 async def test_what_is_no_message_is_passed_over(stage):
@@ -256,6 +258,30 @@ async def test_servers_are_switched_off_and_on_again(stage):
     assert await stage.take_up() is True
     with pytest.raises(AgentTuiError, match="no MCP server 'other'"):
         await stage.hub.restart("other")
+
+
+async def test_a_server_of_the_project_runs_once_the_person_says_so(stage):
+    spec = stage.add()
+    stage.sources.servers[0] = FoundServer(spec, is_allowed=None)
+    await stage.take_up()
+    assert (stage.hub.servers[0].state, stage.notes()) == ("not asked", [])
+    await stage.hub.answer(spec, is_allowed=True)
+    stage.sources.servers[0] = FoundServer(spec, is_allowed=True)
+    assert await stage.take_up() is True
+    assert (await call(stage, "echo", text="hi")).for_model == "hi"
+    await stage.hub.answer(spec, is_allowed=False)
+    assert (stage.hub.servers[0].state, stage.hub.servers[0].why) == ("off", "you said no to it")
+    assert gone(str(stage.notes_file()))
+    assert stage.sources.answers == [("srv", True), ("srv", False)]
+
+
+async def test_an_answer_to_a_question_about_another_program_starts_nothing(stage):
+    spec = stage.add()
+    stage.sources.servers[0] = FoundServer(spec, is_allowed=None)
+    await stage.take_up()
+    await stage.hub.answer(replace(spec, argv=("other",)), is_allowed=True)
+    assert stage.hub.servers[0].state == "not asked"
+    assert stage.sources.answers == []
 
 
 async def test_what_a_server_was_given_is_not_in_the_log(stage):

@@ -184,7 +184,8 @@ class ContextCopy:
 
     @cached_property
     def _lines(self) -> dict[int, Proposal]:
-        return {p.unit.position: p for p in propose_lines(self.units, self._counter)}
+        outputs = sum(unit.output is not None for unit in self.units)
+        return {p.unit.position: p for p in propose_lines(self.units, outputs, self._counter)}
 
     @cached_property
     def _ends(self) -> dict[int, Proposal]:

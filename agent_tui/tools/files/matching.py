@@ -1,0 +1,190 @@
+"""Finding the text that an edit names, also where it was not copied quite as it is."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from rapidfuzz import fuzz
+
+from agent_tui.tools.files.merging import indent_of, merged, plain
+
+_BLANKS = " \t"
+_NUMBERED = re.compile(r"[ \t]*(\d{1,7})(?:\t|→|[:-]|$)")
+"""As `read`, `grep` and ``cat -n`` print them."""
+_ESCAPED = re.compile(r"""\\([nt"'`\\])""")
+_ALL = frozenset("nt\"'`\\")
+_WRITTEN_LINE_END = re.compile(r"""(?<!\\)\\n(?!\\?["'`])""")
+"""Not one at the end of a quotation, which is no line end but what a program prints."""
+
+_ESCAPES = {"n": "\n", "t": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a text is in a file, and what is to stand there instead."""
+
+    start: int
+    end: int
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """All places of one text. `but_for` says what had to be overlooked; empty when nothing."""
+
+    found: tuple[Place, ...] = ()
+    but_for: str = ""
+
+
+def find_places(text: str, old: str, new: str) -> Places:
+    """The places of `old` in `text`, with the fewest differences overlooked that give any.
+
+    Where something was overlooked, the characters and the indentation of the file stay in all
+    that `new` repeats of `old`, and lines that `new` adds get the file's kind of indentation.
+
+    Args:
+        text: The file, line ends as ``\\n``.
+        old: What is sought, not empty.
+        new: What is to replace it.
+    """
+    rewritten = [reading for reading in _rewritten(old, new) if reading[1].strip()]
+    readings = [("", old, new), *rewritten]
+    for but_for, given, wanted in readings:
+        if found := _exact_places(text, given, wanted):
+            return Places(found, but_for)
+    for overlooked, pattern in _FOLDS:
+        folded = _Folded(text, pattern)
+        for but_for, given, wanted in readings:
+            if found := tuple(_folded_places(folded, _Folded(given, pattern), wanted)):
+                return Places(found, " and ".join(filter(None, (but_for, overlooked))))
+    return Places()
+
+
+_AT_LINE_ENDS = r"(?<![ \t])[ \t]++$"
+_FOLDS: Final = tuple(
+    (overlooked, re.compile(pattern, re.MULTILINE))
+    for overlooked, pattern in (
+        ("blanks at line ends or typographic characters", rf"{_AT_LINE_ENDS}|…"),
+        ("its indentation", rf"{_AT_LINE_ENDS}|^[ \t]+|…"),
+        ("blanks within lines", rf"{_AT_LINE_ENDS}|^[ \t]+|[ \t]+|…"),
+    )
+)
+"""From strict to loose. What a pattern finds is left out at the ends of a line, else shortened."""
+
+
+class _Folded:
+    """A text without what is overlooked, and the way back to its own offsets."""
+
+    def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
+        self.original = text
+        same_length = plain(text)
+        pieces: list[str] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        done = 0
+        for found in pattern.finditer(same_length):
+            start, end = found.span()
+            self._keep(done, start)
+            is_first = start == 0 or text[start - 1] == "\n"
+            is_last = end == len(text) or text[end] == "\n"
+            short = "..." if found[0] == "…" else "" if is_first or is_last else " "
+            pieces += (same_length[done:start], short)
+            self._starts += [start] * len(short)
+            self._ends += [end] * len(short)
+            done = end
+        self._keep(done, len(text))
+        self.text = "".join([*pieces, same_length[done:]])
+
+    def _keep(self, start: int, end: int) -> None:
+        self._starts.extend(range(start, end))
+        self._ends.extend(range(start + 1, end + 1))
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The offsets in the original of what is from `start` to `end` here."""
+        return self._starts[start], self._ends[end - 1]
+
+
+def _folded_places(file: _Folded, sought: _Folded, new: str) -> Iterator[Place]:
+    """Where `sought` is; an end of it that lost blanks must be an end of a line there too."""
+    old = sought.original
+    if not sought.text.strip():
+        return
+    lost_start = old[0] in _BLANKS and sought.text[0] not in _BLANKS
+    lost_end = old[-1] in _BLANKS
+    for at in _occurrences(file.text, sought.text):
+        end = at + len(sought.text)
+        if lost_start and file.text[max(at - 1, 0) : at] not in ("", "\n"):
+            continue
+        if lost_end and file.text[end : end + 1] not in ("", "\n"):
+            continue
+        start, stop = file.span(at, end)
+        start = _with_indentation(file.original, start, stop, old)
+        starts_line = file.original[max(start - 1, 0) : start] in ("", "\n")
+        replaced = merged(file.original[start:stop], old, new, starts_line=starts_line)
+        yield Place(start, stop, replaced)
+
+
+def _with_indentation(text: str, start: int, stop: int, old: str) -> int:
+    """`start`, or the start of its line where `old` has its indentation or all lack the same."""
+    line_start = text.rfind("\n", 0, start) + 1
+    lead = text[line_start:start]
+    if lead.strip():
+        return start
+    if old[0] in _BLANKS:
+        return line_start
+    others = zip(text[start:stop].split("\n")[1:], old.split("\n")[1:], strict=True)
+    indents = [(indent_of(have), indent_of(gave)) for have, gave in others if gave.strip()]
+    is_shifted = bool(indents) and all(have == lead + gave for have, gave in indents)
+    return line_start if is_shifted else start
+
+
+def _rewritten(old: str, new: str) -> Iterator[tuple[str, str, str]]:
+    """Other readings of a call: what they overlook, and `old` and `new` as they then are."""
+    if numbers := _pasted_numbers(old):
+        near = range(numbers[0], numbers[-1] + 1 + new.count("\n"))
+        yield "the line numbers", _without_numbers(old, near), _without_numbers(new, near)
+    if kinds := frozenset(_ESCAPED.findall(old)):
+        given = _unescaped(old, kinds)
+        is_new_escaped = fuzz.ratio(new, old) >= fuzz.ratio(new, given)
+        if "\n" in new or not ("n" in kinds or _WRITTEN_LINE_END.search(new)):
+            kinds = _ALL - {"n"}
+        else:
+            kinds = _ALL
+        yield "backslashes too many", given, _unescaped(new, kinds) if is_new_escaped else new
+
+
+def _pasted_numbers(text: str) -> list[int]:
+    """The numbers that all lines of `text` begin with, if they go up by one; else none."""
+    found = [_NUMBERED.match(line) for line in text.removesuffix("\n").split("\n")]
+    numbers = [int(match[1]) for match in found if match]
+    first = numbers[0] if numbers else 0
+    return numbers if numbers == list(range(first, first + len(found))) else []
+
+
+def _without_numbers(text: str, near: range) -> str:
+    """`text` without a number from `near` at the beginning of a line."""
+    found = ((line, _NUMBERED.match(line)) for line in text.split("\n"))
+    return "\n".join(
+        line[match.end() :] if match and int(match[1]) in near else line for line, match in found
+    )
+
+
+def _exact_places(text: str, old: str, new: str) -> tuple[Place, ...]:
+    return tuple(Place(at, at + len(old), new) for at in _occurrences(text, old))
+
+
+def _unescaped(text: str, kinds: frozenset[str]) -> str:
+    """`text` with the escapes of `kinds` undone once."""
+    return _ESCAPED.sub(
+        lambda found: _ESCAPES.get(found[1], found[1]) if found[1] in kinds else found[0], text
+    )
+
+
+def _occurrences(text: str, sought: str) -> list[int]:
+    places: list[int] = []
+    at = text.find(sought)
+    while at >= 0:
+        places.append(at)
+        at = text.find(sought, at + len(sought))
+    return places

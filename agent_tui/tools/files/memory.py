@@ -1,0 +1,102 @@
+"""Which files the model knows, and as what."""
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+_Stat: TypeAlias = tuple[int, int, int]
+
+_MOST_NAMES = 40
+"""Words of a command that are tried as names of files; longer ones are scripts."""
+
+_WORD = re.compile(r"""[^\s'"`|&;<>()$=]+""")
+_LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\t|:)", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class FileMemory:
+    """Which version of a file the model has seen: resolved path -> content hash."""
+
+    seen: dict[Path, str] = field(default_factory=dict[Path, str])
+    _stats: dict[Path, _Stat] = field(default_factory=dict[Path, _Stat])
+
+    def remember(self, path: Path, content: bytes) -> None:
+        """The model knows that `path` now holds `content`."""
+        self.seen[path] = digest_of(content)
+        self._stats[path] = _stat(path)
+
+    def known_as_they_are(self) -> tuple[Path, ...]:
+        """The files that hold what the model knows. Looks at each; reads those touched since."""
+        return tuple(path for path in self.seen if self._is_as_seen(path))
+
+    def note_command(self, known: Collection[Path], command: str, printed: str, cwd: Path) -> None:
+        """Take in what a command of the model's did: what it changed or printed whole is known.
+
+        Args:
+            known: The files that were known as they were before it ran.
+            command: Its text; what it printed is looked for in the files that are named there.
+            printed: Its output, as the model got it.
+            cwd: Where it ran.
+        """
+        for path in known:
+            if not self._is_as_seen(path):
+                self._remember_present(path)
+        lines = f"\n{printed}\n"
+        unnumbered = _LINE_NUMBER.sub("", lines)
+        for path in _named_files(command, cwd, len(lines) * 4):
+            content = _content(path)
+            text = content.decode("utf-8", "replace").replace("\r\n", "\n").strip("\n")
+            if text and any(f"\n{text}\n" in shown for shown in (lines, unnumbered)):
+                self.remember(path, content)
+
+    def _is_as_seen(self, path: Path) -> bool:
+        if self._stats.get(path) == (found := _stat(path)) != _NOTHING:
+            return True
+        if found == _NOTHING or digest_of(_content(path)) != self.seen[path]:
+            return False
+        self._stats[path] = found
+        return True
+
+    def _remember_present(self, path: Path) -> None:
+        if _stat(path) != _NOTHING:
+            self.remember(path, _content(path))
+
+
+def digest_of(content: bytes) -> str:
+    """The name of this very content, for noticing changes."""
+    return hashlib.sha256(content).hexdigest()
+
+
+_NOTHING: _Stat = (0, 0, 0)
+
+
+def _stat(path: Path) -> _Stat:
+    try:
+        found = path.stat()
+    except OSError:
+        return _NOTHING
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _named_files(command: str, cwd: Path, most_bytes: int) -> Iterator[Path]:
+    """The regular files that words of `command` name, from `cwd` or from a folder named there."""
+    words = dict.fromkeys(_WORD.findall(command)[:_MOST_NAMES])
+    folders = [cwd]
+    for word in words:
+        with contextlib.suppress(OSError):
+            folders += [cwd / word] if (cwd / word).is_dir() else []
+    for path in (folder / word for word in words for folder in folders):
+        with contextlib.suppress(OSError):
+            if path.is_file() and path.stat().st_size <= most_bytes:
+                yield path.resolve()

@@ -1,0 +1,256 @@
+"""Calls as models make them that have learned the tools of other agents, in the terms of ours."""
+
+import contextlib
+import json
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+from pydantic import JsonValue
+
+from agent_tui.messages import JsonObject, ToolSpec
+
+_NAMES: Final[Mapping[str, str]] = {
+    other: ours
+    for ours, others in {
+        "read": "read_file readfile view view_file open_file cat notebookread get_file_contents",
+        "bash": "shell sh shell_command run_command run_shell_command execute_bash exec_command "
+        "execute_command run_terminal_cmd local_shell container.exec terminal run execute exec "
+        "run_in_terminal",
+        "edit": "edit_file str_replace search_replace replace replace_in_file multiedit "
+        "multi_edit edit_anthropic replace_string_in_file",
+        "write": "write_file create_file write_to_file create save_file",
+        "grep": "grep_search search_file_content search_files ripgrep rg search_code",
+        "find": "glob find_files file_search glob_file_search glob_search",
+        "ls": "list_dir list_directory list_files listdir",
+        "todo": "todowrite todo_write update_plan write_todos todo_list",
+        "apply_patch": "applypatch patch apply_diff",
+    }.items()
+    for other in others.split()
+}
+"""The names other agents give to what our tools do, in lower case."""
+
+_COMMAND_EDITORS = frozenset({"str_replace_based_edit_tool", "str_replace_editor", "file_editor"})
+"""One tool for all that is done to files: its argument ``command`` says what."""
+
+_COMMANDS: Final = {"view": "read", "create": "write", "str_replace": "edit"}
+
+_PATHS = (
+    "file_path filepath filePath filename file target_file absolute_path notebook_path abs_path "
+    "relative_workspace_path target_directory directory dir_path dir folder search_path root"
+)
+_ARGUMENTS: Final[Mapping[str, str]] = {
+    other: ours
+    for ours, others in {
+        "path": _PATHS,
+        "old": "old_string old_text oldText old_str oldString search",
+        "new": "new_string new_text newText new_str newString replace",
+        "all": "replace_all replaceAll allow_multiple",
+        "command": "cmd script code bash_command",
+        "content": "text contents file_text",
+        "text": "content step task title",
+        "pattern": "regex query search search_pattern glob_pattern",
+        "glob": "include include_pattern includePattern file_pattern file_glob",
+        "ignore_case": "-i case_insensitive ignoreCase",
+        "limit": "head_limit max_results max_count maxResults max_matches",
+        "context": "-C context_lines",
+        "multiline": "-U multi_line",
+        "offset": "start_line startLine line_start start_line_one_indexed",
+        "background": "run_in_background is_background isBackground",
+        "todos": "plan items tasks",
+        "patch": "input diff patch_text",
+    }.items()
+    for other in others.split()
+} | {"text": "content", "content": "text", "search": "old"}
+"""The names other agents give to our arguments."""
+
+_SAY_WHY = frozenset(
+    {
+        *("description", "explanation", "reason", "justification", "thought", "purpose"),
+        *("summary", "instruction", "instructions", "is_dangerous", "security_risk"),
+        *("with_escalated_permissions", "sandbox_permissions", "requires_approval"),
+        *("active_form", "activeForm", "id", "priority", "-n"),
+    }
+)
+"""Arguments that change nothing of what is done."""
+
+_CHANGE_MUCH = frozenset({"append", "mode", "insert_line", "dry_run", "dryRun"})
+"""Arguments without which a call would do something else: left for the tool to refuse."""
+
+_MOST_TOLD = 5
+_LONGEST_S = 3_600
+_FILE_TYPES: Final = {"python": "py", "typescript": "ts", "javascript": "js", "rust": "rs"}
+
+
+@dataclass(frozen=True, slots=True)
+class UnderstoodCall:
+    """A call in the terms of our tools, and what the model is told of how it was taken."""
+
+    name: str
+    arguments: JsonObject
+    remark: str = ""
+
+
+def understood(
+    name: str, arguments: JsonObject, tools: Sequence[ToolSpec], cwd: Path
+) -> UnderstoodCall:
+    """What a call means; it is left as it is where no tool of ours is meant.
+
+    Args:
+        name: The tool as the model named it.
+        arguments: As the model gave them.
+        tools: Those that are offered.
+        cwd: Where commands run.
+    """
+    own_name, given = _own_name(name, arguments, {tool.name for tool in tools})
+    tool = next((tool for tool in tools if tool.name == own_name), None)
+    if tool is None:
+        return UnderstoodCall(name, arguments)
+    if rewrite := _REWRITES.get(own_name):
+        given = rewrite(given, cwd)
+    unknown: list[str] = []
+    given = _renamed(given, tool.parameters, unknown)
+    names = list(dict.fromkeys(unknown))
+    told = ", ".join(names[:_MOST_TOLD]) + (", ..." if len(names) > _MOST_TOLD else "")
+    remark = f"({own_name} has no argument {told}: ignored.)" if told else ""
+    return UnderstoodCall(own_name, given, remark)
+
+
+def _own_name(name: str, arguments: JsonObject, offered: Collection[str]) -> tuple[str, JsonObject]:
+    if name in offered:
+        return name, arguments
+    plain = name.strip().casefold().removeprefix("functions.").removeprefix("default_api.")
+    if plain in _COMMAND_EDITORS:
+        rest = {key: value for key, value in arguments.items() if key != "command"}
+        return _COMMANDS.get(str(arguments.get("command")), name), rest
+    return (plain if plain in offered else _NAMES.get(plain, name)), arguments
+
+
+def _renamed(given: JsonObject, schema: JsonObject, unknown: list[str]) -> JsonObject:
+    """`given` by our names; what has none is put into `unknown` and left out."""
+    known = argument_names(schema)
+    properties = schema.get("properties")
+    assert isinstance(properties, dict)
+    renamed: JsonObject = {}
+    for key, value in given.items():
+        name = _ARGUMENTS.get(key, key) if key not in known else key
+        if name in known and name not in renamed and (name == key or name not in given):
+            renamed[name] = _renamed_items(value, properties.get(name), unknown)
+        elif key in _CHANGE_MUCH and value:
+            renamed[key] = value
+        elif key not in _SAY_WHY:
+            unknown.append(key)
+    return renamed
+
+
+def _renamed_items(value: JsonValue, schema: JsonValue, unknown: list[str]) -> JsonValue:
+    items = schema.get("items") if isinstance(schema, dict) else None
+    if not isinstance(items, dict) or "properties" not in items:
+        return value
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError, RecursionError):
+            value = cast(JsonValue, json.loads(value, strict=False))
+    if isinstance(value, dict):
+        return _renamed(value, items, unknown)
+    if not isinstance(value, list):
+        return value
+    return [_renamed(one, items, unknown) if isinstance(one, dict) else one for one in value]
+
+
+def argument_names(schema: JsonObject) -> set[str]:
+    """The argument names of an object and of the objects in its lists."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return set()
+    names = set(properties)
+    for inner in properties.values():
+        items = inner.get("items") if isinstance(inner, dict) else None
+        if isinstance(items, dict):
+            names |= argument_names(items)
+    return names
+
+
+def _of_bash(given: JsonObject, cwd: Path) -> JsonObject:
+    """One text for a list of words, seconds for milliseconds, ``cd`` for a folder."""
+    rest = dict(given)
+    for key in ("timeout_ms", "timeoutMs", "timeout_millis", "yield_time_ms"):
+        if isinstance(value := rest.pop(key, None), int | float):
+            rest.setdefault("timeout", value / 1_000)
+    for key in ("timeout_s", "timeout_seconds", "timeout_secs"):
+        if (value := rest.pop(key, None)) is not None:
+            rest.setdefault("timeout", value)
+    timeout = rest.get("timeout")
+    if isinstance(timeout, int | float) and timeout > _LONGEST_S:
+        rest["timeout"] = timeout / 1_000
+    key = next((key for key in ("command", "cmd") if key in rest), "command")
+    words = rest.get(key)
+    if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+        rest[key] = _one_command(cast(list[str], words))
+    folders = [rest.pop(key, None) for key in ("workdir", "working_directory", "cwd", "dir_path")]
+    folder = next((one for one in folders if isinstance(one, str) and one), "")
+    if folder and (cwd / folder).resolve() != cwd.resolve() and isinstance(rest.get(key), str):
+        rest[key] = f"cd {shlex.quote(folder)} || exit 1\n{rest[key]}"
+    return rest
+
+
+def _one_command(words: list[str]) -> str:
+    """``["bash", "-lc", script]`` is the script; other words are quoted."""
+    is_script = len(words) == 3 and words[0] in ("bash", "sh") and words[1] in ("-c", "-lc")
+    return words[2] if is_script else shlex.join(words)
+
+
+def _of_read(given: JsonObject, _cwd: Path) -> JsonObject:
+    """A first line and a number of lines for a first and a last one."""
+    rest = dict(given)
+    first = rest.get("offset")
+    last: JsonValue = None
+    for key in ("start_line", "startLine", "line_start", "start_line_one_indexed"):
+        first = rest.pop(key, first)
+    for key in ("end_line", "endLine", "line_end", "end_line_one_indexed_inclusive"):
+        last = rest.pop(key, last)
+    match rest.pop("view_range", None) or rest.pop("lines", None):
+        case [int(begin), int(end)]:
+            first, last = begin, end
+        case _:
+            pass
+    if first == 0:
+        first = 1
+    if first is not None:
+        rest["offset"] = first
+    begin = first if isinstance(first, int) else 1
+    if isinstance(last, int) and last >= begin:
+        rest.setdefault("limit", last - begin + 1)
+    return rest
+
+
+def _of_edit(given: JsonObject, _cwd: Path) -> JsonObject:
+    expected = given.get("expected_replacements")
+    rest = {key: value for key, value in given.items() if key != "expected_replacements"}
+    return {**rest, "all": True} if isinstance(expected, int) and expected > 1 else rest
+
+
+def _of_grep(given: JsonObject, _cwd: Path) -> JsonObject:
+    """What is printed, and the lines around it, which others give for each side."""
+    rest = dict(given)
+    sides = [rest.pop(key, None) for key in ("-A", "-B", "before", "after", "after_context")]
+    around = [side for side in sides if isinstance(side, int)]
+    if around:
+        rest.setdefault("context", max(around))
+    if (kind := rest.pop("type", None)) and isinstance(kind, str):
+        rest.setdefault("glob", f"*.{_FILE_TYPES.get(kind, kind)}")
+    if isinstance(is_exact := rest.pop("case_sensitive", None), bool):
+        rest.setdefault("ignore_case", not is_exact)
+    mode = rest.pop("output_mode", None)
+    if mode in ("files_with_matches", "count"):
+        rest.setdefault("output", "files" if mode == "files_with_matches" else "counts")
+    return rest
+
+
+_REWRITES: Final[Mapping[str, Callable[[JsonObject, Path], JsonObject]]] = {
+    "bash": _of_bash,
+    "read": _of_read,
+    "edit": _of_edit,
+    "grep": _of_grep,
+}

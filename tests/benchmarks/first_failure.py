@@ -1,0 +1,11 @@
+"""A pytest plugin: the process ends with the first failed test, whatever threads still wait."""
+
+import os
+
+import pytest
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """End with exit code 1; what the test started ends with the process that started it."""
+    if report.failed:
+        os._exit(1)

@@ -1,0 +1,140 @@
+from pathlib import Path
+
+import pytest
+
+from agent_tui.errors import ToolError
+from agent_tui.messages import JsonObject
+from agent_tui.tools.registry import default_toolbox
+
+CWD = Path("/work")
+TOOLBOX = default_toolbox()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "own_name", "own_arguments"),
+    [
+        ("Bash", {"command": "ls", "description": "List"}, "bash", {"command": "ls"}),
+        ("bash", {"cmd": "ls"}, "bash", {"command": "ls"}),
+        ("bash", {"command": "ls", "timeout": 120_000}, "bash", {"command": "ls", "timeout": 120}),
+        ("bash", {"command": "ls", "timeout": 600}, "bash", {"command": "ls", "timeout": 600}),
+        ("bash", {"command": "ls", "timeout_ms": 500}, "bash", {"command": "ls", "timeout": 0.5}),
+        ("shell", {"command": ["bash", "-lc", "ls | wc"]}, "bash", {"command": "ls | wc"}),
+        ("container.exec", {"cmd": ["echo", "a b"]}, "bash", {"command": "echo 'a b'"}),
+        ("shell", {"command": "ls", "workdir": "/work"}, "bash", {"command": "ls"}),
+        (
+            "shell_command",
+            {"command": "ls\npwd", "workdir": "a b"},
+            "bash",
+            {"command": "cd 'a b' || exit 1\nls\npwd"},
+        ),
+        ("Read", {"file_path": "a"}, "read", {"path": "a"}),
+        ("read_file", {"target_file": "a"}, "read", {"path": "a"}),
+        (
+            "read_file",
+            {"path": "a", "start_line": 3, "end_line": 7},
+            "read",
+            {"path": "a", "offset": 3, "limit": 5},
+        ),
+        ("read", {"path": "a", "offset": 0}, "read", {"path": "a", "offset": 1}),
+        (
+            "str_replace_based_edit_tool",
+            {"command": "view", "path": "a", "view_range": [2, 4]},
+            "read",
+            {"path": "a", "offset": 2, "limit": 3},
+        ),
+        (
+            "str_replace_based_edit_tool",
+            {"command": "create", "path": "a", "file_text": "x"},
+            "write",
+            {"path": "a", "content": "x"},
+        ),
+        (
+            "str_replace_editor",
+            {"command": "str_replace", "path": "a", "old_str": "x", "new_str": "y"},
+            "edit",
+            {"path": "a", "old": "x", "new": "y"},
+        ),
+        (
+            "Edit",
+            {"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": True},
+            "edit",
+            {"path": "a", "old": "x", "new": "y", "all": True},
+        ),
+        (
+            "replace",
+            {"file_path": "a", "old_string": "x", "new_string": "y", "expected_replacements": 2},
+            "edit",
+            {"path": "a", "old": "x", "new": "y", "all": True},
+        ),
+        (
+            "MultiEdit",
+            {"file_path": "a", "edits": '[{"old_string": "x", "new_string": "y"}]'},
+            "edit",
+            {"path": "a", "edits": [{"old": "x", "new": "y"}]},
+        ),
+        ("write_file", {"path": "a", "text": "x"}, "write", {"path": "a", "content": "x"}),
+        (
+            "Grep",
+            {"pattern": "x", "-i": True, "-n": True, "-A": 2, "-B": 3, "head_limit": 5},
+            "grep",
+            {"pattern": "x", "ignore_case": True, "context": 3, "limit": 5},
+        ),
+        (
+            "search_file_content",
+            {"pattern": "x", "include": "*.py", "dir_path": "a"},
+            "grep",
+            {"pattern": "x", "glob": "*.py", "path": "a"},
+        ),
+        (
+            "grep_search",
+            {"query": "x", "case_sensitive": False, "type": "python"},
+            "grep",
+            {"pattern": "x", "ignore_case": True, "glob": "*.py"},
+        ),
+        ("Glob", {"pattern": "**/*.py"}, "find", {"pattern": "**/*.py"}),
+        ("list_dir", {"target_directory": "a"}, "ls", {"path": "a"}),
+        (
+            "TodoWrite",
+            {"todos": [{"content": "x", "status": "pending", "activeForm": "xing", "id": "1"}]},
+            "todo",
+            {"todos": [{"text": "x", "status": "pending"}]},
+        ),
+        (
+            "update_plan",
+            {"explanation": "why", "plan": [{"step": "x", "status": "completed"}]},
+            "todo",
+            {"todos": [{"text": "x", "status": "completed"}]},
+        ),
+        ("functions.bash", {"command": "ls"}, "bash", {"command": "ls"}),
+    ],
+)
+def test_calls_of_other_agents_are_understood(name, arguments, own_name, own_arguments):
+    call = TOOLBOX.understood(name, arguments, CWD)
+    assert (call.name, call.arguments, call.remark) == (own_name, own_arguments, "")
+    TOOLBOX.check(call.name, call.arguments)
+
+
+def test_an_argument_nobody_knows_is_left_out_and_the_model_told():
+    call = TOOLBOX.understood("read", {"path": "a", "colour": "red", "size": 3}, CWD)
+    assert call.arguments == {"path": "a"}
+    assert call.remark == "(read has no argument colour, size: ignored.)"
+
+
+@pytest.mark.parametrize("argument", ["append", "mode", "dry_run"])
+def test_an_argument_that_would_change_what_is_done_is_not_left_out(argument):
+    call = TOOLBOX.understood("write", {"path": "a", "content": "x", argument: True}, CWD)
+    with pytest.raises(ToolError, match=f"{argument}: no such argument"):
+        TOOLBOX.check(call.name, call.arguments)
+
+
+def test_a_tool_nobody_knows_stays_as_it_was_called():
+    given: JsonObject = {"command": "undo_edit", "path": "a"}
+    for name in ("str_replace_editor", "teleport"):
+        call = TOOLBOX.understood(name, given, CWD)
+        with pytest.raises(ToolError, match=f"no tool {name!r}"):
+            TOOLBOX.check(call.name, call.arguments)
+
+
+def test_our_own_name_wins_over_that_of_another_argument():
+    call = TOOLBOX.understood("read", {"path": "a", "file_path": "b"}, CWD)
+    assert call.arguments == {"path": "a"}
