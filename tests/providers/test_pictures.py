@@ -39,7 +39,8 @@ class Server:
         late: bool = False,
     ) -> None:
         self.requests: list[ModelRequest] = []
-        self._bad, self._error, self._kind, self._late = bad, error, kind, late
+        self._bad, self._error, self._late = bad, error, late
+        self._kind: FaultKind = kind
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         self.requests.append(request)
@@ -49,7 +50,7 @@ class Server:
             raise ProviderError(self._kind, self._error)
         yield FinishChunk("stop")
 
-    async def warm(self) -> None: ...
+    async def warm(self, model: ModelRef) -> None: ...
 
     async def aclose(self) -> None: ...
 
