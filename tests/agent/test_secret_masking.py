@@ -22,16 +22,21 @@ MESSAGES = [
     UserMessage(content=f"use {KEY}", timestamp=1),
     AssistantMessage(
         content=(
-            TextContent(text=f"so {KEY}"),
+            TextContent(text=f"so {KEY}", signature="signed"),
             ThinkingContent(thinking=f"hm {KEY}", signature="signed"),
-            ToolCall(id="c", name="bash", arguments={KEY: [{"command": f"echo {KEY}"}]}),
+            ToolCall(
+                id="c",
+                name="bash",
+                arguments={KEY: [{"command": f"echo {KEY}"}]},
+                signature="signed",
+            ),
         ),
         timestamp=1,
     ),
     ToolResultMessage(
         tool_call_id="c",
         tool_name="bash",
-        content=(TextContent(text=KEY),),
+        content=(TextContent(text=KEY, signature="signed"),),
         details={"diff": f"+{KEY}"},
         timestamp=1,
     ),
