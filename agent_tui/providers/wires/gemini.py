@@ -16,7 +16,6 @@ from agent_tui.messages import (
     Message,
     TextContent,
     ThinkingContent,
-    ThinkingLevel,
     ToolCall,
     ToolResultMessage,
     UserContent,
@@ -28,6 +27,7 @@ from agent_tui.providers.base import (
     ModelRef,
     TextChunk,
     ThinkingChunk,
+    ThinkingEffort,
     ToolCallChunk,
     UsageChunk,
 )
@@ -228,7 +228,7 @@ def request_body(start: Start) -> JsonObject:
     return body
 
 
-def _thinking(name: str, level: ThinkingLevel) -> JsonObject:
+def _thinking(name: str, level: ThinkingEffort) -> JsonObject:
     """How much a model thinks: a level since Gemini 3, a budget before, nothing before 2.5."""
     if _is_from_3(name):
         is_pro = "pro" in name
