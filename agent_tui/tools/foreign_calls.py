@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,26 +12,7 @@ from typing import Final, cast
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, ToolSpec
-
-_NAMES: Final[Mapping[str, str]] = {
-    other: ours
-    for ours, others in {
-        "read": "read_file readfile view view_file open_file cat notebookread get_file_contents",
-        "bash": "shell sh shell_command run_command run_shell_command execute_bash exec_command "
-        "execute_command run_terminal_cmd local_shell container.exec terminal run execute exec "
-        "run_in_terminal",
-        "edit": "edit_file str_replace search_replace replace replace_in_file multiedit "
-        "multi_edit edit_anthropic replace_string_in_file",
-        "write": "write_file create_file write_to_file create save_file",
-        "grep": "grep_search search_file_content search_files ripgrep rg search_code",
-        "find": "glob find_files file_search glob_file_search glob_search",
-        "ls": "list_dir list_directory list_files listdir",
-        "todo": "todowrite todo_write update_plan write_todos todo_list",
-        "apply_patch": "applypatch patch apply_diff",
-    }.items()
-    for other in others.split()
-}
-"""The names other agents give to what our tools do, in lower case."""
+from agent_tui.tool_names import meant_tool
 
 _COMMAND_EDITORS = frozenset({"str_replace_based_edit_tool", "str_replace_editor", "file_editor"})
 """One tool for all that is done to files: its argument ``command`` says what."""
@@ -105,6 +87,8 @@ def understood(
         cwd: Where commands run.
     """
     own_name, given = _own_name(name, arguments, {tool.name for tool in tools})
+    if own_name == "bash" and (patch := _patch_in(given, cwd)):
+        own_name, given = "apply_patch", dict[str, JsonValue](patch=patch)
     tool = next((tool for tool in tools if tool.name == own_name), None)
     if tool is None:
         return UnderstoodCall(name, arguments)
@@ -121,11 +105,10 @@ def understood(
 def _own_name(name: str, arguments: JsonObject, offered: Collection[str]) -> tuple[str, JsonObject]:
     if name in offered:
         return name, arguments
-    plain = name.strip().casefold().removeprefix("functions.").removeprefix("default_api.")
-    if plain in _COMMAND_EDITORS:
+    if name.casefold() in _COMMAND_EDITORS:
         rest = {key: value for key, value in arguments.items() if key != "command"}
         return _COMMANDS.get(str(arguments.get("command")), name), rest
-    return (plain if plain in offered else _NAMES.get(plain, name)), arguments
+    return meant_tool(name, offered), arguments
 
 
 def _renamed(given: JsonObject, schema: JsonObject, unknown: list[str]) -> JsonObject:
@@ -170,6 +153,27 @@ def argument_names(schema: JsonObject) -> set[str]:
         if isinstance(items, dict):
             names |= argument_names(items)
     return names
+
+
+_PATCH_COMMAND = re.compile(
+    r"""\s* (?:cd\s+(?P<folder>[^\s;&|]+)\s*(?:&&|;)\s*)?
+        (?:apply_patch|applypatch) \s* <<-?\s* (?P<quote>['"]?)(?P<end>\w+)(?P=quote) [ \t]*\n
+        (?P<patch>.*?)\n (?P=end)\s*""",
+    re.X | re.S,
+)
+
+
+def _patch_in(given: JsonObject, cwd: Path) -> str:
+    """The patch that a command hands to ``apply_patch``, and does nothing else; else empty."""
+    match given.get("command", given.get("cmd")):
+        case [("apply_patch" | "applypatch"), str(patch)]:
+            return patch
+        case [("bash" | "sh"), ("-c" | "-lc"), str(command)] | str(command):
+            found = _PATCH_COMMAND.fullmatch(command)
+            is_here = found and (cwd / (found["folder"] or ".")).resolve() == cwd.resolve()
+            return found["patch"] if found and is_here else ""
+        case _:
+            return ""
 
 
 def _of_bash(given: JsonObject, cwd: Path) -> JsonObject:
