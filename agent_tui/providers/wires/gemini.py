@@ -315,7 +315,7 @@ class _Reading:
             self._calls += 1
         elif part.get("thought") is True:
             yield ThinkingChunk(text_at(part, "text"), signature or None)
-        elif signature:  # which is this part's alone: it must not be joined to the ones before
+        elif signature and "text" in part:  # this part's alone: it is not joined to those before
             yield TextChunk("", "")
             yield TextChunk(text_at(part, "text"), signature)
         elif text := text_at(part, "text"):
