@@ -56,10 +56,12 @@ def _wait_until_warm(program: PtyProgram) -> None:
     import psutil
 
     parent = psutil.Process(program.process.pid)
-    for _ in range(200):
-        children = parent.children(recursive=True)
-        if children and all(child.memory_info().rss > 120e6 for child in children):
-            time.sleep(2)
+    before, quiet = 0, 0
+    for _ in range(300):
+        now = sum(child.memory_info().rss for child in parent.children(recursive=True))
+        quiet = quiet + 1 if now == before and now > 40e6 else 0
+        if quiet == 20:
             return
+        before = now
         time.sleep(0.1)
     raise TimeoutError("the provider process never warmed up")

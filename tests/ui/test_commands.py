@@ -220,7 +220,8 @@ async def test_thinking_sets_the_level(tmp_path: Path):
         await ui.send("/thinking high")
         assert ui.thinking == "high"
         await ui.send("/thinking enormous")
-        assert ui.notices[-1] == "No level enormous: use one of off, low, medium, high, show, hide."
+        levels = "auto, off, low, medium, high, xhigh, max"
+        assert ui.notices[-1] == f"No level enormous: use one of {levels}, show, hide."
 
 
 async def test_permissions_shows_the_rules_or_sets_the_mode(tmp_path: Path):
