@@ -145,6 +145,7 @@ class Conversation:
             tools=self.prompt.tools,
             max_output_tokens=reply_cap_tokens(self.model_info, self.usage.used),
             thinking=self.thinking,
+            cache_key=self.log.header.id,
         )
 
     def append(self, message: Message) -> MessageEntry:

@@ -96,9 +96,9 @@ class TextToolProvider:
         if isinstance(self._inner, _Prefilling):
             await self._inner.prefill(self._rewritten(request))
 
-    async def warm(self) -> None:
+    async def warm(self, model: ModelRef) -> None:
         """See `Provider.warm`."""
-        await self._inner.warm()
+        await self._inner.warm(model)
 
     async def aclose(self) -> None:
         """See `Provider.aclose`."""
