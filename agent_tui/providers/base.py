@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import JsonObject, Message, ThinkingLevel, ToolSpec, Usage
@@ -226,6 +226,15 @@ class Provider(Protocol):
 
     async def aclose(self) -> None:
         """Stop everything that was started; returns when no process is left."""
+        ...
+
+
+@runtime_checkable
+class PrefillingProvider(Protocol):
+    """A provider that can read the beginning of a request ahead of it."""
+
+    async def prefill(self, request: ModelRequest) -> None:
+        """Get ready for `request` and those that begin like it."""
         ...
 
 
