@@ -130,7 +130,7 @@ async def test_cancelling_the_watching_task_keeps_the_partial_reply_too(stage):
 async def test_an_abort_during_a_tool_answers_every_call(stage):
     calls = (
         call("c1", "bash", command="echo begun; sleep 100"),
-        call("c2", "ls"),
+        call("c2", "write", path="a.txt", content="x"),
     )
     runtime = stage.runtime([Reply(tool_calls=calls)])
     async with aclosing(runtime.submit("hi")) as events:
