@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 StopReason: TypeAlias = Literal["stop", "length", "toolUse", "error", "aborted"]
-ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high"]
+ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high", "xhigh", "max"]
 
 
 def _now_ms() -> int:
@@ -50,14 +50,17 @@ class Stored(BaseModel):
 
 
 class TextContent(Stored):
-    """A piece of plain text."""
+    """A piece of plain text; ``signature`` goes back with it to the model that gave it."""
 
     type: Literal["text"] = "text"
     text: str
+    signature: str | None = Field(
+        default=None, validation_alias="textSignature", serialization_alias="textSignature"
+    )
 
 
 class ThinkingContent(Stored):
-    """The model's reasoning; ``signature`` lets the provider accept it back unchanged."""
+    """The model's reasoning; ``signature`` is what the provider wants back with it, unchanged."""
 
     type: Literal["thinking"] = "thinking"
     thinking: str
@@ -78,12 +81,18 @@ class ImageContent(Stored):
 
 
 class ToolCall(Stored):
-    """A call the model asks for; ``arguments`` is always an object, never null."""
+    """A call the model asks for; ``arguments`` is always an object, never null.
+
+    ``signature`` goes back with it to the model that gave it.
+    """
 
     type: Literal["toolCall"] = "toolCall"
     id: str
     name: str
     arguments: JsonObject = Field(default_factory=dict)
+    signature: str | None = Field(
+        default=None, validation_alias="thoughtSignature", serialization_alias="thoughtSignature"
+    )
 
 
 UserContent: TypeAlias = Annotated[TextContent | ImageContent, Field(discriminator="type")]

@@ -155,7 +155,7 @@ class TokenCounter:
             case ThinkingContent():
                 return self.count_text(part.thinking)
             case ToolCall():
-                return self.count_text(part.model_dump_json())
+                return self.count_text(part.model_dump_json(exclude={"signature"}))
             case _:
                 assert_never(part)
 

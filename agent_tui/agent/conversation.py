@@ -1,13 +1,13 @@
 """The state of one conversation: its log, its model, what the model sees and how full that is."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.agent.prompt.earlier_work import resembling
-from agent_tui.agent.prompt.fitted_prompt import FittedPrompt
+from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptFitter
 from agent_tui.agent.secret_masking import without_secrets
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.turn.message_queue import MessageQueue
@@ -53,7 +53,7 @@ class Conversation:
         permissions: The permission engine of that folder.
         context_files: The AGENTS.md files in force there.
         withheld_files: The project's files that are not obeyed, for want of trust.
-        fit: Gives the prompt for a window; asked again only when another window is known.
+        fit: Gives the prompt for a window and a model; asked again when one of them is another.
     """
 
     log: SessionLog
@@ -65,7 +65,7 @@ class Conversation:
     permissions: PermissionEngine
     context_files: tuple[ContextFile, ...]
     withheld_files: tuple[WithheldFile, ...]
-    fit: Callable[[int], FittedPrompt]
+    fit: PromptFitter
     usage: ContextUsage = field(default_factory=lambda: ContextUsage(0, 0, True))
     queue: MessageQueue = field(default_factory=MessageQueue)
     files: FileMemory = field(default_factory=FileMemory)
@@ -109,8 +109,9 @@ class Conversation:
     def prompt(self) -> FittedPrompt:
         """System prompt and tools as they fit the present window; can be slow the first time."""
         window = self.model_info.window
-        if self.fitted is None or self.fitted.window != window:
-            self.fitted = self.fit(window)
+        model_id = self.model.model_id
+        if self.fitted is None or (self.fitted.window, self.fitted.model_id) != (window, model_id):
+            self.fitted = self.fit(window, model_id)
         return self.fitted
 
     def output_limits(self, calls: int = 1) -> OutputLimits:
@@ -145,6 +146,7 @@ class Conversation:
             tools=self.prompt.tools,
             max_output_tokens=reply_cap_tokens(self.model_info, self.usage.used),
             thinking=self.thinking,
+            cache_key=self.log.header.id,
         )
 
     def append(self, message: Message) -> MessageEntry:

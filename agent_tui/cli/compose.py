@@ -93,7 +93,7 @@ class Program:
         """
         if self.is_demo:
             return
-        await self.models.provider.warm()
+        await self.models.provider.warm(self.runtime.conversation.model)
         if self.runtime.conversation.model.provider == "local":
             await self.models.provider.prefill(self.runtime.conversation.request())
 

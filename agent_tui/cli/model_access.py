@@ -14,6 +14,7 @@ from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
+from agent_tui.providers.pictures import PictureProvider
 from agent_tui.providers.registry import OWN_PROVIDERS
 from agent_tui.providers.routed import RoutedProvider
 from agent_tui.providers.text_tools.provider import TextToolProvider
@@ -56,7 +57,8 @@ def open_models(settings: Settings, environ: MutableMapping[str, str]) -> ModelA
     catalog = ModelCatalog(settings, environ, library=library, served=local.served)
     own = {name: provider.build(environ) for name, provider in OWN_PROVIDERS.items()}
     routed = RoutedProvider(host, local, own)
-    return ModelAccess(TextToolProvider(routed, catalog.info), host, catalog, library)
+    pictured = PictureProvider(routed, catalog.info)
+    return ModelAccess(TextToolProvider(pictured, catalog.info), host, catalog, library)
 
 
 def first_model(

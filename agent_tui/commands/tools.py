@@ -8,6 +8,7 @@ from agent_tui.commands.core.pages import Page, PageSection
 from agent_tui.messages import BashExecutionMessage, ToolResultMessage, ToolSpec
 from agent_tui.safe_text import safe_output
 from agent_tui.sessions.entries import MessageEntry
+from agent_tui.tools.suited import suited_tools
 
 
 @command()
@@ -16,7 +17,8 @@ async def tools(front: Front, _argument: str) -> None:
     runtime = front.runtime
     offered = runtime.conversation.prompt.tools
     tokens = runtime.services.counter.count_tools(offered)
-    await front.show(tools_page(offered, runtime.services.toolbox.specs, tokens))
+    specs = suited_tools(runtime.services.toolbox.specs, runtime.conversation.model.model_id)
+    await front.show(tools_page(offered, specs, tokens))
 
 
 @command()

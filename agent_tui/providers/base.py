@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import JsonObject, Message, ThinkingLevel, ToolSpec, Usage
@@ -87,6 +87,7 @@ class ModelRequest:
     `purpose` lets a provider tell a summary, or other work of a compaction, from a turn.
     `reply_schema` and `grammar` are only for models that take them (see `ModelInfo`).
     `idle_timeout_s` is how long it may be silent, where that is not for the provider to say.
+    `cache_key` is the same for all requests that begin alike: the session.
     """
 
     model: ModelRef
@@ -99,20 +100,26 @@ class ModelRequest:
     reply_schema: JsonObject | None = None
     grammar: TriggeredGrammar | None = None
     idle_timeout_s: float | None = None
+    cache_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TextChunk:
-    """Visible text."""
+    """Visible text; `signature`, when it comes, closes the present block of text.
+
+    An empty one closes it without a signature.
+    """
 
     text: str
+    signature: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingChunk:
     """Reasoning text; `signature`, when it comes, closes the present thinking block.
 
-    A `redacted` one is a block of its own: no text, and `signature` is its encrypted content.
+    What it says is the wire's affair: whatever must go back with the block. A `redacted` one is
+    a block of its own: no text, and `signature` is its encrypted content.
     """
 
     text: str
@@ -124,7 +131,8 @@ class ThinkingChunk:
 class ToolCallChunk:
     """A piece of a tool call. `id` and `name` come with the first piece of each `index`.
 
-    `problem`, where it is known already, is why the call is answered with an error instead of run.
+    `signature` is what must go back with the call. `problem`, where it is known already, is why
+    the call is answered with an error instead of run.
     """
 
     index: int
@@ -132,6 +140,7 @@ class ToolCallChunk:
     name: str
     arguments_json: str
     problem: str = ""
+    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +220,21 @@ class Provider(Protocol):
         """
         ...
 
-    async def warm(self) -> None:
-        """Get ready ahead of the first request; failures show up with the request."""
+    async def warm(self, model: ModelRef) -> None:
+        """Get ready ahead of the first request to `model`; failures show up with the request."""
         ...
 
     async def aclose(self) -> None:
         """Stop everything that was started; returns when no process is left."""
+        ...
+
+
+@runtime_checkable
+class PrefillingProvider(Protocol):
+    """A provider that can read the beginning of a request ahead of it."""
+
+    async def prefill(self, request: ModelRequest) -> None:
+        """Get ready for `request` and those that begin like it."""
         ...
 
 

@@ -33,9 +33,9 @@ class RoutedProvider:
         if self._provider_of(request.model) is self._local:
             await self._local.prefill(request)
 
-    async def warm(self) -> None:
+    async def warm(self, model: ModelRef) -> None:
         """See `ProviderHost.warm`; a local model is loaded when it is first asked for."""
-        await self._host.warm()
+        await self._host.warm(model)
 
     async def aclose(self) -> None:
         """See `Provider.aclose`."""

@@ -94,12 +94,25 @@ class ModelTable:
 
 def bundled_table() -> ModelTable:
     """The table in litellm's wheel; empty when it cannot be found."""
+    return ModelTable(_bundled_entries())
+
+
+def bundled_entry(name: str) -> JsonObject:
+    """What the table in litellm's wheel says of one model; empty where it does not know it.
+
+    The table lists some models with their provider and some without.
+    """
+    entries = _bundled_entries()
+    return entries.get(name) or entries.get(name.partition("/")[2]) or {}
+
+
+def _bundled_entries() -> dict[str, JsonObject]:
     found = importlib.util.find_spec("litellm")
     for folder in found.submodule_search_locations or () if found else ():
         path = Path(folder) / _FILE_NAME
         if path.is_file():
-            return ModelTable(_TABLE.validate_json(path.read_bytes()))
-    return ModelTable({})
+            return _TABLE.validate_json(path.read_bytes())
+    return {}
 
 
 def _full_name(name: str, entry: JsonObject) -> str:

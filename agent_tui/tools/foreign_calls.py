@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,6 +106,8 @@ def understood(
         cwd: Where commands run.
     """
     own_name, given = _own_name(name, arguments, {tool.name for tool in tools})
+    if own_name == "bash" and (patch := _patch_in(given, cwd)):
+        own_name, given = "apply_patch", dict[str, JsonValue](patch=patch)
     tool = next((tool for tool in tools if tool.name == own_name), None)
     if tool is None:
         return UnderstoodCall(name, arguments)
@@ -170,6 +173,27 @@ def argument_names(schema: JsonObject) -> set[str]:
         if isinstance(items, dict):
             names |= argument_names(items)
     return names
+
+
+_PATCH_COMMAND = re.compile(
+    r"""\s* (?:cd\s+(?P<folder>[^\s;&|]+)\s*(?:&&|;)\s*)?
+        (?:apply_patch|applypatch) \s* <<-?\s* (?P<quote>['"]?)(?P<end>\w+)(?P=quote) [ \t]*\n
+        (?P<patch>.*?)\n (?P=end)\s*""",
+    re.X | re.S,
+)
+
+
+def _patch_in(given: JsonObject, cwd: Path) -> str:
+    """The patch that a command hands to ``apply_patch``, and does nothing else; else empty."""
+    match given.get("command", given.get("cmd")):
+        case [("apply_patch" | "applypatch"), str(patch)]:
+            return patch
+        case [("bash" | "sh"), ("-c" | "-lc"), str(command)] | str(command):
+            found = _PATCH_COMMAND.fullmatch(command)
+            is_here = found and (cwd / (found["folder"] or ".")).resolve() == cwd.resolve()
+            return found["patch"] if found and is_here else ""
+        case _:
+            return ""
 
 
 def _of_bash(given: JsonObject, cwd: Path) -> JsonObject:

@@ -15,7 +15,7 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
-from agent_tui.tools.files.images import MAX_IMAGE_BYTES, image_type
+from agent_tui.tools.files.images import fit_image, image_size, image_type
 from agent_tui.tools.files.text_files import decode, missing_file_error, read_bytes
 from agent_tui.tools.limits import MAX_OUTPUT_LINES, OutputLimits
 from agent_tui.tools.shorten import cut_line, keep_head
@@ -97,10 +97,16 @@ def _numbered(
 
 
 def _image(shown: str, content: bytes, media_type: str, touches: FileTouches) -> ToolOutput:
-    if len(content) > MAX_IMAGE_BYTES:
-        raise ToolError(f"{shown} is an image of {len(content):,} bytes; at most 5 MB can be seen.")
-    image = ImageContent(data=base64.b64encode(content).decode("ascii"), mime_type=media_type)
+    fitted = fit_image(content)
+    if not fitted:
+        raise ToolError(
+            f"{shown} is an image of {len(content):,} bytes that cannot be made small enough."
+        )
+    data = base64.b64encode(fitted).decode("ascii")
+    image = ImageContent(data=data, mime_type=image_type(fitted))
     summary = f"{media_type}, {len(content):,} bytes"
+    if fitted is not content:
+        summary += " scaled to {} x {} pixels".format(*image_size(fitted))
     details = ToolDetails(summary=summary, files=touches)
     return ToolOutput(f"Image {shown} ({summary}).", details, images=(image,))
 

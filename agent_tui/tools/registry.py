@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.tools.apply_patch import ApplyPatchTool
 from agent_tui.tools.base import (
     ArgumentsT,
     PreparedCall,
@@ -53,6 +54,7 @@ def default_toolbox(
         offered(ReadTool()),
         offered(BashTool(keeper, GitChanges(keeper, is_trusted), sandbox)),
         offered(EditTool()),
+        offered(ApplyPatchTool()),
         offered(WriteTool()),
         offered(GrepTool(keeper)),
         offered(FindTool()),

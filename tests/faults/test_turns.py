@@ -19,7 +19,7 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.providers.litellm.host import ProviderHost
-from agent_tui.providers.litellm.wire import GO_ON
+from agent_tui.providers.wires.parts import GO_ON
 from tests.faults.cases import (
     Phase,
     at_each_phase,

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from agent_tui.messages import JsonObject, ThinkingLevel
-from agent_tui.providers.litellm.arguments import DUMMY_KEY, request_arguments
 from agent_tui.providers.litellm.protocol import Start
+from agent_tui.providers.wires.chat.arguments import DUMMY_KEY, request_arguments
 
 PROVIDERS = ("openai", "anthropic", "ollama_chat")
 ENVIRON = {"OPENAI_API_KEY": "the-real-key", "MINE": "my-key"}
@@ -26,6 +26,7 @@ def arguments(
     """The arguments for a request, with a table that allows 64,000 tokens."""
     start = Start(
         1,
+        "chat",
         model,
         messages or [USER],
         base_url=base_url,
@@ -33,7 +34,7 @@ def arguments(
         thinking=thinking,
         max_output_tokens=max_output_tokens,
     )
-    return request_arguments(start, PROVIDERS, ENVIRON, table_max_output=64_000)
+    return request_arguments(start, PROVIDERS, ENVIRON, {"max_output_tokens": 64_000})
 
 
 @pytest.mark.parametrize(
@@ -65,11 +66,11 @@ def test_nothing_is_retried_behind_our_back() -> None:
     assert (given["num_retries"], given["max_retries"]) == (0, 0)
 
 
-def test_anthropic_gets_a_limit_and_a_cached_prefix_others_neither() -> None:
-    claude = arguments("anthropic/claude-sonnet-5")
+def test_a_claude_behind_litellm_gets_a_limit_and_a_cached_prefix_others_neither() -> None:
+    claude = arguments("bedrock/us.anthropic.claude-sonnet-5")
     assert claude["max_tokens"] == 64_000
     assert "cache_control_injection_points" in claude
-    assert arguments("anthropic/claude-sonnet-5", max_output_tokens=99)["max_tokens"] == 99
+    assert arguments("bedrock/claude-sonnet-5", max_output_tokens=99)["max_tokens"] == 99
     assert not {"max_tokens", "cache_control_injection_points"} & set(arguments("openai/gpt-5"))
 
 
@@ -80,12 +81,15 @@ def test_thinking_is_asked_for_except_in_a_tool_round_that_began_without() -> No
         {"role": "tool", "content": "y"},
     ]
     signed = [USER, {**bare[1], "thinking_blocks": [{"type": "thinking"}]}, bare[2]]
-    claude = "anthropic/claude-sonnet-5"
-    assert arguments(claude, thinking="high")["reasoning_effort"] == "high"
-    assert "reasoning_effort" not in arguments(claude, thinking="high", messages=bare)
-    assert "reasoning_effort" in arguments(claude, thinking="high", messages=signed)
-    assert "reasoning_effort" in arguments("openai/gpt-5", thinking="low", messages=bare)
-    assert "reasoning_effort" not in arguments("openai/gpt-5")
+    claude = "bedrock/us.anthropic.claude-sonnet-4-5"
+    budget = {"type": "enabled", "budget_tokens": 16_000}
+    assert arguments(claude, thinking="high")["thinking"] == budget
+    assert "thinking" not in arguments(claude, thinking="high", messages=bare)
+    assert arguments(claude, thinking="high", messages=signed)["thinking"] == budget
+    short = arguments(claude, thinking="max", max_output_tokens=8_000)["thinking"]
+    assert short == {"type": "enabled", "budget_tokens": 6_000}
+    assert "reasoning_effort" in arguments("mistral/some", thinking="low", messages=bare)
+    assert "reasoning_effort" not in arguments("mistral/some")
 
 
 def test_the_room_imports_neither_litellm_nor_a_terminal_library() -> None:

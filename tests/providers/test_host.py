@@ -21,7 +21,7 @@ from agent_tui.providers.base import (
     UsageChunk,
 )
 from agent_tui.providers.litellm.host import ProviderHost
-from agent_tui.providers.litellm.wire import GO_ON
+from agent_tui.providers.wires.parts import GO_ON
 from tests.providers.requests import arguments_by_index, collect, failing, request_to, text_of
 from tests.support.openai_server import (
     Answer,
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 async def test_litellm_takes_a_request_with_tools(host: ProviderHost) -> None:
     # Its 1.106 and later, and 1.92, fail on any call with tools: the rehearsal makes one.
-    await host.warm()
+    await host.warm(ModelRef("some-model"))
     assert host.warm_problem == ""
 
 

@@ -11,7 +11,7 @@ import pytest_asyncio
 from agent_tui.config import LocalSettings
 from agent_tui.local_models.model import DEFAULT_WINDOW
 from agent_tui.messages import UserMessage
-from agent_tui.providers.base import ModelRequest, ProviderError
+from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
 from agent_tui.providers.local.server_messages import ServedLocal
@@ -54,7 +54,7 @@ async def local(
 
 
 async def test_nothing_runs_until_a_model_is_asked(local: LocalProvider, model: FakeModel) -> None:
-    await local.warm()
+    await local.warm(ModelRef("local/x"))
     assert model.starts == []
     assert text_of(await collect(local, ask("small"))) == "small says hello"
     assert model.pids == list(local.servers.pids)

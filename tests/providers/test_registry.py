@@ -22,7 +22,7 @@ class Named:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         yield TextChunk(self.name)
 
-    async def warm(self) -> None:
+    async def warm(self, model: ModelRef) -> None:
         pass
 
     async def aclose(self) -> None:

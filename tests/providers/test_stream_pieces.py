@@ -33,7 +33,7 @@ from agent_tui.providers.litellm.protocol import (
     parse_command,
     parse_event,
 )
-from agent_tui.providers.litellm.replies import CallSplitter
+from agent_tui.providers.wires.chat.replies import CallSplitter
 from agent_tui.text import repair_text
 
 
@@ -165,8 +165,8 @@ def test_events_and_commands_survive_the_pipe(text: str, number: int) -> None:
         assert line.isascii()
         assert line.count(b"\n") == 1
         assert parse_event(line) == (number, event)
-    start = Start(number, text, [{"role": "user", "content": text}], base_url=text)
-    for command in (start, Warm(), Cancel(number)):
+    start = Start(number, "chat", text, [{"role": "user", "content": text}], base_url=text)
+    for command in (start, Warm("chat"), Cancel(number)):
         assert parse_command(command_line(command)) == command
 
 
@@ -181,7 +181,9 @@ def test_a_long_conversation_is_never_encoded_in_one_piece(
         return text
 
     monkeypatch.setattr(protocol, "json", SimpleNamespace(dumps=noting_dumps))
-    start = Start(1, "m", [{"role": "user", "content": f"{n} {'x' * 1_000}"} for n in range(50)])
+    start = Start(
+        1, "chat", "m", [{"role": "user", "content": f"{n} {'x' * 1_000}"} for n in range(50)]
+    )
     line = command_line(start)
     monkeypatch.undo()
     assert parse_command(line) == start

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.providers.base import TriggeredGrammar
-from agent_tui.providers.litellm.arguments import waiting_grammar
 from agent_tui.providers.litellm.protocol import Start, command_line, parse_command
+from agent_tui.providers.wires.chat.grammar import waiting_grammar
 
 TRIGGERS = ("<tool_call>", "aab", "abab", "[[", "^-]")
 
@@ -51,5 +51,6 @@ def test_the_root_becomes_what_the_trigger_leads_to() -> None:
 
 
 def test_a_grammar_reaches_the_provider_process_as_it_is() -> None:
-    start = Start(id=1, model="m", messages=[], grammar=TriggeredGrammar('root ::= "a"', "a"))
+    grammar = TriggeredGrammar('root ::= "a"', "a")
+    start = Start(id=1, wire="chat", model="m", messages=[], grammar=grammar)
     assert parse_command(command_line(start)) == start

@@ -20,17 +20,13 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.providers.litellm.wire import (
-    CONTINUE,
-    GO_ON,
-    NO_OUTPUT,
-    anthropic_payload,
-    messages_to_send,
-    model_family,
-    openai_messages,
-)
+from agent_tui.providers.base import ModelRef
+from agent_tui.providers.wires.anthropic import anthropic_payload
+from agent_tui.providers.wires.chat.messages import messages_to_send, model_family, openai_messages
+from agent_tui.providers.wires.parts import CONTINUE, GO_ON, NO_OUTPUT
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
+OTHER = ModelRef("openai/gpt-4o")
 PNG = ImageContent(data="aGk=", mime_type="image/png")
 
 any_text = st.one_of(
@@ -101,7 +97,7 @@ def test_every_settled_conversation_passes_the_openai_rules(
 ) -> None:
     for model in ("openai/gpt-5", "anthropic/claude-sonnet-4-5", "deepseek/deepseek-chat"):
         assert openai_problems(openai_messages(system, messages, model=model)) == []
-        to_send = messages_to_send(system, messages, model=model)
+        to_send = messages_to_send(system, messages, ModelRef(model))
         assert openai_problems(to_send) == []
         assert to_send[-1]["role"] in ("user", "tool")
 
@@ -244,10 +240,10 @@ def test_a_conversation_is_sent_with_the_users_word_last_and_shown_as_it_is() ->
     reply = AssistantMessage(content=(TextContent(text="The sky is"),), stop_reason="aborted")
     cut = [UserMessage(content="colour?"), reply]
     assert openai_messages("", cut)[-1]["role"] == "assistant"
-    assert messages_to_send("", cut)[:-1] == openai_messages("", cut)
-    assert messages_to_send("", cut)[-1] == {"role": "user", "content": GO_ON}
+    assert messages_to_send("", cut, OTHER)[:-1] == openai_messages("", cut)
+    assert messages_to_send("", cut, OTHER)[-1] == {"role": "user", "content": GO_ON}
     for messages in (cut[:1], _tool_round("call_1", {})):
-        assert messages_to_send("", messages) == openai_messages("", messages)
+        assert messages_to_send("", messages, OTHER) == openai_messages("", messages)
 
 
 def test_empty_output_says_so_and_errors_are_marked_for_anthropic() -> None:

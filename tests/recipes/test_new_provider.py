@@ -12,7 +12,14 @@ MODULE = '''\
 from collections.abc import AsyncGenerator
 
 from agent_tui.messages import UserMessage
-from agent_tui.providers.base import Chunk, FinishChunk, ModelInfo, ModelRequest, TextChunk
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    ModelInfo,
+    ModelRef,
+    ModelRequest,
+    TextChunk,
+)
 
 POLLY = ModelInfo("parrot/polly", window=50_000, max_output=5_000, source="table")
 
@@ -26,7 +33,7 @@ class ParrotProvider:
         yield TextChunk(f"Polly says {said[-1]}")
         yield FinishChunk("stop")
 
-    async def warm(self) -> None:
+    async def warm(self, model: ModelRef) -> None:
         """Always ready."""
 
     async def aclose(self) -> None:

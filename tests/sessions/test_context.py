@@ -7,7 +7,8 @@ from agent_tui.messages import (
     BashExecutionMessage,
     ToolResultMessage,
 )
-from agent_tui.providers.litellm.wire import anthropic_payload, openai_messages
+from agent_tui.providers.wires.anthropic import anthropic_payload
+from agent_tui.providers.wires.chat.messages import openai_messages
 from agent_tui.sessions.context import (
     OMITTED_RESULT_TEXT,
     build_context,

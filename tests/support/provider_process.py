@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from agent_tui.providers.base import ModelRef
 from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.local.provider import KEY_VARIABLE
 
@@ -28,6 +29,7 @@ def note(event, arguments):
 if "CONNECTIONS" in os.environ:
     sys.addaudithook(note)
 """
+CHAT_MODEL = ModelRef("some-model")
 SECRET = "sk-test-0123456789abcdef"
 
 
@@ -63,7 +65,7 @@ async def host(worker_environ: dict[str, str], worker_log: Path) -> AsyncIterato
     """The shared provider, warm; waits for long, so that a busy machine fails no test."""
     running = ProviderHost(log_path=worker_log, idle_timeout_s=PATIENCE_S, environ=worker_environ)
     running.start()
-    await running.warm()
+    await running.warm(CHAT_MODEL)
     yield running
     await running.aclose()
 
@@ -74,6 +76,6 @@ async def impatient_host(
 ) -> AsyncIterator[ProviderHost]:
     """A provider that takes a second without a word for silence."""
     running = ProviderHost(log_path=worker_log, idle_timeout_s=IMPATIENCE_S, environ=worker_environ)
-    await running.warm()
+    await running.warm(CHAT_MODEL)
     yield running
     await running.aclose()

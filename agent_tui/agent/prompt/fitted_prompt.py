@@ -1,9 +1,10 @@
 """What of the prompt, the tools and the context files fits a model's window: pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import TypeAlias
 
 from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.agent.prompt.system_prompt import full_prompt, short_prompt
@@ -59,17 +60,23 @@ class FittedPrompt:
         system: The system prompt.
         tools: What is offered: the first of all tools in order of use, then those of servers.
         note: What the person is told about it, empty where everything fits.
+        model_id: The model whose tools they are.
     """
 
     window: int
     system: str
     tools: tuple[ToolSpec, ...]
     note: str = ""
+    model_id: str = ""
 
     @property
     def is_too_small(self) -> bool:
         """Whether no work is possible in this window."""
         return 0 < self.window < LEAST_WINDOW
+
+
+PromptFitter: TypeAlias = Callable[[int, str], FittedPrompt]
+"""Gives the prompt for a window of so many tokens and the model of this id."""
 
 
 @dataclass(frozen=True, slots=True)

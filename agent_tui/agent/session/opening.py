@@ -1,13 +1,18 @@
 """Beginning a conversation, and turning a session file into one that can go on."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
 from agent_tui.agent.conversation import Conversation, add_totals
 from agent_tui.agent.prompt.context_files import ContextFile, load_context_files
-from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptParts, fit_prompt
+from agent_tui.agent.prompt.fitted_prompt import (
+    FittedPrompt,
+    PromptFitter,
+    PromptParts,
+    fit_prompt,
+)
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.addresses import is_loopback, shown_address
@@ -35,6 +40,7 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.log import SessionLog
 from agent_tui.text import repair_text
 from agent_tui.tools.mcp.remote_tools import is_remote
+from agent_tui.tools.suited import suited_tools
 
 
 def new_log(
@@ -98,20 +104,22 @@ def open_conversation(
 
 def prompt_fitter(
     services: RuntimeServices, cwd: Path, context_files: Sequence[ContextFile]
-) -> Callable[[int], FittedPrompt]:
-    """Gives the prompt for a window of so many tokens, with the tools there are by then."""
+) -> PromptFitter:
+    """Gives the prompt for a window and a model, with the tools there are by then."""
     toolbox, day, files = services.toolbox, date.today(), tuple(context_files)
 
-    def fit(window: int) -> FittedPrompt:
+    def fit(window: int, model_id: str) -> FittedPrompt:
+        specs = suited_tools(toolbox.specs, model_id)
+        short_specs = suited_tools(toolbox.short_specs, model_id)
         parts = PromptParts(
             cwd=cwd,
             day=day,
-            specs=tuple(spec for spec in toolbox.specs if not is_remote(spec.name)),
-            short_specs=tuple(spec for spec in toolbox.short_specs if not is_remote(spec.name)),
-            outside_specs=tuple(spec for spec in toolbox.specs if is_remote(spec.name)),
+            specs=tuple(spec for spec in specs if not is_remote(spec.name)),
+            short_specs=tuple(spec for spec in short_specs if not is_remote(spec.name)),
+            outside_specs=tuple(spec for spec in specs if is_remote(spec.name)),
             context_files=files,
         )
-        return fit_prompt(parts, window, services.counter)
+        return replace(fit_prompt(parts, window, services.counter), model_id=model_id)
 
     return fit
 

@@ -44,11 +44,13 @@ class _CallDraft:
     name: str
     json_pieces: list[str] = field(default_factory=list[str])
     problem: str = ""
+    signature: str = ""
 
 
 @dataclass(slots=True)
 class _TextDraft:
     pieces: list[str] = field(default_factory=list[str])
+    signature: str | None = None
 
 
 @dataclass(slots=True)
@@ -94,10 +96,11 @@ class ReplyBuilder:
         """Take in one chunk."""
         last = self._drafts[-1] if self._drafts else None
         match chunk:
-            case TextChunk(text):
-                if not isinstance(last, _TextDraft):
+            case TextChunk(text, signature):
+                if not isinstance(last, _TextDraft) or last.signature is not None:
                     self._drafts.append(last := _TextDraft())
                 last.pieces.append(text)
+                last.signature = signature
             case ThinkingChunk(text, signature, redacted):
                 if not isinstance(last, _ThinkingDraft) or last.signature is not None or redacted:
                     self._drafts.append(last := _ThinkingDraft(is_redacted=redacted))
@@ -134,7 +137,14 @@ class ReplyBuilder:
                     problem = "the reply was cut off by the output limit before it was complete"
                 if problem:
                     broken[draft.id] = problem
-                content.append(ToolCall(id=draft.id, name=draft.name, arguments=arguments))
+                content.append(
+                    ToolCall(
+                        id=draft.id,
+                        name=draft.name,
+                        arguments=arguments,
+                        signature=draft.signature or None,
+                    )
+                )
             else:
                 content.extend(_prose(draft))
         has_calls = any(isinstance(part, ToolCall) for part in content)
@@ -172,6 +182,7 @@ class ReplyBuilder:
             draft.name = chunk.name
         draft.json_pieces.append(chunk.arguments_json)
         draft.problem = draft.problem or chunk.problem
+        draft.signature = chunk.signature or draft.signature
 
     def _fresh_id(self, wanted: str) -> str:
         call_id = wanted
@@ -182,14 +193,12 @@ class ReplyBuilder:
 
 
 def _prose(draft: _TextDraft | _ThinkingDraft) -> list[AssistantContent]:
-    text = "".join(draft.pieces)
+    text, signature = "".join(draft.pieces), draft.signature or None
+    if not text and signature is None:
+        return []
     if isinstance(draft, _ThinkingDraft):
-        if not text and draft.signature is None:
-            return []
-        return [
-            ThinkingContent(thinking=text, signature=draft.signature, redacted=draft.is_redacted)
-        ]
-    return [TextContent(text=text)] if text else []
+        return [ThinkingContent(thinking=text, signature=signature, redacted=draft.is_redacted)]
+    return [TextContent(text=text, signature=signature)]
 
 
 def _parse_arguments(text: str) -> tuple[JsonObject, str]:

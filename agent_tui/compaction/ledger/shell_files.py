@@ -49,9 +49,25 @@ def shell_files(command: str) -> FileTouches:
         elif name in _WRITERS:
             _put(written, _operands(arguments), folder)
         elif name in _MOVERS:
-            operands = _operands(arguments)
-            _put(written, operands[-1:] if len(operands) == 2 else (), folder)
+            _put(written, _moved(arguments), folder)
     return FileTouches(read=tuple(read), written=tuple(written), edited=tuple(edited))
+
+
+def _moved(arguments: Sequence[str]) -> list[str]:
+    """Where ``mv`` or ``cp`` puts files; of whole folders nothing is known."""
+    *sources, target = _operands(arguments) or [""]
+    if any(re.match(r"-\w*[rRa]|--recursive", argument) for argument in arguments):
+        return []
+    is_folder = len(sources) > 1
+    return [moved_path(f"{target}/" if is_folder else target, source) for source in sources]
+
+
+def moved_path(target: str, source: str) -> str:
+    """Where the file `source` is after a move to `target`, which may be a folder."""
+    name = PurePosixPath(source).name
+    is_folder = target.endswith("/") or PurePosixPath(target).name in ("", "..")
+    is_folder = is_folder or (not PurePosixPath(target).suffix and "." in name)
+    return str(PurePosixPath(target) / name) if is_folder else target
 
 
 def patched_files(text: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Shell commands: what program they run on what, and whether they only look around."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent_tui.compaction.sections.history import Done, Event
@@ -32,7 +32,9 @@ _LOOKING = re.compile(
     r"|(?!(?:rm|mv|cp|ln|touch|mkdir|chmod|docker|podman)\b)(?:[\w./]+\s+){1,2}(?:show|list|ls|view"
     r"|ready)\b|\S+(?:\s+[\w-]+)?\s+(?:--version|--help|-V)$)"
 )
-_SHOWN_PART = re.compile(r"(?:\s*2>&1)?(?:\s*\|\s*(?:tail|head|grep|cat)\b[^|]*)*\s*$")
+_SHOWN_PART = re.compile(
+    r"(?:\s*2>&1)?(?:\s*\|\s*(?:tail|head|grep|cat)\b(?:[^|'\"]|'[^']*'|\"[^\"]*\")*)*\s*$"
+)
 """What only chooses how much of the output is seen."""
 
 _RUNNERS = frozenset(
@@ -44,8 +46,11 @@ _RUNNERS = frozenset(
 """Programs that do quite another thing for another word."""
 
 _INTERPRETERS = frozenset(
-    {"python", "python3", "node", "ruby", "perl", "bash", "sh", "php", "deno", "bun"}
+    {"python", "python3", "node", "ruby", "perl", "bash", "sh", "php", "deno", "bun", "tsx"}
 )
+_INLINE = frozenset({"-c", "-e", "--eval"})
+"""Options behind which a program's text stands, not what it is run on."""
+
 _TARGET = re.compile(r"[./:]")
 _MOST_WORDS = 12
 _HEREDOC = re.compile(r"<<-?\s*['\"]?\w")
@@ -107,19 +112,26 @@ def _reaches(own: str, target: str) -> bool:
 
 def _run(part: str) -> Run:
     words = part.split("|")[0].split()
+    inline = next((at for at, word in enumerate(words) if word in _INLINE), len(words))
+    words = words[: inline if words[:1] and _program(words) in _INTERPRETERS else None]
     kept = [word.strip("'\"") for word in words[1:] if not _is_option(word)][:_MOST_WORDS]
     return Run(
-        program=words[0].rpartition("/")[2] if words else "",
+        program=_program(words),
         task=frozenset(word for word in kept if not _TARGET.search(word)),
         targets=frozenset(word for word in kept if _TARGET.search(word)),
     )
 
 
+def _program(words: Sequence[str]) -> str:
+    return words[0].rpartition("/")[2] if words else ""
+
+
 def is_looking_around(command: str) -> bool:
     """Whether `command` only shows something: it changes nothing and checks nothing."""
-    if _HEREDOC.search(command) or _REDIRECTED.search(_QUOTED.sub("", command)):
+    plain = _QUOTED.sub("''", command)
+    if _HEREDOC.search(command) or _REDIRECTED.search(plain):
         return False
-    return all(_is_looking_part(part) for part in _parts(command))
+    return all(_is_looking_part(part) for part in _parts(plain))
 
 
 def without_folder(command: str) -> str:

@@ -66,6 +66,7 @@ class WorkRecord:
         files: The files as they stand, the one touched last first.
         ledger: Pinned rules and lists of files.
         earlier_way: Lines that a parent session handed on.
+        folders: Names of the working folder.
     """
 
     said: tuple[tuple[str, str], ...]
@@ -78,6 +79,7 @@ class WorkRecord:
     files: tuple[FileState, ...]
     ledger: Ledger
     earlier_way: tuple[str, ...]
+    folders: tuple[str, ...]
 
 
 def read_work(
@@ -108,6 +110,7 @@ def read_work(
         files=tuple(FileReader(folders, earlier.files).read(new)),
         ledger=ledger,
         earlier_way=earlier.way,
+        folders=tuple(folders),
     )
 
 
@@ -203,7 +206,7 @@ def way_block(
 ) -> tuple[str, tuple[str, ...]]:
     """The block of the way so far, of the entries `before` the cut, and its lines."""
     events = [event for event in record.events if event.entry_id in before]
-    lines = way_so_far(events, record.earlier_way, room_tokens, counter)
+    lines = way_so_far(events, record.earlier_way, room_tokens, counter, record.folders)
     return _blocks(("way-so-far", lines)), tuple(lines)
 
 

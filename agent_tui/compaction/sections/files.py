@@ -8,7 +8,7 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.ledger.shell_files import shell_files
+from agent_tui.compaction.ledger.shell_files import moved_path, shell_files
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.tiers.model import Output
 from agent_tui.messages import JsonObject
@@ -227,7 +227,8 @@ class FileReader:
         folder = f"{found['path']}/" if found else ""
         known = set(self._follow_patch(command))
         for old, new in _MOVED.findall(command):
-            known.update((self._move(_within(folder, old), _within(folder, new)),))
+            target = _within(folder, moved_path(new, old))
+            known.update((self._move(_within(folder, old), target),))
         for names in _REMOVED.findall(command):
             for name in names.split():
                 self._files.pop(normalise_path(_within(folder, name), self._folders), "")

@@ -16,6 +16,14 @@ _REASON = re.compile(
     r"|no longer|in order to|weil|damit|statt)\b",
     re.IGNORECASE,
 )
+_NO_SENTENCE = re.compile(
+    r"^(?:\||`{3}|(?:(?:now|also|next|first|then|ok(?:ay)?|good|great|perfect)\b[,.!:]?\s*)*"
+    r"(?:let me|let[’']s|let us|i[’']ll|i will)\b)|[{;,(]$|=>|^[\w.]+\(",
+    re.IGNORECASE,
+)
+"""Rows of tables, lines of code, and what was about to be done."""
+
+_FENCED = re.compile(r"^\s*```.*?^\s*```", re.MULTILINE | re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n+")
 _WORD = re.compile(r"[\w./-]+")
 _IS_NAME = re.compile(r"_|/|\.\w|[a-z][A-Z]")
@@ -28,11 +36,14 @@ _MOST = 400
 
 def reasons_in(text: str) -> list[str]:
     """The sentences of `text` that give a reason, as they were written."""
-    sentences = (part.strip().lstrip("-*• ").strip() for part in _SENTENCE.split(text))
+    plain = _FENCED.sub("", text)
+    sentences = (part.strip().lstrip("-*• ").strip() for part in _SENTENCE.split(plain))
     return [
         " ".join(sentence.split())
         for sentence in sentences
-        if _SHORTEST <= len(sentence) <= _LONGEST and _REASON.search(sentence)
+        if _SHORTEST <= len(sentence) <= _LONGEST
+        and _REASON.search(sentence)
+        and not _NO_SENTENCE.search(sentence)
     ]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.plan import LiveConversation
-from agent_tui.compaction.tiers.cut import cut_middle
+from agent_tui.compaction.tiers.cut import SLACK, cut_middle
 from agent_tui.compaction.tiers.model import Content, Unit
 from agent_tui.compaction.tiers.outputs import action_of
 from agent_tui.compaction.tiers.replies import left_out_whole, without_thinking
@@ -22,6 +22,7 @@ _SHOWING = ("read", "write", "edit")
 _SHORT_ARGUMENT_TOKENS = 60
 _LEAST_SAVING_TOKENS = 24
 _LEAST_END_TOKENS = 60
+_MARK_TOKENS = 40
 _LEAST_OUTPUT_TOKENS = 200
 _LONG_ARGUMENT_TOKENS = 400
 
@@ -111,7 +112,7 @@ class TailEditor:
             unit = self._units[live.entries[at].id]
             if tokens[at] <= share or unit.output is None:
                 continue
-            ends = max((share - 40) // 2, _LEAST_END_TOKENS)
+            ends = max(int((share - _MARK_TOKENS) / (2 * SLACK)), _LEAST_END_TOKENS)
             text = unit.output.text
             size = self._counter.count_text(text)
             cut = cut_middle(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_tui.compaction.ledger.call_facts import error_text
+from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.sections.commands import is_looking_around, without_folder
 from agent_tui.compaction.sections.findings import first_sentence
 from agent_tui.compaction.sections.history import Done, Event, Replied, Said
@@ -30,7 +31,11 @@ class _Step:
 
 
 def way_so_far(
-    events: Sequence[Event], earlier: Sequence[str], room_tokens: int, counter: TokenCounter
+    events: Sequence[Event],
+    earlier: Sequence[str],
+    room_tokens: int,
+    counter: TokenCounter,
+    folders: Sequence[str],
 ) -> list[str]:
     """The lines of the way, oldest first, thinned from the oldest on.
 
@@ -43,6 +48,7 @@ def way_so_far(
         earlier: Lines that a parent session handed on, for what was before `events`.
         room_tokens: Bound of all together.
         counter: Measures them.
+        folders: Names of the working folder, which paths are told without.
     """
     blocks: list[list[str]] = []
     used, level = 0, 0
@@ -51,7 +57,7 @@ def way_so_far(
     for number in range(len(steps) - 1, -1, -1):
         while used > room_tokens * _FILLED_BY_LEVEL[level] and level < len(_FILLED_BY_LEVEL) - 1:
             level += 1
-        lines = _told(steps[number], level)
+        lines = _told(steps[number], level, folders)
         tokens = counter.count_text("\n".join(lines)) + 1 if lines else 0
         if used + tokens > room_tokens:
             left_out = number + 1
@@ -87,7 +93,7 @@ def _steps(events: Sequence[Event]) -> list[_Step]:
     return steps
 
 
-def _told(step: _Step, level: int) -> list[str]:
+def _told(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
     lines: list[str] = []
     match step.lead:
         case Said(text=text):
@@ -98,13 +104,13 @@ def _told(step: _Step, level: int) -> list[str]:
         case None:
             pass
     if level == 0:
-        return lines + [_action_line(action, level) for action in step.actions]
+        return lines + [_action_line(action, level, folders) for action in step.actions]
     looks = [action for action in step.actions if _is_look(action)]
     others = [action for action in step.actions if not _is_look(action)]
     if looks and level == 1:
-        subjects = ", ".join(dict.fromkeys(_subject(action, level) for action in looks))
+        subjects = ", ".join(dict.fromkeys(_subject(action, level, folders) for action in looks))
         lines.append(f"- looked: {one_line(subjects, 200)} [{looks[-1].entry_id}]")
-    return lines + [_action_line(action, level) for action in others]
+    return lines + [_action_line(action, level, folders) for action in others]
 
 
 def _own_words(text: str, level: int) -> str:
@@ -118,12 +124,13 @@ def _own_words(text: str, level: int) -> str:
     return f"{cut[: end + 1] if end > len(cut) // 2 else cut} …".strip()
 
 
-def _action_line(action: Done, level: int) -> str:
+def _action_line(action: Done, level: int, folders: Sequence[str]) -> str:
     came = _outcome(action, level)
-    return f"- {_subject(action, level)}{f' -> {came}' if came else ''} [{action.entry_id}]"
+    subject = _subject(action, level, folders)
+    return f"- {subject}{f' -> {came}' if came else ''} [{action.entry_id}]"
 
 
-def _subject(event: Done, level: int) -> str:
+def _subject(event: Done, level: int, folders: Sequence[str]) -> str:
     action = event.output.action
     chars = _SUBJECT_CHARS[level]
     if action.command:
@@ -133,7 +140,7 @@ def _subject(event: Done, level: int) -> str:
         offset, limit = action.arguments.get("offset"), action.arguments.get("limit")
         if isinstance(offset, int):
             span = f":{offset}" + (f"-{offset + limit - 1}" if isinstance(limit, int) else "")
-        return f"{action.tool} {action.path}{span}"
+        return f"{action.tool} {normalise_path(action.path, folders) or action.path}{span}"
     target = " ".join(text for text in action.arguments.values() if isinstance(text, str))
     return f"{action.tool} {one_line(target, chars)}".strip()
 

@@ -6,7 +6,8 @@ from agent_tui.tokens import TokenCounter
 _MOST_CHARS_A_TOKEN = 6
 """Prose and code have 3 to 5; runs of blanks have hundreds, and would hide what is beside them."""
 
-_SLACK = 1.1
+SLACK = 1.1
+"""By so much a piece may be larger than was asked for."""
 _LINE_SHARE = 4
 """A cut is moved to the end of a line when that costs no more than this part of a piece."""
 
@@ -47,6 +48,6 @@ def cut_middle(
 def _fitting_chars(piece: str, max_tokens: int, counter: TokenCounter) -> int:
     """How many characters of `piece` to keep where it is denser than the text it is from."""
     tokens = counter.count_text(piece)
-    if tokens <= _SLACK * max_tokens:
+    if tokens <= SLACK * max_tokens:
         return len(piece)
     return max(len(piece) * max_tokens // tokens, 1)

@@ -60,12 +60,16 @@ class Coalescer:
 
 def _merge(first: Chunk, second: Chunk) -> Chunk | None:
     match first, second:
-        case TextChunk(), TextChunk():
-            return TextChunk(first.text + second.text)
+        case TextChunk(signature=None), TextChunk():
+            return TextChunk(first.text + second.text, second.signature)
         case ThinkingChunk(signature=None, redacted=False), ThinkingChunk(redacted=False):
             return ThinkingChunk(first.text + second.text, second.signature)
         case ToolCallChunk(), ToolCallChunk(id="", name="") if first.index == second.index:
-            return replace(first, arguments_json=first.arguments_json + second.arguments_json)
+            return replace(
+                first,
+                arguments_json=first.arguments_json + second.arguments_json,
+                signature=second.signature or first.signature,
+            )
         case _:
             return None
 
@@ -73,7 +77,7 @@ def _merge(first: Chunk, second: Chunk) -> Chunk | None:
 def _half_character(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
     """`chunk` without the half of a surrogate pair at its end, and that half; None if whole."""
     match chunk:
-        case TextChunk(text) if _ends_in_half(text):
+        case TextChunk(text, None) if _ends_in_half(text):
             return TextChunk(text[:-1]), TextChunk(text[-1])
         case ThinkingChunk(text, None, False) if _ends_in_half(text):
             return ThinkingChunk(text[:-1]), ThinkingChunk(text[-1])
@@ -89,18 +93,21 @@ def _ends_in_half(text: str) -> bool:
 
 def _pieces(chunk: Chunk) -> Iterator[Chunk]:
     match chunk:
-        case TextChunk(text):
-            for part in _cut(text):
+        case TextChunk(text, signature):
+            parts = list(_cut(text)) or [""]
+            for part in parts[:-1]:
                 yield TextChunk(part)
+            if parts[-1] or signature is not None:
+                yield TextChunk(parts[-1], signature)
         case ThinkingChunk(text, signature, redacted):
             parts = list(_cut(text)) or [""]
             for part in parts[:-1]:
                 yield ThinkingChunk(part)
             if parts[-1] or signature is not None:
                 yield ThinkingChunk(parts[-1], signature, redacted)
-        case ToolCallChunk(index, call_id, name, text):
+        case ToolCallChunk(index, _, _, text):
             parts = list(_cut(text)) or [""]
-            yield ToolCallChunk(index, call_id, name, parts[0])
+            yield replace(chunk, arguments_json=parts[0])
             for part in parts[1:]:
                 yield ToolCallChunk(index, "", "", part)
         case UsageChunk() | FinishChunk():

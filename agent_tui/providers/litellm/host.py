@@ -13,6 +13,7 @@ from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
+    ModelRef,
     ModelRequest,
     ProviderError,
 )
@@ -27,14 +28,17 @@ from agent_tui.providers.litellm.protocol import (
     Warmed,
     command_line,
 )
-from agent_tui.providers.litellm.wire import messages_to_send
+from agent_tui.providers.litellm.refusals import Refusals
 from agent_tui.providers.litellm.worker_process import WorkerDiedError, WorkerProcess
+from agent_tui.providers.wires.base import Wire
 from agent_tui.text import repair_json
 
 _SILENCE_MARGIN_S = 60.0
 """Beyond the idle time: importing litellm on a slow machine is part of the first wait."""
 
 _WARM_ID: Final = 0
+_MAX_LESSONS: Final = 3
+"""How often one request is sent anew: by another wire, without old thinking, without any."""
 
 
 class ProviderHost:
@@ -58,6 +62,7 @@ class ProviderHost:
         self._launching: asyncio.Task[WorkerProcess] | None = None
         self._retiring: set[asyncio.Task[None]] = set()
         self._warm_problem = ""
+        self._refusals = Refusals()
 
     @property
     def pid(self) -> int | None:
@@ -78,12 +83,12 @@ class ProviderHost:
                 WorkerProcess.launch(self._log_path, self._environ)
             )
 
-    async def warm(self) -> None:
-        """Have the process import litellm and rehearse a request (about 4 s on its own core)."""
+    async def warm(self, model: ModelRef) -> None:
+        """Have the process get ready for `model`: seconds where it is spoken to through litellm."""
         with contextlib.suppress(WorkerDiedError):
             worker = await self._worker()
             events = worker.listen(_WARM_ID)
-            worker.send(Warm())
+            worker.send(Warm(self._refusals.wire_to(model).name))
             match await events.get():
                 case None:
                     events.put_nowait(None)  # for whoever else waits for the same process
@@ -93,15 +98,36 @@ class ProviderHost:
                     pass
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """See `Provider.stream`. A death of the process before the first chunk is made good once.
+        """See `Provider.stream`. What the provider refuses to have back is left out once.
+
+        Raises:
+            ProviderError: the request failed, or the stream broke off.
+        """
+        if request.idle_timeout_s is None:
+            request = replace(request, idle_timeout_s=self._idle_timeout_s)
+        for tries_left in reversed(range(_MAX_LESSONS + 1)):
+            heeded = self._refusals.heeded(request)
+            wire = self._refusals.wire_to(request.model)
+            has_begun = False
+            try:
+                async with aclosing(self._spoken(heeded, wire)) as chunks:
+                    async for chunk in chunks:
+                        has_begun = True
+                        yield chunk
+                return
+            except ProviderError as error:
+                may_repeat = tries_left > 0 and not has_begun
+                if not may_repeat or not self._refusals.learn(heeded, wire, error):
+                    raise
+
+    async def _spoken(self, request: ModelRequest, wire: Wire) -> AsyncGenerator[Chunk, None]:
+        """One request; a death of the process before the first chunk is made good once.
 
         Raises:
             ProviderError: the request failed, or the stream broke off.
         """
         request_id = next(self._ids)
-        if request.idle_timeout_s is None:
-            request = replace(request, idle_timeout_s=self._idle_timeout_s)
-        line = await asyncio.to_thread(_start_line, request_id, request)
+        line = await asyncio.to_thread(_start_line, request_id, request, wire)
         for is_last_attempt in (False, True):
             has_begun = False
             try:
@@ -204,14 +230,15 @@ def _is_over(launching: "asyncio.Task[WorkerProcess]") -> bool:
     return launching.exception() is not None or not launching.result().is_alive
 
 
-def _start_line(request_id: int, request: ModelRequest) -> bytes:
+def _start_line(request_id: int, request: ModelRequest, wire: Wire) -> bytes:
     model = request.model
     assert request.idle_timeout_s is not None
     return command_line(
         Start(
             id=request_id,
+            wire=wire.name,
             model=model.name,
-            messages=messages_to_send(request.system, request.messages, model=model.name),
+            messages=wire.write(request.system, request.messages, model),
             tools=[_tool(spec) for spec in request.tools],
             base_url=model.base_url,
             api_key_env=model.api_key_env,
@@ -220,14 +247,14 @@ def _start_line(request_id: int, request: ModelRequest) -> bytes:
             idle_timeout_s=request.idle_timeout_s,
             reply_schema=request.reply_schema,
             grammar=request.grammar,
+            cache_key=request.cache_key,
         )
     )
 
 
 def _tool(spec: ToolSpec) -> JsonObject:
-    function: JsonObject = {
+    return {
         "name": spec.name,
         "description": spec.description,
         "parameters": repair_json(spec.parameters),
     }
-    return {"type": "function", "function": function}

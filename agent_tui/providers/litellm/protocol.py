@@ -28,14 +28,20 @@ MAX_LINE_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Warm:
-    """Import and set up everything the first request would wait for."""
+    """Import and set up everything the first request by `wire` would wait for."""
+
+    wire: str
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Begin a request. The key is not here: the process reads `api_key_env` itself."""
+    """Begin a request. The key is not here: the process reads `api_key_env` itself.
+
+    `messages` are in the form of the `wire`; `tools` have name, description and parameters.
+    """
 
     id: int
+    wire: str
     model: str
     messages: list[JsonObject]
     tools: list[JsonObject] = field(default_factory=list[JsonObject])
@@ -46,6 +52,7 @@ class Start:
     idle_timeout_s: float = 120.0
     reply_schema: JsonObject | None = None
     grammar: TriggeredGrammar | None = None
+    cache_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from agent_tui.messages import UserMessage
-from agent_tui.providers.base import Chunk, ModelRequest, Provider, ProviderError
+from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, Provider, ProviderError
 from agent_tui.providers.local.pool import LocalServers
 from agent_tui.providers.local.process import LocalServerProcess
 from agent_tui.providers.local.server_messages import ServedLocal
@@ -49,7 +49,7 @@ class LocalProvider:
         async with self.servers.use(name) as server:
             return server.served
 
-    async def warm(self) -> None:
+    async def warm(self, model: ModelRef) -> None:
         """Nothing to get ready: a model is loaded when it is first asked for."""
 
     async def prefill(self, request: ModelRequest) -> None:

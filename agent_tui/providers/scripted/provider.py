@@ -11,6 +11,7 @@ from agent_tui.messages import JsonObject, ToolCall, Usage
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
+    ModelRef,
     ModelRequest,
     ProviderError,
     TextChunk,
@@ -84,7 +85,7 @@ class ScriptedProvider:
         """How many replies of a script given as a sequence have not been played."""
         return len(self._remaining)
 
-    async def warm(self) -> None:
+    async def warm(self, model: ModelRef) -> None:
         """Nothing to get ready."""
 
     async def aclose(self) -> None:

@@ -20,7 +20,7 @@ from agent_tui.messages import (
     UserContent,
     UserMessage,
 )
-from agent_tui.providers.litellm.wire import CONTINUE, NO_OUTPUT, user_parts
+from agent_tui.providers.wires.parts import CONTINUE, NO_OUTPUT, user_parts
 
 CALL_BEGIN: Final = "<tool_call>"
 CALL_END: Final = "</tool_call>"

@@ -4,7 +4,6 @@ import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 from agent_tui.messages import AssistantMessage
 from agent_tui.providers.base import (
@@ -12,6 +11,7 @@ from agent_tui.providers.base import (
     ModelInfo,
     ModelRef,
     ModelRequest,
+    PrefillingProvider,
     Provider,
     ProviderError,
 )
@@ -42,15 +42,6 @@ _TAKES_NO_TOOLS = re.compile(
 Wordings of Ollama, vLLM, llama.cpp, LM Studio, text-generation-inference, OpenRouter, OpenAI,
 DeepInfra, Groq, and of the templates of Gemma and Mistral.
 """
-
-
-@runtime_checkable
-class _Prefilling(Protocol):
-    """A provider that can read the beginning of a request ahead of it."""
-
-    async def prefill(self, request: ModelRequest) -> None:
-        """Get ready for `request` and those that begin like it."""
-        ...
 
 
 class TextToolProvider:
@@ -93,12 +84,12 @@ class TextToolProvider:
 
     async def prefill(self, request: ModelRequest) -> None:
         """Let a provider that can get ready for `request`; does nothing for others."""
-        if isinstance(self._inner, _Prefilling):
+        if isinstance(self._inner, PrefillingProvider):
             await self._inner.prefill(self._rewritten(request))
 
-    async def warm(self) -> None:
+    async def warm(self, model: ModelRef) -> None:
         """See `Provider.warm`."""
-        await self._inner.warm()
+        await self._inner.warm(model)
 
     async def aclose(self) -> None:
         """See `Provider.aclose`."""

@@ -1,32 +1,36 @@
 """A change of one file, worked out whole before anything is written."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.tools.base import Intent, ToolContext
 from agent_tui.tools.files.diffs import Diff
-from agent_tui.tools.files.text_files import content_fingerprint, replace_file
+from agent_tui.tools.files.text_files import content_fingerprint, remove_file, replace_file
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a call would do to one file. `before` is None where the file is new."""
+    """What a call would do to one file.
+
+    `before` is None where the file is new, `after` where it is deleted.
+    """
 
     path: Path
     before: bytes | None
-    after: bytes
+    after: bytes | None
     diff: Diff
+
+    @property
+    def verb(self) -> str:
+        """What is done to the file."""
+        if self.after is None:
+            return "deleted"
+        return "added" if self.before is None else "updated"
 
     def intent(self, title: str) -> Intent:
         """What is asked about: the file, and the change as a diff."""
-        return Intent(
-            title=title,
-            access="write",
-            paths=(self.path,),
-            body=self.diff.text,
-            body_kind="diff",
-            fingerprint=content_fingerprint(self.path, self.before, self.after),
-        )
+        return combined_intent(title, (self,))
 
     def write(self, context: ToolContext) -> None:
         """Put the new content in place in one step, and remember it as seen.
@@ -34,5 +38,22 @@ class FileChange:
         Raises:
             ToolError: The file cannot be written; it is as it was.
         """
+        if self.after is None:
+            remove_file(self.path, context.shown(self.path))
+            return
         replace_file(self.path, self.after, context.shown(self.path))
         context.files.remember(self.path, self.after)
+
+
+def combined_intent(title: str, changes: Sequence[FileChange]) -> Intent:
+    """What is asked about several changes at once: the files, and all of them as one diff."""
+    return Intent(
+        title=title,
+        access="write",
+        paths=tuple(change.path for change in changes),
+        body="".join(change.diff.text for change in changes),
+        body_kind="diff",
+        fingerprint=content_fingerprint(
+            (change.path, change.before, change.after) for change in changes
+        ),
+    )

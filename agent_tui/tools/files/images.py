@@ -1,14 +1,19 @@
 """Images in files: which kind, how large, read from their first bytes without a library."""
 
 import struct
+import warnings
 from base64 import b64encode
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 from agent_tui.errors import UsageError
 
-MAX_IMAGE_BYTES = 5_000_000
-"""Anthropic's cap on one image; others allow more."""
+MAX_IMAGE_BYTES = 3_750_000
+"""Anthropic takes 5 MB of one image in base64; others take more."""
+MAX_IMAGE_SIDE = 2_000
+"""Pixels. More is refused by Anthropic where a request has many images, and no model sees it."""
+_MAX_FILE_BYTES = 50_000_000
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -30,30 +35,60 @@ class ImageFile:
 
 
 def read_image(path: Path) -> ImageFile | None:
-    """The image in `path`, None if there is none.
+    """The image in `path`, made as small as providers take it; None if there is none.
 
     Raises:
-        UsageError: It is one, but larger than can be sent.
+        UsageError: It is one, but cannot be sent.
     """
     try:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            data = file.read(MAX_IMAGE_BYTES + 1)
-        size_bytes = path.stat().st_size
+            data = file.read(_MAX_FILE_BYTES + 1)
     except (OSError, ValueError):
         return None
-    mime_type = image_type(data)
-    if not mime_type:
+    if not image_type(data):
         return None
-    if len(data) > MAX_IMAGE_BYTES:
+    fitted = fit_image(data)
+    if not fitted:
         raise UsageError(
-            f"{path.name} is an image of {size_bytes / 1e6:,.1f} MB; "
-            f"at most {MAX_IMAGE_BYTES // 1_000_000} MB can be sent.",
+            f"{path.name} is an image of {len(data) / 1e6:,.1f} MB that cannot be made small "
+            f"enough to be sent ({MAX_IMAGE_BYTES / 1e6:,.1f} MB).",
             "Make it smaller first.",
         )
-    width, height = image_size(data)
-    return ImageFile(path.name, mime_type, b64encode(data).decode("ascii"), width, height)
+    width, height = image_size(fitted)
+    encoded = b64encode(fitted).decode("ascii")
+    return ImageFile(path.name, image_type(fitted), encoded, width, height)
+
+
+def fit_image(data: bytes) -> bytes:
+    """`data`, scaled down where its side or its size is more than providers take.
+
+    Returns:
+        The same bytes where they fit, else a PNG or a JPEG; empty where it cannot be made.
+    """
+    if len(data) <= MAX_IMAGE_BYTES and max(image_size(data)) <= MAX_IMAGE_SIDE:
+        return data
+    from PIL import Image, ImageOps  # 40 ms, and most sessions have no image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(BytesIO(data), formats=("PNG", "JPEG", "GIF", "WEBP")) as opened:
+                opened.draft("RGB", (MAX_IMAGE_SIDE, MAX_IMAGE_SIDE))
+                image = ImageOps.exif_transpose(opened)
+                image.thumbnail((MAX_IMAGE_SIDE, MAX_IMAGE_SIDE))
+        is_drawn = not data.startswith(_JPEG)
+        tries = [("PNG", 0)] if is_drawn else []
+        for form, quality in (*tries, ("JPEG", 85), ("JPEG", 60), ("JPEG", 30)):
+            written = BytesIO()
+            kept = image if form == "PNG" else image.convert("RGB")
+            kept.save(written, form, quality=quality)
+            if written.tell() <= MAX_IMAGE_BYTES:
+                return written.getvalue()
+    except (OSError, ValueError, Warning, Image.DecompressionBombError):
+        return b""
+    return b""
 
 
 def image_type(data: bytes) -> str:

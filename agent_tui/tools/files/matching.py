@@ -129,7 +129,7 @@ def _with_indentation(text: str, start: int, stop: int, old: str) -> int:
     """`start`, or the start of its line where `old` has its indentation or all lack the same."""
     line_start = text.rfind("\n", 0, start) + 1
     lead = text[line_start:start]
-    if lead.strip():
+    if lead.strip() or old[0] == "\n":
         return start
     if old[0] in _BLANKS:
         return line_start

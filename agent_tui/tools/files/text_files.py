@@ -5,6 +5,7 @@ import os
 import secrets
 import stat
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -196,7 +197,27 @@ def missing_file_error(path: Path, context: ToolContext) -> ToolError:
     return ToolError(f"There is no file {context.shown(path)}.{hint}")
 
 
-def content_fingerprint(path: Path, before: bytes | None, after: bytes) -> str:
-    """Names this change of this file; differs as soon as target, old or new content does."""
-    parts = (os.fsencode(path), b"-" if before is None else digest_of(before).encode())
-    return digest_of(b"\0".join([*parts, digest_of(after).encode()]))
+def remove_file(path: Path, shown: str) -> None:
+    """Delete the file at `path`.
+
+    Raises:
+        ToolError: it cannot be deleted.
+    """
+    try:
+        path.unlink()
+    except OSError as error:
+        raise ToolError(f"{shown} cannot be deleted: {error.strerror}.") from error
+
+
+def content_fingerprint(changes: Iterable[tuple[Path, bytes | None, bytes | None]]) -> str:
+    """Names these changes: differs as soon as a target, an old or a new content does.
+
+    Each change is the file, and its content before and after; None where there is none.
+    """
+    parts: list[bytes] = []
+    for path, before, after in changes:
+        contents = (
+            b"-" if content is None else digest_of(content).encode() for content in (before, after)
+        )
+        parts += (os.fsencode(path), *contents)
+    return digest_of(b"\0".join(parts))

@@ -11,10 +11,12 @@ from agent_tui.agent.prompt.fitted_prompt import LEAST_WINDOW, FittedPrompt, Pro
 from agent_tui.agent.prompt.system_prompt import full_prompt
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.suited import suited_tools
 
 COUNTER = TokenCounter()
-TOOLBOX = default_toolbox()
-NAMES = [spec.name for spec in TOOLBOX.specs]
+TOOLS = suited_tools(default_toolbox().specs, "any")
+SHORT_TOOLS = suited_tools(default_toolbox().short_specs, "any")
+NAMES = [spec.name for spec in TOOLS]
 CWD = Path("/home/person/projects/some-project")
 DAY = date(2026, 1, 2)
 
@@ -31,7 +33,7 @@ _windows = st.integers(2_048, 20_000)
 
 
 def parts(files: tuple[ContextFile, ...] = (), cwd: Path = CWD) -> PromptParts:
-    return PromptParts(cwd, DAY, TOOLBOX.specs, TOOLBOX.short_specs, files)
+    return PromptParts(cwd, DAY, TOOLS, SHORT_TOOLS, files)
 
 
 def fit(window: int, *files: ContextFile) -> FittedPrompt:
@@ -84,7 +86,7 @@ def test_from_8k_on_and_where_nothing_is_known_the_full_texts_are_used(window: i
         f'{full_prompt(CWD, DAY)}\n\n<instructions file="{CWD}/AGENTS.md">\nUse tabs.\n'
         "</instructions>"
     )
-    assert fitted.tools == TOOLBOX.specs
+    assert fitted.tools == TOOLS
     assert fitted.note == ""
 
 
@@ -100,7 +102,7 @@ def test_a_small_window_gets_the_first_tools_and_says_so():
 
 def test_in_between_all_tools_are_there_in_few_words():
     fitted = fit(4_096)
-    assert fitted.tools == TOOLBOX.short_specs
+    assert fitted.tools == SHORT_TOOLS
     assert fitted.note == ""
     assert "description" not in str(fitted.tools[0].parameters)
 

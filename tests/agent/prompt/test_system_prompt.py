@@ -2,10 +2,13 @@ import os
 from datetime import date
 from pathlib import Path
 
+import pytest
+
 from agent_tui.agent.prompt.context_files import MAX_FILE_CHARS, load_context_files
 from agent_tui.agent.prompt.system_prompt import full_prompt, short_prompt
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.suited import suited_tools
 
 DAY = date(2026, 1, 2)
 CWD = Path("/home/person/projects/some-project")
@@ -15,10 +18,12 @@ def trusting(_file: Path) -> bool:
     return True
 
 
-def test_prompt_and_tools_together_stay_under_1500_tokens():
+@pytest.mark.parametrize("model_id", ["claude-sonnet-4-5", "gpt-5"])
+def test_prompt_and_tools_together_stay_under_1500_tokens(model_id: str):
     counter = TokenCounter()
     prompt = full_prompt(CWD, DAY)
-    tokens = counter.count_text(prompt) + counter.count_tools(default_toolbox().specs)
+    tools = suited_tools(default_toolbox().specs, model_id)
+    tokens = counter.count_text(prompt) + counter.count_tools(tools)
     assert tokens < 1_500
 
 

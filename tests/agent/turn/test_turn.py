@@ -23,8 +23,8 @@ from agent_tui.events import (
 )
 from agent_tui.messages import AssistantMessage, ToolResultMessage, Usage
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.litellm.wire import openai_messages
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
+from agent_tui.providers.wires.chat.messages import openai_messages
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
 from tests.support.runtime import collect, of_kind, only, roles

@@ -3,8 +3,7 @@ from pathlib import Path
 from agent_tui.agent.turn.user_message import user_message
 from agent_tui.messages import ImageContent, TextContent
 from agent_tui.providers.base import ModelInfo
-from agent_tui.tools.files.images import MAX_IMAGE_BYTES
-from tests.support.images import png
+from tests.support.images import jpeg, png
 
 SEES = ModelInfo("some/model", 100_000, 8_000, sees_images=True, source="table")
 BLIND = ModelInfo("other/model", 100_000, 8_000, source="table")
@@ -35,11 +34,12 @@ def test_a_model_that_sees_none_gets_the_path_and_the_person_one_line(tmp_path: 
 
 
 def test_an_image_that_is_too_large_is_refused_politely(tmp_path: Path):
-    (tmp_path / "huge.png").write_bytes(png() + bytes(MAX_IMAGE_BYTES))
+    (tmp_path / "huge.png").write_bytes(jpeg(9_000, 9_000))
     message, notices = user_message("@huge.png", (), tmp_path, SEES)
     assert message.images == ()
     assert notices == (
-        "huge.png is an image of 5.0 MB; at most 5 MB can be sent. Make it smaller first.",
+        "huge.png is an image of 0.0 MB that cannot be made small enough to be sent (3.8 MB). "
+        "Make it smaller first.",
     )
 
 

@@ -134,6 +134,31 @@ def test_each_command_that_did_something_is_told_once_where_it_was_run_last() ->
     assert commands_run(events) == ("make", "pytest -q 2>&1 | tail -5")
 
 
+def test_what_only_chooses_how_much_is_seen_is_no_part_of_a_command() -> None:
+    shown = 'npm run check 2>&1 | grep -E "(error|warning)" | head -10'
+    events = ran(("npm run check | tail -3", "", 0), (shown, "", 0), ("cat a | sort > b", "", 0))
+    assert commands_run(events) == (shown, "cat a | sort > b")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        r'grep -n "one\|two" src/a.ts | head -30',
+        "grep -E '(rm|mv)' -r src && echo done",
+        "rg 'a; rm b' src",
+    ],
+)
+def test_signs_in_quotes_begin_no_other_program(command: str) -> None:
+    assert is_looking_around(command)
+
+
+def test_a_text_given_to_an_interpreter_is_no_target() -> None:
+    failed = runs_of("npx tsx -e \"import { a } from './src/gone.js'\"")
+    assert failed == (Run("tsx"),)
+    assert covers_all(runs_of("npx tsx -e 'console.log(1)'"), failed)
+    assert not covers_all(runs_of("npx tsx src/cli.ts"), failed)
+
+
 def test_the_same_program_on_another_target_is_another_command() -> None:
     events = ran(("pytest a.py", "", 0), ("pytest b.py", "", 0), ("pytest a.py -x", "", 0))
     assert commands_run(events) == ("pytest a.py", "pytest b.py", "pytest a.py -x")

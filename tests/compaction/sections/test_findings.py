@@ -34,6 +34,21 @@ def test_a_sentence_with_a_reason_is_found_as_it_was_written(sentence: str) -> N
     assert reasons_in(f"Well. {sentence} {CHATTER}") == [sentence]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| Can't test it without a screen | Unit test the session |",
+        'this.showMessage("The model doesn\'t support thinking");',
+        "it('returns null because the model does not support it', () => {",
+        "Let me use the new file instead of the old one.",
+        "Good. Now let me see why it doesn't exist:",
+        "```\n# because the old one is slow, use the new one\n```",
+    ],
+)
+def test_tables_code_and_what_was_about_to_be_done_are_none(text: str) -> None:
+    assert reasons_in(text) == []
+
+
 @pytest.mark.parametrize("text", [CHATTER, "", "Done.", "All 12 tests pass now, as they should."])
 def test_chatter_and_plain_reports_are_no_findings(text: str) -> None:
     assert reasons_in(text) == []

@@ -6,7 +6,7 @@ from agent_tui.compaction.sections.history import Event, read_history
 from agent_tui.compaction.sections.way import way_so_far
 from agent_tui.messages import ToolCall
 from agent_tui.tokens import TokenCounter
-from tests.compaction.sections.scene import begun, called, ran, replied, run
+from tests.compaction.sections.scene import FOLDERS, begun, called, ran, replied, run
 from tests.support.talk import Talk
 
 LEFT_OUT = "(what was before this is left out; recall finds it by its words)"
@@ -14,7 +14,7 @@ PLENTY = 10_000
 
 
 def way(events: tuple[Event, ...], counter: TokenCounter, room: int = PLENTY) -> list[str]:
-    return way_so_far(events, (), room, counter)
+    return way_so_far(events, (), room, counter, FOLDERS)
 
 
 def steps(count: int) -> tuple[Event, ...]:
@@ -112,16 +112,26 @@ def test_the_lines_of_a_parent_session_come_before_it_the_newest_of_them_that_fi
 ) -> None:
     events = replied("It works.")
     earlier = [f"- edit src/part_{number}.py [e{number}]" for number in range(40)]
-    assert way_so_far(events, earlier, PLENTY, counter) == [*earlier, *way(events, counter)]
-    fewer = way_so_far(events, earlier, 100, counter)
+    assert way_so_far(events, earlier, PLENTY, counter, FOLDERS) == [
+        *earlier,
+        *way(events, counter),
+    ]
+    fewer = way_so_far(events, earlier, 100, counter, FOLDERS)
     assert fewer[0] == LEFT_OUT
     assert fewer[1:-2] == earlier[-len(fewer) + 3 :]
     assert fewer[-2:] == way(events, counter)
 
 
 def test_where_not_even_the_newest_step_fits_nothing_is_told(counter: TokenCounter) -> None:
-    assert way_so_far(steps(3), ["- older"], 5, counter) == []
+    assert way_so_far(steps(3), ["- older"], 5, counter, FOLDERS) == []
 
 
 def test_the_way_of_a_session_in_which_nothing_happened_is_empty(counter: TokenCounter) -> None:
     assert way(read_history(Talk().path), counter) == []
+
+
+def test_paths_in_the_working_folder_are_told_without_it(counter: TokenCounter) -> None:
+    events = called(("read", {"path": "/project/src/a.py"}, "x = 1"), ("read", {"path": "/b"}, "y"))
+    told = "\n".join(way(events, counter))
+    assert "read src/a.py" in told
+    assert "read /b" in told

@@ -217,7 +217,7 @@ class Recording(ScriptedProvider):
         self.notes: list[str] = []
         self.prefilled: list[ModelRequest] = []
 
-    async def warm(self) -> None:
+    async def warm(self, model: ModelRef) -> None:
         self.notes.append("warm")
 
     async def aclose(self) -> None:
@@ -230,7 +230,7 @@ class Recording(ScriptedProvider):
 async def test_everything_else_is_passed_on() -> None:
     inner = Recording()
     wrapped = TextToolProvider(inner, lambda _ref: replace(PLAIN, tool_style="text"))
-    await wrapped.warm()
+    await wrapped.warm(ModelRef("x"))
     await wrapped.prefill(REQUEST)
     await wrapped.aclose()
     assert inner.notes == ["warm", "aclose"]

@@ -13,8 +13,9 @@ from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.errors import CompactionError
 from agent_tui.messages import JsonObject, ToolCall
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.litellm.wire import anthropic_payload, openai_messages
 from agent_tui.providers.scripted.provider import Reply
+from agent_tui.providers.wires.anthropic import anthropic_payload
+from agent_tui.providers.wires.chat.messages import openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.replay.changes import newest_change, undo_mark

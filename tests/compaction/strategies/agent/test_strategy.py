@@ -9,9 +9,10 @@ from agent_tui.compaction.strategies.agent.tools import RESULT, SEGMENT, TOOLS, 
 from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
-from agent_tui.providers.litellm.wire import anthropic_payload, openai_messages
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.providers.text_tools.provider import TextToolProvider
+from agent_tui.providers.wires.anthropic import anthropic_payload
+from agent_tui.providers.wires.chat.messages import openai_messages
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.replay.changes import newest_change, undo_mark

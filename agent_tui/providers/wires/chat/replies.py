@@ -1,12 +1,16 @@
 """Reading litellm's stream objects: deltas, finish reasons and usage as values of ours."""
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
-from agent_tui.messages import Cost, Usage
 from agent_tui.providers.base import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
+from agent_tui.providers.wires.litellm_module import ReplyStream
+from agent_tui.providers.wires.usage import TokenCounts
+
+_NO_SIGNATURE = "mistral"
+"""What litellm makes up for Mistral, whose thinking is not sealed."""
 
 
 @dataclass(slots=True)
@@ -59,57 +63,55 @@ def _is_complete(arguments: str) -> bool:
     return True
 
 
-class Choice(Protocol):
-    """One choice of a stream part; there is never more than one."""
-
-    delta: object
-    finish_reason: str | None
-
-
-class Part(Protocol):
-    """One part of a stream; it may have a ``usage``."""
-
-    choices: Sequence[Choice]
-
-
-class ReplyStream(Protocol):
-    """What litellm's ``acompletion(stream=True)`` returns.
-
-    ``received_finish_reason`` and ``intermittent_finish_reason`` are what the provider sent;
-    the `Part` that litellm makes up at the end says "stop" in any case. ``chunks`` are the
-    parts as they came, usage included.
-    """
-
-    received_finish_reason: str | None
-    intermittent_finish_reason: str | None
-    chunks: Sequence[object]
-
-    def __aiter__(self) -> AsyncIterator[Part]:
-        """The parts, as they come."""
-        ...
-
-    async def __anext__(self) -> Part:
-        """The next part."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close the connection."""
-        ...
-
-
-def chunks_of(delta: object, calls: CallSplitter) -> Iterator[Chunk]:
-    """The chunks of one delta.
+class Reasoning:
+    """The reasoning of one reply: its text, and what it must be given back with.
 
     litellm repeats the whole thinking text beside its signature, so the text is taken from
     ``reasoning_content`` alone and only signatures from ``thinking_blocks``.
     """
-    if text := getattr(delta, "reasoning_content", None):
-        yield ThinkingChunk(text)
-    for block in getattr(delta, "thinking_blocks", None) or ():
-        if block.get("type") == "redacted_thinking":
-            yield ThinkingChunk("", block.get("data") or "", redacted=True)
-        elif signature := block.get("signature"):
-            yield ThinkingChunk("", signature)
+
+    def __init__(self) -> None:
+        self._details: list[dict[str, object]] = []
+
+    def chunks(self, delta: object) -> Iterator[Chunk]:
+        """What one delta adds."""
+        details = [one for one in getattr(delta, "reasoning_details", None) or ()]
+        self._details += details
+        text = getattr(delta, "reasoning_content", None)
+        if text := text or "".join(str(one.get("text") or "") for one in details):
+            yield ThinkingChunk(text)
+        for block in getattr(delta, "thinking_blocks", None) or ():
+            if block.get("type") == "redacted_thinking":
+                yield ThinkingChunk("", block.get("data") or "", redacted=True)
+            elif (signature := block.get("signature")) and signature != _NO_SIGNATURE:
+                yield ThinkingChunk("", signature)
+
+    def ending(self) -> Iterator[Chunk]:
+        """The details of the whole reply, those that came in pieces put together."""
+        if self._details:
+            yield ThinkingChunk("", json.dumps(_joined(self._details), separators=(",", ":")))
+
+
+def _joined(details: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+    """Pieces of one detail, which share type and index, as one: text joined, the rest newest."""
+    joined: list[dict[str, object]] = []
+    for piece in details:
+        last = joined[-1] if joined else {}
+        is_next = all(last.get(name) == piece.get(name) for name in ("type", "index"))
+        if not joined or not is_next or piece.get("type") == "reasoning.encrypted":
+            joined.append(dict(piece))
+            continue
+        for name, value in piece.items():
+            before = last.get(name)
+            if name in ("text", "summary") and isinstance(before, str) and isinstance(value, str):
+                last[name] = before + value
+            elif value is not None:
+                last[name] = value
+    return joined
+
+
+def chunks_of(delta: object, calls: CallSplitter) -> Iterator[Chunk]:
+    """The chunks of one delta's text and calls."""
     if text := getattr(delta, "content", None):
         yield TextChunk(text)
     for call in getattr(delta, "tool_calls", None) or ():
@@ -140,37 +142,19 @@ def was_usage_sent(stream: ReplyStream) -> bool:
     return any(getattr(chunk, "usage", None) for chunk in stream.chunks)
 
 
-def usage_of(usage: object, prices: Mapping[str, object], *, is_estimate: bool) -> Usage:
-    """A usage object of litellm's as ours; `prices` in dollars per token, 0 where unknown."""
+def counts_of(usage: object) -> TokenCounts:
+    """The counts of a usage object of litellm's."""
     details = getattr(usage, "prompt_tokens_details", None)
     read = _count(usage, "cache_read_input_tokens") or _count(details, "cached_tokens")
     write = _count(usage, "cache_creation_input_tokens") or _count(details, "cache_creation_tokens")
-    fresh = max(_count(usage, "prompt_tokens") - read - write, 0)
-    output = _count(usage, "completion_tokens")
-    input_price = _price(prices, "input_cost_per_token", 0.0)
-    cost = Cost(
-        input=fresh * input_price,
-        output=output * _price(prices, "output_cost_per_token", 0.0),
-        cache_read=read * _price(prices, "cache_read_input_token_cost", input_price),
-        cache_write=write * _price(prices, "cache_creation_input_token_cost", input_price),
-    )
-    total = cost.input + cost.output + cost.cache_read + cost.cache_write
-    return Usage(
-        input=fresh,
-        output=output,
+    return TokenCounts(
+        fresh=max(_count(usage, "prompt_tokens") - read - write, 0),
+        output=_count(usage, "completion_tokens"),
         cache_read=read,
         cache_write=write,
-        total_tokens=fresh + read + write + output,
-        cost=cost.model_copy(update={"total": total}),
-        is_estimate=is_estimate,
     )
 
 
 def _count(holder: object, name: str) -> int:
     value = getattr(holder, name, None)
     return value if isinstance(value, int) else 0
-
-
-def _price(prices: Mapping[str, object], name: str, default: float) -> float:
-    value = prices.get(name)
-    return float(value) if isinstance(value, int | float) else default

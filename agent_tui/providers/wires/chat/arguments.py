@@ -3,14 +3,20 @@
 import re
 from collections.abc import Collection, Mapping
 
+from pydantic import JsonValue
+
 from agent_tui.messages import JsonObject
-from agent_tui.providers.base import TriggeredGrammar
 from agent_tui.providers.litellm.protocol import Start
-from agent_tui.providers.litellm.wire import model_family
+from agent_tui.providers.wires.anthropic import is_claude
+from agent_tui.providers.wires.chat.grammar import waiting_grammar
+from agent_tui.providers.wires.chat.messages import is_translated, model_family
+from agent_tui.providers.wires.fields import count_at
+from agent_tui.providers.wires.thinking import BUDGET_TOKENS, effort
 
 DUMMY_KEY = "no-key"
 """What local servers get, which want a key to be there and do not look at it."""
 
+_GEMINI_3 = re.compile(r"gemini-(?:[3-9]|\d\d)")
 _TIMEOUT_MARGIN_S = 30.0
 """How much later than ours litellm's own timer fires."""
 
@@ -19,8 +25,7 @@ def request_arguments(
     start: Start,
     known_providers: Collection[str],
     environ: Mapping[str, str],
-    *,
-    table_max_output: int | None,
+    known: Mapping[str, JsonValue],
 ) -> dict[str, object]:
     """The arguments for `start`; a `base_url` without a known provider speaks OpenAI's protocol.
 
@@ -30,8 +35,8 @@ def request_arguments(
         start: The request.
         known_providers: Names litellm takes before the slash.
         environ: Where the key is.
-        table_max_output: Longest reply in tokens by litellm's table. Anthropic demands a limit,
-            and without one litellm says 4,096, too little for one file.
+        known: What the table says of the model. Anthropic demands a limit of the reply, and
+            without one litellm says 4,096, too little for one file.
     """
     arguments: dict[str, object] = {
         "model": start.model,
@@ -45,24 +50,25 @@ def request_arguments(
     }
     if start.base_url:
         provider = start.model.partition("/")[0]
-        known = "/" in start.model and provider in known_providers
-        arguments["model"] = start.model if known else f"openai/{start.model}"
+        is_named = "/" in start.model and provider in known_providers
+        arguments["model"] = start.model if is_named else f"openai/{start.model}"
         arguments["api_base"] = start.base_url
         arguments["api_key"] = environ.get(start.api_key_env) or DUMMY_KEY
     elif key := environ.get(start.api_key_env):
         arguments["api_key"] = key
     if start.tools:
-        arguments["tools"] = start.tools
+        arguments["tools"] = [{"type": "function", "function": tool} for tool in start.tools]
     max_output_tokens = start.max_output_tokens
     if model_family(start.model) == "anthropic":
-        max_output_tokens = max_output_tokens or table_max_output
+        max_output_tokens = max_output_tokens or count_at(known, "max_output_tokens") or None
+    if max_output_tokens is not None:
+        arguments["max_tokens"] = max_output_tokens
+    if is_claude(start.model):
         # The prefix that does not change costs a tenth when it is cached.
         arguments["cache_control_injection_points"] = [
             {"location": "message", "role": "system"},
             {"location": "message", "index": -1},
         ]
-    if max_output_tokens is not None:
-        arguments["max_tokens"] = max_output_tokens
     if start.reply_schema is not None:
         arguments["response_format"] = {
             "type": "json_schema",
@@ -70,9 +76,25 @@ def request_arguments(
         }
     if start.grammar is not None:
         arguments["extra_body"] = {"grammar": waiting_grammar(start.grammar)}
-    if start.thinking != "off" and _may_think(start):
-        arguments["reasoning_effort"] = start.thinking
-    return arguments
+    return arguments | _thinking(start, known, max_output_tokens)
+
+
+def _thinking(
+    start: Start, known: Mapping[str, JsonValue], max_output_tokens: int | None
+) -> dict[str, object]:
+    """How much the model is to think: a number where its protocol takes one, else a word.
+
+    litellm's own numbers end at 4,096 tokens.
+    """
+    if start.thinking == "off" or not _may_think(start):
+        return {}
+    takes_effort = known.get("supports_adaptive_thinking") is True or _GEMINI_3.search(start.model)
+    if not is_translated(start.model) or takes_effort:
+        return {"reasoning_effort": effort(start.thinking, known)}
+    budget = BUDGET_TOKENS[start.thinking]
+    if max_output_tokens is not None:
+        budget = min(budget, max_output_tokens * 3 // 4)
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
 def _may_think(start: Start) -> bool:
@@ -86,40 +108,3 @@ def _may_think(start: Start) -> bool:
     replies = (m for m in reversed(start.messages) if m["role"] == "assistant")
     last_reply: JsonObject = next(replies, JsonObject())
     return bool(last_reply.get("thinking_blocks"))
-
-
-_ROOT = re.compile(r"^root(?=\s*::=)", re.M)
-
-
-def waiting_grammar(grammar: TriggeredGrammar) -> str:
-    """`grammar` as one that allows any text, and what it describes from its trigger on.
-
-    The root of `grammar` begins with the trigger. llama.cpp can wait for a trigger itself, but
-    drops ``grammar_lazy`` of a chat request, so that every reply would be held to the grammar
-    from its first word. Here free text is read by the automaton that looks for the trigger
-    (Knuth, Morris and Pratt), one rule a state, without the step that completes it.
-    """
-    trigger = grammar.trigger
-    letters = sorted(set(trigger))
-    others = f"[^{''.join(map(_escaped, letters))}]"
-    rules = ["root ::= free-0"]
-    for matched in range(len(trigger)):
-        choices = ['""', f"{others} free-0"]
-        for letter in letters:
-            following = _matched_after(trigger, trigger[:matched] + letter)
-            if following < len(trigger):
-                choices.append(f"[{_escaped(letter)}] free-{following}")
-        if not matched:
-            choices.append("triggered")
-        rules.append(f"free-{matched} ::= {' | '.join(choices)}")
-    return "\n".join((*rules, _ROOT.sub("triggered", grammar.text)))
-
-
-def _matched_after(trigger: str, text: str) -> int:
-    """How much of `trigger` the end of `text` may be the beginning of."""
-    return next(n for n in range(len(text), -1, -1) if text.endswith(trigger[:n]))
-
-
-def _escaped(letter: str) -> str:
-    """`letter` inside the brackets of a class of characters."""
-    return letter if letter.isalnum() else f"\\U{ord(letter):08X}"

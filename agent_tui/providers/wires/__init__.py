@@ -1,0 +1,1 @@
+"""How models are spoken to: one module a wire, all in `table`."""

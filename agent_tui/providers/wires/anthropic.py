@@ -1,0 +1,408 @@
+"""Anthropic's Messages API, as Anthropic itself and those who copy it speak it."""
+
+import json
+import re
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Final, Literal, assert_never
+
+from pydantic import JsonValue
+
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    ImageContent,
+    JsonObject,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserContent,
+    UserMessage,
+)
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    ModelRef,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from agent_tui.providers.litellm.protocol import Start
+from agent_tui.providers.wires.base import (
+    Address,
+    Fit,
+    Link,
+    MissingKeyError,
+    RefusedError,
+    Wire,
+    is_own,
+    key_of,
+)
+from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
+from agent_tui.providers.wires.parts import (
+    CONTINUE,
+    GO_ON,
+    NO_OUTPUT,
+    as_value,
+    is_sendable,
+    text_of,
+    user_parts,
+    wire_id,
+    wire_name,
+)
+from agent_tui.providers.wires.thinking import BUDGET_TOKENS, effort
+from agent_tui.providers.wires.usage import TokenCounts
+from agent_tui.text import repair_json, repair_text
+
+_HOME = "https://api.anthropic.com"
+_VERSION = "2023-06-01"
+_INTERLEAVED_THINKING = "interleaved-thinking-2025-05-14"
+"""Lets models with a budget think between their calls; those that adapt do so by themselves."""
+_BUDGETED = re.compile(r"claude-(?:3|(?:[a-z]+-)4(?:[-.][0-5])?(?:[-@]\d{8})?$)")
+_MAX_OUTPUT_TOKENS = 32_000
+"""For a model that is in no table: every Claude since 4 may write as much."""
+_MIN_BUDGET_TOKENS = 1_024
+_CACHED: Final[JsonObject] = {"type": "ephemeral"}
+"""The prefix that does not change costs a tenth when it is cached."""
+
+
+def is_claude(name: str) -> bool:
+    """Whether a model is one of Anthropic's, whoever serves it."""
+    return "claude" in name.lower() or name.lower().startswith("anthropic/")
+
+
+def anthropic_payload(
+    system: str, messages: Sequence[Message], model: ModelRef | None = None
+) -> JsonObject:
+    """`system` and `messages` as ``{"system": ..., "messages": [...]}`` of the API.
+
+    Neighbours of one role are merged, for the roles must take turns; the first is the user's.
+    Sealed thinking goes back as it came: between Claudes, and to the `model` that gave it.
+    """
+    turns: list[tuple[Literal["user", "assistant"], list[JsonObject]]] = []
+    for message in messages:
+        role: Literal["user", "assistant"] = "user"
+        match message:
+            case UserMessage() | BashExecutionMessage():
+                blocks = _user_blocks(user_parts(message))
+            case AssistantMessage():
+                role, blocks = "assistant", _reply_blocks(message, model)
+            case ToolResultMessage():
+                blocks = [_result_block(message)]
+            case _:
+                assert_never(message)
+        if not blocks:
+            continue
+        if turns and turns[-1][0] == role:
+            turns[-1][1].extend(blocks)
+        else:
+            turns.append((role, blocks))
+    if not turns or turns[0][0] != "user":
+        turns.insert(0, ("user", [{"type": "text", "text": CONTINUE}]))
+    payload: JsonObject = {"system": repair_text(system)} if system.strip() else {}
+    payload["messages"] = [{"role": role, "content": as_value(blocks)} for role, blocks in turns]
+    return payload
+
+
+def sealed_thinking(part: ThinkingContent) -> list[JsonObject]:
+    """The block to send back, none where it is unsigned or would have to be repaired.
+
+    The signature covers the text to the byte, so that a repaired one would be refused.
+    """
+    if not part.signature or repair_text(part.thinking + part.signature) != (
+        part.thinking + part.signature
+    ):
+        return []
+    if part.redacted:
+        return [{"type": "redacted_thinking", "data": part.signature}]
+    return [{"type": "thinking", "thinking": part.thinking, "signature": part.signature}]
+
+
+def gave_claudes_thinking(reply: AssistantMessage) -> bool:
+    """Whether the signatures of `reply` are Anthropic's: those of others are refused there."""
+    return is_claude(f"{reply.provider}/{reply.model}")
+
+
+def _reply_blocks(message: AssistantMessage, model: ModelRef | None) -> list[JsonObject]:
+    blocks: list[JsonObject] = []
+    takes_thinking = gave_claudes_thinking(message) or (
+        model is not None and is_own(message, model)
+    )
+    for part in message.content:
+        match part:
+            case TextContent():
+                if (text := repair_text(part.text)).strip():
+                    blocks.append({"type": "text", "text": text})
+            case ThinkingContent():
+                if takes_thinking:
+                    blocks += sealed_thinking(part)
+            case ToolCall():
+                blocks.append(
+                    {
+                        "type": "tool_use",
+                        "id": wire_id(part.id),
+                        "name": wire_name(part.name),
+                        "input": repair_json(part.arguments),
+                    }
+                )
+            case _:
+                assert_never(part)
+    if blocks and blocks[-1]["type"] == "text":  # a reply may not end in white space
+        blocks[-1]["text"] = text_at(blocks[-1], "text").rstrip()
+    says_something = any(block["type"] in ("text", "tool_use") for block in blocks)
+    return blocks if says_something else []
+
+
+def _result_block(message: ToolResultMessage) -> JsonObject:
+    content = _user_blocks(message.content) or [{"type": "text", "text": NO_OUTPUT}]
+    block: JsonObject = {
+        "type": "tool_result",
+        "tool_use_id": wire_id(message.tool_call_id),
+        "content": as_value(content),
+    }
+    if message.is_error:
+        block["is_error"] = True
+    return block
+
+
+def _user_blocks(parts: Iterable[UserContent]) -> list[JsonObject]:
+    blocks: list[JsonObject] = []
+    for part in parts:
+        if isinstance(part, ImageContent) and is_sendable(part):
+            source: JsonObject = {
+                "type": "base64",
+                "media_type": part.mime_type,
+                "data": part.data,
+            }
+            blocks.append({"type": "image", "source": source})
+        elif (text := text_of(part)).strip():
+            blocks.append({"type": "text", "text": text})
+    return blocks
+
+
+def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
+    """The system prompt as a message of its own, then the turns; both ends of it to be cached."""
+    payload = anthropic_payload(system, messages, model)
+    written = list(objects_at(payload, "messages"))
+    if written[-1]["role"] == "assistant":
+        written.append({"role": "user", "content": [{"type": "text", "text": GO_ON}]})
+    objects_at(written[-1], "content")[-1]["cache_control"] = _CACHED
+    if text := text_at(payload, "system"):
+        block: JsonObject = {"type": "text", "text": text, "cache_control": _CACHED}
+        written.insert(0, {"role": "system", "content": [block]})
+    return written
+
+
+def _fit(model: ModelRef) -> Fit:
+    is_bare = not model.provider and not model.base_url and model.name.startswith("claude")
+    return "yes" if is_bare or model.provider == "anthropic" else "no"
+
+
+async def _warm(link: Link) -> None:
+    await link.open_http()
+
+
+async def _stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
+    known = await link.known(start.model)
+    body = request_body(start, known)
+    reading = _Reading()
+    async with aclosing(link.events(_address(start, body, link.environ), body)) as events:
+        async for event in events:
+            for chunk in reading.chunks(event):
+                yield chunk
+    for chunk in reading.ending(start, known):
+        yield chunk
+
+
+def _address(start: Start, body: JsonObject, environ: Mapping[str, str]) -> Address:
+    """Where Anthropic listens, or who speaks like it; `base_url` may end in ``/v1`` or not.
+
+    Raises:
+        MissingKeyError: no key is set.
+    """
+    home = start.base_url or environ.get("ANTHROPIC_BASE_URL") or environ.get("ANTHROPIC_API_BASE")
+    home = re.sub(r"(?:/v1)?(?:/messages)?/?$", "", home or _HOME)
+    headers = {"anthropic-version": _VERSION}
+    if "budget_tokens" in object_at(body, "thinking"):
+        headers["anthropic-beta"] = _INTERLEAVED_THINKING
+    if key := key_of(start, environ, "ANTHROPIC_API_KEY"):
+        headers["x-api-key"] = key
+    elif (token := environ.get("ANTHROPIC_AUTH_TOKEN")) and not start.base_url:
+        headers["authorization"] = f"Bearer {token}"
+    elif not start.base_url:
+        raise MissingKeyError("ANTHROPIC_API_KEY")
+    return Address(f"{home}/v1/messages", headers)
+
+
+def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
+    """The body for `start`; `known` is what the table says of its model."""
+    messages = start.messages
+    # The API demands a limit.
+    max_tokens = start.max_output_tokens or count_at(known, "max_output_tokens")
+    max_tokens = max_tokens or _MAX_OUTPUT_TOKENS
+    body: JsonObject = {
+        "model": start.model.removeprefix("anthropic/"),
+        "max_tokens": max_tokens,
+        "stream": True,
+    }
+    if messages[0]["role"] == "system":
+        body["system"] = messages[0]["content"]
+        messages = messages[1:]
+    body["messages"] = as_value(messages)
+    if start.tools:
+        body["tools"] = as_value(
+            {
+                "name": tool["name"],
+                "description": tool["description"],
+                "input_schema": tool["parameters"],
+            }
+            for tool in start.tools
+        )
+    output: JsonObject = {}
+    if start.reply_schema is not None:
+        output["format"] = {"type": "json_schema", "schema": start.reply_schema}
+    if start.thinking != "off":
+        if _adapts(start.model, known):
+            # What is not asked to be summarised arrives without a word by default.
+            body["thinking"] = {"type": "adaptive", "display": "summarized"}
+            output["effort"] = effort(start.thinking, known)
+        elif (budget := min(BUDGET_TOKENS[start.thinking], max_tokens * 3 // 4)) >= (
+            _MIN_BUDGET_TOKENS
+        ) and not _is_in_round_without_thinking(messages):
+            body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    if output:
+        body["output_config"] = output
+    return body
+
+
+def _adapts(name: str, known: Mapping[str, JsonValue]) -> bool:
+    """Whether a model takes an effort and no budget: every Claude since 4.6."""
+    if known:
+        return known.get("supports_adaptive_thinking") is True
+    return is_claude(name) and not _BUDGETED.search(name)
+
+
+def _is_in_round_without_thinking(messages: Sequence[JsonObject]) -> bool:
+    """Whether the last tool round began without sealed thinking, as after a change of model.
+
+    Thinking with a budget is refused in the middle of such a one.
+    """
+    for message in reversed(messages):
+        blocks = objects_at(message, "content")
+        if message["role"] == "assistant":
+            return blocks[0]["type"] not in ("thinking", "redacted_thinking")
+        if not any(block["type"] == "tool_result" for block in blocks):
+            return False
+    return False
+
+
+@dataclass(slots=True)
+class _Block:
+    type: str
+    signature: list[str] = field(default_factory=list[str])
+    has_input: bool = False
+
+
+class _Reading:
+    """One stream as it comes."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, _Block] = {}
+        self._usage: JsonObject = {}
+        self._stop_reason = ""
+
+    def chunks(self, event: JsonObject) -> Iterator[Chunk]:
+        """The chunks of one event.
+
+        Raises:
+            RefusedError: it is an error.
+        """
+        index = count_at(event, "index")
+        match event.get("type"):
+            case "message_start":
+                self._usage |= object_at(object_at(event, "message"), "usage")
+            case "content_block_start":
+                yield from self._begin(index, object_at(event, "content_block"))
+            case "content_block_delta":
+                yield from self._go_on(index, object_at(event, "delta"))
+            case "content_block_stop":
+                yield from self._end(index)
+            case "message_delta":
+                self._stop_reason = text_at(object_at(event, "delta"), "stop_reason")
+                counted = object_at(event, "usage").items()
+                self._usage |= {name: count for name, count in counted if count is not None}
+            case "error":
+                raise RefusedError(text_at(object_at(event, "error"), "message"), body=event)
+            case _:
+                pass
+
+    def ending(self, start: Start, known: Mapping[str, JsonValue]) -> Iterator[Chunk]:
+        """What is known at the end: usage, and why it stopped if the server said so."""
+        usage = self._usage
+        counts = TokenCounts(
+            fresh=count_at(usage, "input_tokens"),
+            output=count_at(usage, "output_tokens"),
+            cache_read=count_at(usage, "cache_read_input_tokens"),
+            cache_write=count_at(usage, "cache_creation_input_tokens"),
+        )
+        if usage:
+            yield UsageChunk(counts.priced(start, known, is_estimate=False))
+        match self._stop_reason:
+            case "":
+                pass
+            case "max_tokens" | "model_context_window_exceeded":
+                yield FinishChunk("length")
+            case "tool_use":
+                yield FinishChunk("toolUse")
+            case "refusal":
+                yield FinishChunk("contentFilter")
+            case _:
+                yield FinishChunk("stop")
+
+    def _begin(self, index: int, content: JsonObject) -> Iterator[Chunk]:
+        block = self._blocks[index] = _Block(text_at(content, "type"))
+        match block.type:
+            case "text" if text := text_at(content, "text"):
+                yield TextChunk(text)
+            case "thinking":
+                block.signature.append(text_at(content, "signature"))
+                if text := text_at(content, "thinking"):
+                    yield ThinkingChunk(text)
+            case "redacted_thinking":
+                yield ThinkingChunk("", text_at(content, "data"), redacted=True)
+            case "tool_use":
+                given = object_at(content, "input")  # whole here only where nothing follows
+                block.has_input = bool(given)
+                arguments = json.dumps(given) if given else ""
+                yield ToolCallChunk(
+                    index, text_at(content, "id"), text_at(content, "name"), arguments
+                )
+            case _:
+                pass
+
+    def _go_on(self, index: int, delta: JsonObject) -> Iterator[Chunk]:
+        block = self._blocks.get(index)
+        match delta.get("type"):
+            case "text_delta":
+                yield TextChunk(text_at(delta, "text"))
+            case "thinking_delta":
+                yield ThinkingChunk(text_at(delta, "thinking"))
+            case "signature_delta" if block is not None:
+                block.signature.append(text_at(delta, "signature"))
+            case "input_json_delta" if block is not None and block.type == "tool_use":
+                if not block.has_input:
+                    yield ToolCallChunk(index, "", "", text_at(delta, "partial_json"))
+            case _:
+                pass
+
+    def _end(self, index: int) -> Iterator[Chunk]:
+        block = self._blocks.pop(index, None)
+        if block is not None and block.type == "thinking":
+            yield ThinkingChunk("", "".join(block.signature))
+
+
+ANTHROPIC: Final = Wire("anthropic", _fit, _write, _warm, _stream)

@@ -1,0 +1,137 @@
+"""What a wire is: writing a request in one protocol, and reading its stream."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, TypeVar
+
+from pydantic import JsonValue
+
+from agent_tui.messages import AssistantMessage, JsonObject, Message
+from agent_tui.providers.base import Chunk, ModelRef
+from agent_tui.providers.litellm.protocol import Start
+from agent_tui.providers.wires.litellm_module import LiteLlm
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a request goes and what it says of itself."""
+
+    url: str
+    headers: Mapping[str, str]
+
+
+class InTime(Protocol):
+    """Waits for something as long as a request may be silent."""
+
+    async def __call__(self, awaitable: Awaitable[_T]) -> _T:
+        """What `awaitable` gives."""
+        ...
+
+
+class Link(Protocol):
+    """What the provider process lends to a wire."""
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The process's environment, where the keys are."""
+        ...
+
+    async def known(self, model: str) -> Mapping[str, JsonValue]:
+        """What litellm's table says of a model; empty where it does not know it."""
+        ...
+
+    async def in_time(self, awaitable: Awaitable[_T]) -> _T:
+        """Wait for `awaitable` as long as the request may be silent, which then ends."""
+        ...
+
+    def events(self, address: Address, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        """Post `body` as JSON and yield the objects of the event stream that answers.
+
+        Raises:
+            RefusedError: the server answered with an error, before the stream or within it.
+        """
+        ...
+
+    async def open_http(self) -> None:
+        """Make the HTTP client ready."""
+        ...
+
+    async def litellm(self) -> LiteLlm:
+        """The litellm module, imported the first time (seconds)."""
+        ...
+
+
+class RefusedError(Exception):
+    """A server's answer that is an error.
+
+    Attributes:
+        status_code: Of the answer; None for an error in mid-stream that names none.
+        body: The answer as JSON; empty where it is none.
+        headers: Of the answer.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        status_code: int | None = None,
+        body: Mapping[str, JsonValue] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(text)
+        self.message = text
+        self.status_code = status_code
+        self.body = body
+        self.headers: Mapping[str, str] = headers or {}
+
+
+Fit: TypeAlias = Literal["no", "try", "yes"]
+"""Whether a wire is for a model; ``try``: where its server has no such address, the next one is."""
+
+Write: TypeAlias = Callable[[str, Sequence[Message], ModelRef], list[JsonObject]]
+Stream: TypeAlias = Callable[[Start, Link], AsyncGenerator[Chunk, None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """One protocol. `write` runs in the program, `warm` and `stream` in the provider process.
+
+    Attributes:
+        name: What the two processes call it.
+        fit: Whether a model is spoken to this way.
+        write: System prompt and settled messages (every call followed by its result) in the
+            form of the protocol; what a model gave goes back to it as it was, in order.
+        warm: Gets ready what the first request would wait for.
+        stream: Sends the request and yields its chunks; a `FinishChunk` only where the server
+            itself ended the reply.
+    """
+
+    name: str
+    fit: Callable[[ModelRef], Fit]
+    write: Write
+    warm: Callable[[Link], Awaitable[None]]
+    stream: Stream
+
+
+def is_own(reply: AssistantMessage, model: ModelRef) -> bool:
+    """Whether `reply` is of `model` itself, which alone takes its sealed reasoning back."""
+    return (reply.provider, reply.model) == (model.provider, model.model_id)
+
+
+class MissingKeyError(Exception):
+    """No key is set; names the variable that is looked for."""
+
+    status_code = 401
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(f"no key is set in {variable}")
+
+
+def key_of(start: Start, environ: Mapping[str, str], *usual: str) -> str:
+    """The key for a request: of the variable that was named for it, else of a `usual` one.
+
+    The usual ones are not for an address of the person's own.
+    """
+    names = (start.api_key_env,) if start.base_url else (start.api_key_env, *usual)
+    return next((environ[name] for name in names if environ.get(name)), "")

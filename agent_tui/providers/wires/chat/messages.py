@@ -1,0 +1,194 @@
+"""Our messages in the chat format that OpenAI began and most services read."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias, assert_never, cast
+
+from pydantic import JsonValue
+
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    ImageContent,
+    JsonObject,
+    Message,
+    ThinkingContent,
+    ToolResultMessage,
+    UserContent,
+    UserMessage,
+)
+from agent_tui.providers.base import ModelRef
+from agent_tui.providers.wires.anthropic import gave_claudes_thinking, is_claude, sealed_thinking
+from agent_tui.providers.wires.base import is_own
+from agent_tui.providers.wires.parts import (
+    CONTINUE,
+    GO_ON,
+    as_value,
+    is_sendable,
+    joined_text,
+    text_of,
+    user_parts,
+    wire_id,
+    wire_name,
+)
+from agent_tui.text import repair_json, repair_text
+
+ModelFamily: TypeAlias = Literal["anthropic", "gemini", "other"]
+"""What a model takes back in its own form: sealed thinking, long call ids, neither."""
+
+_TRANSLATED = frozenset({"anthropic", "azure_ai", "bedrock", "gemini", "vertex_ai"})
+"""Providers that litellm speaks to in the model's own protocol."""
+_MAX_ID_CHARS = 40
+"""OpenAI's limit on the id of a tool call."""
+
+_REASONING_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
+    {"groq": "reasoning", "openrouter": "reasoning"}
+)
+"""Where a provider wants its model's reasoning back; ``reasoning_content`` with all others."""
+
+
+def model_family(name: str) -> ModelFamily:
+    """What the model called `name` takes back in its own form."""
+    if is_claude(name) and is_translated(name):
+        return "anthropic"
+    return "gemini" if "gemini" in name.lower() else "other"
+
+
+def is_translated(name: str) -> bool:
+    """Whether litellm speaks to the model called `name` in another protocol than chat."""
+    return name.partition("/")[0] in _TRANSLATED
+
+
+def openai_messages(
+    system: str, messages: Sequence[Message], *, model: str = ""
+) -> list[JsonObject]:
+    """`system` and `messages` as the ``messages`` of an OpenAI chat request.
+
+    Images of a tool result follow the results as a user message, for ``tool`` messages take
+    none. What `model` itself reasoned goes back to it in the field it came in; a Claude gets
+    sealed thinking as litellm's ``thinking_blocks``, Gemini's call ids, which carry its
+    signatures, stay as they are.
+    """
+    ref = ModelRef(model)
+    family = model_family(model)
+    written: list[JsonObject] = []
+    images: list[JsonObject] = []
+    for message in messages:
+        if not isinstance(message, ToolResultMessage):
+            _flush_images(written, images)
+        match message:
+            case UserMessage() | BashExecutionMessage():
+                if blocks := _blocks(user_parts(message)):
+                    written.append({"role": "user", "content": _plain_if_text(blocks)})
+            case AssistantMessage():
+                if (reply := _reply(message, ref, family)) is not None:
+                    written.append(reply)
+            case ToolResultMessage():
+                blocks = _blocks(message.content)
+                images += [block for block in blocks if block["type"] == "image_url"]
+                written.append(
+                    {
+                        "role": "tool",
+                        "tool_call_id": _call_id(message.tool_call_id, family),
+                        "content": joined_text(message.content, "[image follows]"),
+                    }
+                )
+            case _:
+                assert_never(message)
+    _flush_images(written, images)
+    if not written or written[0]["role"] != "user":
+        written.insert(0, {"role": "user", "content": CONTINUE})
+    if system.strip():
+        written.insert(0, {"role": "system", "content": repair_text(system)})
+    return written
+
+
+def messages_to_send(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
+    """`openai_messages`, with `GO_ON` at the end where they end with the model's own words."""
+    written = openai_messages(system, messages, model=model.name)
+    if written[-1]["role"] == "assistant":
+        written.append({"role": "user", "content": GO_ON})
+    return written
+
+
+def _reply(message: AssistantMessage, model: ModelRef, family: ModelFamily) -> JsonObject | None:
+    """One reply, or None when nothing of it can be sent (aborted before its first word)."""
+    text = repair_text(message.text)
+    if family == "anthropic":  # which refuses white space at the end of a reply
+        text = text.rstrip()
+    calls: list[JsonValue] = [
+        {
+            "id": _call_id(call.id, family),
+            "type": "function",
+            "function": {
+                "name": wire_name(call.name),
+                "arguments": json.dumps(repair_json(call.arguments), ensure_ascii=False),
+            },
+        }
+        for call in message.tool_calls
+    ]
+    if not calls and not text.strip():
+        return None
+    reply: JsonObject = {"role": "assistant", "content": text if text.strip() else None}
+    if calls:
+        reply["tool_calls"] = calls
+    return reply | _reasoning(message, model, family)
+
+
+def _reasoning(message: AssistantMessage, model: ModelRef, family: ModelFamily) -> JsonObject:
+    """The fields with what the model reasoned; empty for another's or where it takes none."""
+    thoughts = [part for part in message.content if isinstance(part, ThinkingContent)]
+    if family == "anthropic" and gave_claudes_thinking(message):
+        blocks = [block for part in thoughts for block in sealed_thinking(part)]
+        return {"thinking_blocks": as_value(blocks)} if blocks else {}
+    if is_translated(model.name) or not is_own(message, model):
+        return {}
+    if details := [one for part in thoughts for one in _details(part.signature)]:
+        return {"reasoning_details": details}
+    if not message.thinking.strip():
+        return {}
+    field = _REASONING_FIELDS.get(model.provider, "reasoning_content")
+    return {field: repair_text(message.thinking)}
+
+
+def _details(signature: str | None) -> list[JsonValue]:
+    """The ``reasoning_details`` that `signature` is; empty for another's signature."""
+    if not signature or not signature.startswith("["):
+        return []
+    try:
+        value = cast(JsonValue, json.loads(signature))
+    except (ValueError, RecursionError):
+        return []
+    return value if isinstance(value, list) else []
+
+
+def _blocks(parts: Iterable[UserContent]) -> list[JsonObject]:
+    blocks: list[JsonObject] = []
+    for part in parts:
+        if isinstance(part, ImageContent) and is_sendable(part):
+            url = f"data:{part.mime_type};base64,{part.data}"
+            blocks.append({"type": "image_url", "image_url": {"url": url}})
+        elif (text := text_of(part)).strip():
+            blocks.append({"type": "text", "text": text})
+    return blocks
+
+
+def _plain_if_text(blocks: list[JsonObject]) -> JsonValue:
+    """One text as a plain string: some small servers know no other form."""
+    if len(blocks) == 1 and blocks[0]["type"] == "text":
+        return blocks[0]["text"]
+    return as_value(blocks)
+
+
+def _flush_images(written: list[JsonObject], images: list[JsonObject]) -> None:
+    if images:
+        note: JsonObject = {"type": "text", "text": "Images of the tool results above:"}
+        written.append({"role": "user", "content": [note, *images]})
+        images.clear()
+
+
+def _call_id(call_id: str, family: ModelFamily) -> str:
+    if family == "gemini" and call_id and call_id.isascii():
+        return call_id
+    return wire_id(call_id, _MAX_ID_CHARS)

@@ -1,0 +1,325 @@
+"""Google's Gemini API, ``streamGenerateContent``."""
+
+import json
+import re
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Final, Literal, assert_never
+
+from pydantic import JsonValue
+
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    ImageContent,
+    JsonObject,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ThinkingLevel,
+    ToolCall,
+    ToolResultMessage,
+    UserContent,
+    UserMessage,
+)
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    ModelRef,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from agent_tui.providers.litellm.protocol import Start
+from agent_tui.providers.wires.base import (
+    Address,
+    Fit,
+    Link,
+    MissingKeyError,
+    RefusedError,
+    Wire,
+    is_own,
+    key_of,
+)
+from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
+from agent_tui.providers.wires.parts import (
+    CONTINUE,
+    GO_ON,
+    as_value,
+    is_sendable,
+    joined_text,
+    text_of,
+    user_parts,
+    wire_name,
+)
+from agent_tui.providers.wires.thinking import BUDGET_TOKENS
+from agent_tui.providers.wires.usage import TokenCounts
+from agent_tui.text import repair_json, repair_text
+
+_HOME = "https://generativelanguage.googleapis.com/v1beta"
+_MADE_ID = re.compile(r"call_[0-9a-f]{24,}")
+"""The id of a call that came without one: it is not the model's."""
+_SEALED_ID = "__thought__"
+"""Stands between a call's id and its signature where litellm wrote the two into one."""
+_ANY_SIGNATURE = "skip_thought_signature_validator"
+"""Google's word for a call that another model made; without a signature it is refused."""
+_FILTERED = frozenset(
+    {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "LANGUAGE"}
+)
+_BROKEN = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER"})
+_FLASH_BUDGET_TOKENS = 24_576
+_LEAST_BUDGET_TOKENS = 128
+"""Of Gemini 2.5: the most for Flash, the least for Pro, which cannot do without."""
+
+
+def _fit(model: ModelRef) -> Fit:
+    return "yes" if model.provider == "gemini" else "no"
+
+
+def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
+    """The turns, roles alternating; the system prompt is the first, of role ``system``."""
+    turns: list[tuple[Literal["user", "model"], list[JsonObject]]] = []
+    for message in messages:
+        role: Literal["user", "model"] = "user"
+        match message:
+            case UserMessage() | BashExecutionMessage():
+                parts = _user_parts(user_parts(message))
+            case AssistantMessage():
+                role, parts = "model", list(_reply_parts(message, model))
+            case ToolResultMessage():
+                parts = _result_parts(message)
+            case _:
+                assert_never(message)
+        if not parts:
+            continue
+        if turns and turns[-1][0] == role:
+            turns[-1][1].extend(parts)
+        else:
+            turns.append((role, parts))
+    if not turns or turns[0][0] != "user":
+        turns.insert(0, ("user", [{"text": CONTINUE}]))
+    if turns[-1][0] == "model":
+        turns.append(("user", [{"text": GO_ON}]))
+    written: list[JsonObject] = [{"role": role, "parts": as_value(parts)} for role, parts in turns]
+    if system.strip():
+        written.insert(0, {"role": "system", "parts": [{"text": repair_text(system)}]})
+    return written
+
+
+def _reply_parts(message: AssistantMessage, model: ModelRef) -> Iterator[JsonObject]:
+    """The parts of a reply with their signatures, each where it was."""
+    is_same = is_own(message, model)
+    needs_signature = _is_from_3(model.model_id)
+    for part in message.content:
+        match part:
+            case TextContent():
+                if (is_same and part.signature) or part.text.strip():
+                    yield _signed({"text": repair_text(part.text)}, is_same and part.signature)
+            case ThinkingContent():
+                if is_same and part.signature:
+                    thought: JsonObject = {"text": repair_text(part.thinking), "thought": True}
+                    yield _signed(thought, part.signature)
+            case ToolCall():
+                stand_in = _ANY_SIGNATURE if needs_signature else ""
+                needs_signature = False  # only the first call of a reply has one
+                yield _call_part(part, is_same=is_same, stand_in=stand_in)
+            case _:
+                assert_never(part)
+
+
+def _call_part(part: ToolCall, *, is_same: bool, stand_in: str) -> JsonObject:
+    call: JsonObject = {"name": wire_name(part.name), "args": repair_json(part.arguments)}
+    own_id, _, sealed = part.id.partition(_SEALED_ID)
+    if own_id and not _MADE_ID.fullmatch(own_id):
+        call["id"] = own_id
+    signature = (part.signature or sealed) if is_same else ""
+    return _signed({"functionCall": call}, signature or stand_in)
+
+
+def _signed(part: JsonObject, signature: str | Literal[False] | None) -> JsonObject:
+    return {**part, "thoughtSignature": signature} if signature else part
+
+
+def _result_parts(message: ToolResultMessage) -> list[JsonObject]:
+    text = joined_text(message.content, "[image follows]")
+    response: JsonObject = {
+        "name": wire_name(message.tool_name),
+        "response": {"error" if message.is_error else "output": text},
+    }
+    own_id = message.tool_call_id.partition(_SEALED_ID)[0]
+    if own_id and not _MADE_ID.fullmatch(own_id):
+        response["id"] = own_id
+    images = _user_parts(part for part in message.content if is_sendable(part))
+    return [{"functionResponse": response}, *images]
+
+
+def _user_parts(parts: Iterable[UserContent]) -> list[JsonObject]:
+    written: list[JsonObject] = []
+    for part in parts:
+        if isinstance(part, ImageContent) and is_sendable(part):
+            written.append({"inlineData": {"mimeType": part.mime_type, "data": part.data}})
+        elif (text := text_of(part)).strip():
+            written.append({"text": text})
+    return written
+
+
+async def _warm(link: Link) -> None:
+    await link.open_http()
+
+
+async def _stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
+    known = await link.known(start.model)
+    reading = _Reading()
+    body = request_body(start)
+    async with aclosing(link.events(_address(start, link.environ), body)) as events:
+        async for event in events:
+            for chunk in reading.chunks(event):
+                yield chunk
+    for chunk in reading.ending(start, known):
+        yield chunk
+
+
+def _address(start: Start, environ: Mapping[str, str]) -> Address:
+    """Where Google listens, or who speaks like it; `base_url` may name the version or not.
+
+    Raises:
+        MissingKeyError: no key is set.
+    """
+    home = (start.base_url or environ.get("GEMINI_API_BASE") or _HOME).rstrip("/")
+    if not re.search(r"/v1(?:alpha|beta)?\d?$", home):
+        home += "/v1beta"
+    key = key_of(start, environ, "GEMINI_API_KEY", "GOOGLE_API_KEY")
+    if not key and not start.base_url:
+        raise MissingKeyError("GEMINI_API_KEY")
+    name = start.model.removeprefix("gemini/")
+    headers = {"x-goog-api-key": key} if key else {}
+    return Address(f"{home}/models/{name}:streamGenerateContent?alt=sse", headers)
+
+
+def request_body(start: Start) -> JsonObject:
+    """The body for `start`."""
+    contents = start.messages
+    body: JsonObject = {}
+    if contents[0]["role"] == "system":
+        body["systemInstruction"] = {"parts": contents[0]["parts"]}
+        contents = contents[1:]
+    body["contents"] = as_value(contents)
+    if start.tools:
+        declarations = (
+            {
+                "name": tool["name"],
+                "description": tool["description"],
+                "parametersJsonSchema": tool["parameters"],
+            }
+            for tool in start.tools
+        )
+        body["tools"] = [{"functionDeclarations": as_value(declarations)}]
+    config: JsonObject = {}
+    if start.max_output_tokens is not None:
+        config["maxOutputTokens"] = start.max_output_tokens
+    if start.reply_schema is not None:
+        config["responseMimeType"] = "application/json"
+        config["responseJsonSchema"] = start.reply_schema
+    if thinking := _thinking(start.model.removeprefix("gemini/"), start.thinking):
+        config["thinkingConfig"] = thinking
+    if config:
+        body["generationConfig"] = config
+    return body
+
+
+def _thinking(name: str, level: ThinkingLevel) -> JsonObject:
+    """How much a model thinks: a level since Gemini 3, a budget before, nothing before 2.5."""
+    if _is_from_3(name):
+        is_pro = "pro" in name
+        if level == "off":  # which none of them can be
+            return {"thinkingLevel": "low" if is_pro else "minimal"}
+        if level == "medium" and not re.match(r"gemini-3-pro", name):
+            return {"includeThoughts": True, "thinkingLevel": "medium"}
+        return {"includeThoughts": True, "thinkingLevel": "low" if level == "low" else "high"}
+    if not name.startswith("gemini-2.5"):
+        return {}
+    if level == "off":
+        return {"thinkingBudget": _LEAST_BUDGET_TOKENS if "pro" in name else 0}
+    budget = BUDGET_TOKENS[level]
+    return {
+        "includeThoughts": True,
+        "thinkingBudget": budget if "pro" in name else min(budget, _FLASH_BUDGET_TOKENS),
+    }
+
+
+def _is_from_3(name: str) -> bool:
+    return re.match(r"gemini-(?:[3-9]|\d\d)", name) is not None
+
+
+class _Reading:
+    """One stream as it comes."""
+
+    def __init__(self) -> None:
+        self._usage: JsonObject = {}
+        self._reason = ""
+        self._calls = 0
+
+    def chunks(self, event: JsonObject) -> Iterator[Chunk]:
+        """The chunks of one event.
+
+        Raises:
+            RefusedError: it is an error, or the model wrote a call that nobody can read.
+        """
+        if "error" in event:
+            error = object_at(event, "error")
+            raise RefusedError(text_at(error, "message"), body={"error": error})
+        self._usage |= object_at(event, "usageMetadata")
+        if text_at(object_at(event, "promptFeedback"), "blockReason"):
+            self._reason = "SAFETY"
+        for candidate in objects_at(event, "candidates")[:1]:
+            for part in objects_at(object_at(candidate, "content"), "parts"):
+                yield from self._part(part)
+            self._reason = text_at(candidate, "finishReason") or self._reason
+            if self._reason in _BROKEN:
+                said = text_at(candidate, "finishMessage")
+                raise RefusedError(said or f"the model stopped with {self._reason}")
+
+    def ending(self, start: Start, known: Mapping[str, JsonValue]) -> Iterator[Chunk]:
+        """What is known at the end: usage, and why it stopped if the server said so."""
+        if usage := self._usage:
+            read = count_at(usage, "cachedContentTokenCount")
+            prompt = count_at(usage, "promptTokenCount")
+            prompt += count_at(usage, "toolUsePromptTokenCount")
+            counts = TokenCounts(
+                fresh=max(prompt - read, 0),
+                output=count_at(usage, "candidatesTokenCount")
+                + count_at(usage, "thoughtsTokenCount"),
+                cache_read=read,
+            )
+            yield UsageChunk(counts.priced(start, known, is_estimate=False))
+        if self._reason == "MAX_TOKENS":
+            yield FinishChunk("length")
+        elif self._reason in _FILTERED:
+            yield FinishChunk("contentFilter")
+        elif self._reason:
+            yield FinishChunk("toolUse" if self._calls else "stop")
+
+    def _part(self, part: JsonObject) -> Iterator[Chunk]:
+        signature = text_at(part, "thoughtSignature")
+        if "functionCall" in part:
+            call = object_at(part, "functionCall")
+            arguments = json.dumps(object_at(call, "args"), ensure_ascii=False)
+            yield ToolCallChunk(
+                self._calls,
+                text_at(call, "id"),
+                text_at(call, "name"),
+                arguments,
+                signature=signature,
+            )
+            self._calls += 1
+        elif part.get("thought") is True:
+            yield ThinkingChunk(text_at(part, "text"), signature or None)
+        elif signature:  # which is this part's alone: it must not be joined to the ones before
+            yield TextChunk("", "")
+            yield TextChunk(text_at(part, "text"), signature)
+        elif text := text_at(part, "text"):
+            yield TextChunk(text)
+
+
+GEMINI: Final = Wire("gemini", _fit, _write, _warm, _stream)

@@ -1,0 +1,88 @@
+"""What the protocols have in common: texts that stand in, images, ids and names they all take."""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from pydantic import JsonValue
+
+from agent_tui.messages import (
+    BashExecutionMessage,
+    ImageContent,
+    JsonObject,
+    TextContent,
+    UserContent,
+    UserMessage,
+)
+from agent_tui.text import repair_text
+
+NO_OUTPUT: Final = "(no output)"
+CONTINUE: Final = "(The conversation goes on.)"
+"""Stands where a protocol demands a user message and there is none to send."""
+GO_ON: Final = "Go on."
+"""Follows a reply that was cut: many models refuse a request that ends with their own words."""
+
+_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_MAX_ID_CHARS = 64
+"""OpenAI's limit on the id of a call in the Responses API."""
+_MAX_NAME_CHARS = 64
+
+
+def user_parts(message: UserMessage | BashExecutionMessage) -> tuple[UserContent, ...]:
+    """What a message of the person's says; nothing where it is kept from the model."""
+    if isinstance(message, BashExecutionMessage):
+        if message.exclude_from_context:
+            return ()
+        return (TextContent(text=_bash_text(message)),)
+    if isinstance(message.content, str):
+        return (TextContent(text=message.content),)
+    return message.content
+
+
+def is_sendable(part: UserContent) -> bool:
+    """Whether `part` is an image of a kind that models take."""
+    return isinstance(part, ImageContent) and part.mime_type in _IMAGE_TYPES and part.data != ""
+
+
+def text_of(part: UserContent) -> str:
+    """The text of `part`, or a word for an image that cannot be sent."""
+    if isinstance(part, ImageContent):
+        return f"[an image of type {repair_text(part.mime_type) or 'unknown'} that cannot be sent]"
+    return repair_text(part.text)
+
+
+def joined_text(parts: Iterable[UserContent], where_images: str) -> str:
+    """The text of `parts`, with `where_images` for each image that travels apart."""
+    joined = "\n".join(where_images if is_sendable(part) else text_of(part) for part in parts)
+    return joined if joined.strip() else NO_OUTPUT
+
+
+def wire_id(call_id: str, max_chars: int = _MAX_ID_CHARS) -> str:
+    """`call_id`, or a short stand-in where another provider's id would be refused."""
+    if re.fullmatch(rf"[A-Za-z0-9_-]{{1,{max_chars}}}", call_id):
+        return call_id
+    digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"call_{digest[:24]}"
+
+
+def wire_name(name: str) -> str:
+    """`name` in the alphabet of tool names: a model may have called a tool that is none."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_MAX_NAME_CHARS] or "unknown"
+
+
+def as_value(objects: Iterable[JsonObject]) -> JsonValue:
+    """`objects` as the value of a field."""
+    return list[JsonValue](objects)
+
+
+def _bash_text(message: BashExecutionMessage) -> str:
+    lines = [f"Ran `{message.command}`"]
+    lines.append(f"```\n{message.output}\n```" if message.output.strip() else NO_OUTPUT)
+    if message.cancelled:
+        lines.append("(cancelled by the user)")
+    elif message.exit_code:
+        lines.append(f"Exit code {message.exit_code}")
+    if message.truncated and message.full_output_path:
+        lines.append(f"(shortened; the whole output is in {message.full_output_path})")
+    return "\n".join(lines)

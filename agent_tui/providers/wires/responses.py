@@ -1,0 +1,395 @@
+"""OpenAI's Responses API: its reasoning models, and hosts that copy it."""
+
+import json
+import re
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final, assert_never, cast
+
+from pydantic import JsonValue
+
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    ImageContent,
+    JsonObject,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserContent,
+    UserMessage,
+)
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    ModelRef,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from agent_tui.providers.litellm.protocol import Start
+from agent_tui.providers.wires.base import (
+    Address,
+    Fit,
+    Link,
+    MissingKeyError,
+    RefusedError,
+    Wire,
+    is_own,
+    key_of,
+)
+from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
+from agent_tui.providers.wires.parts import (
+    CONTINUE,
+    GO_ON,
+    NO_OUTPUT,
+    as_value,
+    is_sendable,
+    text_of,
+    user_parts,
+    wire_id,
+    wire_name,
+)
+from agent_tui.providers.wires.thinking import effort
+from agent_tui.providers.wires.usage import TokenCounts
+from agent_tui.text import repair_json, repair_text
+
+_HOME = "https://api.openai.com/v1"
+_REASONING = re.compile(r"(?:gpt-[5-9](?!-chat)|o[1-9]|codex)")
+_NAMED = "openai/responses/"
+"""litellm's way to say that a model is to be spoken to in this protocol, wherever it is."""
+_MAX_CACHE_KEY_CHARS = 64
+
+
+def _fit(model: ModelRef) -> Fit:
+    if model.name.startswith(_NAMED):
+        return "yes"
+    if model.provider not in ("", "openai") or not _REASONING.match(model.model_id):
+        return "no"
+    return "try" if model.base_url else "yes"
+
+
+def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
+    """The input items; the system prompt is the first, of role ``developer``."""
+    items: list[JsonObject] = []
+    for message in messages:
+        match message:
+            case UserMessage() | BashExecutionMessage():
+                if content := _content(user_parts(message)):
+                    items.append({"role": "user", "content": content})
+            case AssistantMessage():
+                items += _reply_items(message, is_same=is_own(message, model))
+            case ToolResultMessage():
+                output: JsonValue = _content(message.content) or NO_OUTPUT
+                items.append(
+                    {
+                        "type": "function_call_output",
+                        "call_id": wire_id(message.tool_call_id),
+                        "output": output,
+                    }
+                )
+            case _:
+                assert_never(message)
+    if not items or items[0].get("role") != "user":
+        items.insert(0, {"role": "user", "content": CONTINUE})
+    if items[-1].get("role") == "assistant":
+        items.append({"role": "user", "content": GO_ON})
+    if system.strip():
+        items.insert(0, {"role": "developer", "content": repair_text(system)})
+    return items
+
+
+def _reply_items(message: AssistantMessage, *, is_same: bool) -> Iterator[JsonObject]:
+    """What the model gave, item by item.
+
+    A reasoning item is refused without the item it led to, and that one's id without it: so the
+    last ones go if nothing follows them, and ids are only sent where the model is the `is_same`.
+    """
+    waiting: list[JsonObject] = []
+    has_reasoning = False
+    for part in message.content:
+        item: JsonObject
+        match part:
+            case ThinkingContent():
+                if is_same and (sealed := _sealed_item(part.signature)) is not None:
+                    waiting.append(sealed)
+                    has_reasoning = True
+                continue
+            case TextContent():
+                if not (text := repair_text(part.text)).strip():
+                    continue
+                item = _message_item(text, part.signature if is_same else None, has_reasoning)
+            case ToolCall():
+                item = {
+                    "type": "function_call",
+                    "call_id": wire_id(part.id),
+                    "name": wire_name(part.name),
+                    "arguments": _compact(repair_json(part.arguments)),
+                }
+                if is_same and has_reasoning and part.signature:
+                    item["id"] = part.signature
+            case _:
+                assert_never(part)
+        yield from waiting
+        waiting.clear()
+        yield item
+
+
+def _message_item(text: str, signature: str | None, has_reasoning: bool) -> JsonObject:
+    given = _parsed(signature)
+    item: JsonObject = {"role": "assistant", "content": text}
+    if has_reasoning and (item_id := text_at(given, "id")):
+        item = {
+            "type": "message",
+            "id": item_id,
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }
+    if phase := text_at(given, "phase"):
+        item["phase"] = phase
+    return item
+
+
+def _sealed_item(signature: str | None) -> JsonObject | None:
+    """The reasoning item that `signature` is, as it was given; None for another's signature."""
+    item = _parsed(signature)
+    return item if item.get("type") == "reasoning" else None
+
+
+def _parsed(text: str | None) -> JsonObject:
+    if not text or not text.startswith("{"):
+        return {}
+    try:
+        value = cast(JsonValue, json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _content(parts: Iterable[UserContent]) -> JsonValue:
+    """One text as a plain string, which every host knows; empty where there is nothing."""
+    blocks: list[JsonObject] = []
+    for part in parts:
+        if isinstance(part, ImageContent) and is_sendable(part):
+            url = f"data:{part.mime_type};base64,{part.data}"
+            blocks.append({"type": "input_image", "image_url": url, "detail": "auto"})
+        elif (text := text_of(part)).strip():
+            blocks.append({"type": "input_text", "text": text})
+    if all(block["type"] == "input_text" for block in blocks):
+        return "\n".join(text_at(block, "text") for block in blocks)
+    return as_value(blocks)
+
+
+async def _warm(link: Link) -> None:
+    await link.open_http()
+
+
+async def _stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
+    known = await link.known(start.model)
+    reading = _Reading()
+    address, body = _address(start, link.environ), request_body(start, known)
+    async with aclosing(link.events(address, body)) as events:
+        async for event in events:
+            for chunk in reading.chunks(event):
+                yield chunk
+            if reading.response:
+                break  # some hosts keep the connection open behind the last event
+    for chunk in reading.ending(start, known):
+        yield chunk
+
+
+def _address(start: Start, environ: Mapping[str, str]) -> Address:
+    """Where OpenAI or the host that was named listens.
+
+    Raises:
+        MissingKeyError: no key is set.
+    """
+    home = start.base_url or environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE")
+    home = re.sub(r"/(?:responses/?)?$", "", home or _HOME)
+    headers: dict[str, str] = {}
+    if key := key_of(start, environ, "OPENAI_API_KEY"):
+        headers["authorization"] = f"Bearer {key}"
+    elif not start.base_url:
+        raise MissingKeyError("OPENAI_API_KEY")
+    if not start.base_url:
+        for header, variable in (
+            ("openai-organization", "OPENAI_ORGANIZATION"),
+            ("openai-project", "OPENAI_PROJECT"),
+        ):
+            if value := environ.get(variable):
+                headers[header] = value
+    return Address(f"{home}/responses", headers)
+
+
+def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
+    """The body for `start`; `known` is what the table says of its model.
+
+    Nothing is kept by the server: the sealed reasoning comes back to us instead.
+    """
+    body: JsonObject = {
+        "model": start.model.removeprefix("openai/").removeprefix("responses/"),
+        "input": as_value(start.messages),
+        "stream": True,
+        "store": False,
+    }
+    if start.cache_key:
+        body["prompt_cache_key"] = start.cache_key[:_MAX_CACHE_KEY_CHARS]
+    if start.tools:
+        body["tools"] = as_value(
+            {
+                "type": "function",
+                "name": tool["name"],
+                "description": tool["description"],
+                "parameters": tool["parameters"],
+                "strict": False,
+            }
+            for tool in start.tools
+        )
+    if start.max_output_tokens is not None:
+        body["max_output_tokens"] = start.max_output_tokens
+    if start.reply_schema is not None:
+        body["text"] = {
+            "format": {
+                "type": "json_schema",
+                "name": "reply",
+                "schema": start.reply_schema,
+                "strict": True,
+            }
+        }
+    if known.get("supports_reasoning") is not True and known:
+        return body
+    if start.thinking != "off":
+        body["reasoning"] = {"effort": effort(start.thinking, known), "summary": "auto"}
+    elif known.get("supports_none_reasoning_effort") is True:
+        body["reasoning"] = {"effort": "none"}
+    body["include"] = ["reasoning.encrypted_content"]
+    return body
+
+
+@dataclass(slots=True)
+class _Item:
+    """An output item under way; characters that have come of its text or arguments."""
+
+    chars: int = 0
+    thoughts: int = 0
+    has_begun: bool = False
+
+
+class _Reading:
+    """One stream as it comes."""
+
+    def __init__(self) -> None:
+        self.response: JsonObject = {}
+        self._items: dict[int, _Item] = {}
+        self._has_calls = False
+
+    def chunks(self, event: JsonObject) -> Iterator[Chunk]:
+        """The chunks of one event.
+
+        Raises:
+            RefusedError: it is an error, or says that the response failed.
+        """
+        index = count_at(event, "output_index")
+        item = self._items.setdefault(index, _Item())
+        match event.get("type"):
+            case "response.output_item.added":
+                yield from self._begin(index, item, object_at(event, "item"))
+            case str(kind) if kind.endswith(".delta"):
+                yield from self._go_on(index, item, kind, text_at(event, "delta"))
+            case "response.reasoning_summary_part.added" if item.thoughts:
+                yield ThinkingChunk("\n\n")
+            case "response.output_item.done":
+                yield from self._end(index, item, object_at(event, "item"))
+            case "response.completed" | "response.incomplete" | "response.done":
+                self.response = object_at(event, "response")
+            case "response.failed":
+                raise _refusal(object_at(event, "response"))
+            case "error":
+                raise _refusal(event)
+            case _:
+                pass
+
+    def ending(self, start: Start, known: Mapping[str, JsonValue]) -> Iterator[Chunk]:
+        """What is known at the end: usage, and why it stopped if the server said so."""
+        if not self.response:
+            return
+        if usage := object_at(self.response, "usage"):
+            read = count_at(object_at(usage, "input_tokens_details"), "cached_tokens")
+            counts = TokenCounts(
+                fresh=max(count_at(usage, "input_tokens") - read, 0),
+                output=count_at(usage, "output_tokens"),
+                cache_read=read,
+            )
+            yield UsageChunk(counts.priced(start, known, is_estimate=False))
+        reason = text_at(object_at(self.response, "incomplete_details"), "reason")
+        if reason == "content_filter":
+            yield FinishChunk("contentFilter")
+        elif self.response.get("status") == "incomplete":
+            yield FinishChunk("length")
+        else:
+            yield FinishChunk("toolUse" if self._has_calls else "stop")
+
+    def _begin(self, index: int, item: _Item, given: JsonObject) -> Iterator[Chunk]:
+        if given.get("type") == "function_call" and not item.has_begun:
+            item.has_begun = self._has_calls = True
+            call_id = text_at(given, "call_id") or text_at(given, "id")
+            yield ToolCallChunk(index, call_id, text_at(given, "name"), "")
+
+    def _go_on(self, index: int, item: _Item, kind: str, delta: str) -> Iterator[Chunk]:
+        match kind:
+            case "response.output_text.delta" | "response.refusal.delta":
+                item.chars += len(delta)
+                yield TextChunk(delta)
+            case "response.function_call_arguments.delta":
+                item.chars += len(delta)
+                yield ToolCallChunk(index, "", "", delta)
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                item.thoughts += len(delta)
+                yield ThinkingChunk(delta)
+            case _:
+                pass
+
+    def _end(self, index: int, item: _Item, given: JsonObject) -> Iterator[Chunk]:
+        """What came with the whole item only, and what it must be given back with."""
+        match given.get("type"):
+            case "reasoning":
+                if not item.thoughts:
+                    parts = objects_at(given, "summary") or objects_at(given, "content")
+                    if text := "\n\n".join(text_at(part, "text") for part in parts):
+                        yield ThinkingChunk(text)
+                is_whole = bool(given.get("encrypted_content") or given.get("content"))
+                yield ThinkingChunk("", _compact(given) if is_whole else "")
+            case "message":
+                if not item.chars:
+                    parts = objects_at(given, "content")
+                    said = (text_at(part, "text") or text_at(part, "refusal") for part in parts)
+                    yield TextChunk("".join(said))
+                seal: JsonObject = {"v": 1, "id": text_at(given, "id")}
+                if phase := text_at(given, "phase"):
+                    seal["phase"] = phase
+                yield TextChunk("", _compact(seal))
+            case "function_call":
+                yield from self._begin(index, item, given)
+                rest = "" if item.chars else text_at(given, "arguments")
+                yield ToolCallChunk(index, "", "", rest, signature=text_at(given, "id"))
+            case _:
+                pass
+
+
+def _compact(value: JsonValue) -> str:
+    """`value` as JSON, written as models write their arguments."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _refusal(holder: JsonObject) -> RefusedError:
+    """The error an event holds, in it or beside its type."""
+    error = object_at(holder, "error") or holder
+    return RefusedError(text_at(error, "message"), body={"error": error})
+
+
+RESPONSES: Final = Wire("responses", _fit, _write, _warm, _stream)

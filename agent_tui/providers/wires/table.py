@@ -1,0 +1,34 @@
+"""The wires, the particular ones first: a new one is a line here."""
+
+from typing import Final
+
+from agent_tui.providers.base import ModelRef
+from agent_tui.providers.wires.anthropic import ANTHROPIC
+from agent_tui.providers.wires.base import Wire
+from agent_tui.providers.wires.chat import CHAT
+from agent_tui.providers.wires.gemini import GEMINI
+from agent_tui.providers.wires.responses import RESPONSES
+
+WIRES: Final = (
+    ANTHROPIC,
+    RESPONSES,
+    GEMINI,
+    CHAT,
+)
+
+
+def wires_to(model: ModelRef) -> tuple[Wire, ...]:
+    """The wires `model` may be spoken to by, the one to try first at the front."""
+    found: list[Wire] = []
+    for wire in WIRES:
+        fit = wire.fit(model)
+        if fit != "no":
+            found.append(wire)
+        if fit == "yes":
+            break
+    return tuple(found)
+
+
+def wire_named(name: str) -> Wire:
+    """The wire the other process calls `name`."""
+    return next(wire for wire in WIRES if wire.name == name)

@@ -1,0 +1,52 @@
+"""What a reply cost: token counts at the prices of litellm's table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent_tui.messages import Cost, Usage
+from agent_tui.providers.litellm.protocol import Start
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounts:
+    """Tokens of one request; `fresh` leaves out what was read from or written to the cache."""
+
+    fresh: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+    def priced(self, start: Start, known: Mapping[str, object], *, is_estimate: bool) -> Usage:
+        """These counts with their cost.
+
+        A server of the person's own may call anything by a known name: it has no price.
+
+        Args:
+            start: The request.
+            known: What the table says of its model: prices in dollars per token, 0 where unknown.
+            is_estimate: Whether the provider sent no counts.
+        """
+        prices: Mapping[str, object] = {} if start.base_url else known
+        input_price = _price(prices, "input_cost_per_token", 0.0)
+        cost = Cost(
+            input=self.fresh * input_price,
+            output=self.output * _price(prices, "output_cost_per_token", 0.0),
+            cache_read=self.cache_read * _price(prices, "cache_read_input_token_cost", input_price),
+            cache_write=self.cache_write
+            * _price(prices, "cache_creation_input_token_cost", input_price),
+        )
+        total = cost.input + cost.output + cost.cache_read + cost.cache_write
+        return Usage(
+            input=self.fresh,
+            output=self.output,
+            cache_read=self.cache_read,
+            cache_write=self.cache_write,
+            total_tokens=self.fresh + self.cache_read + self.cache_write + self.output,
+            cost=cost.model_copy(update={"total": total}),
+            is_estimate=is_estimate,
+        )
+
+
+def _price(prices: Mapping[str, object], name: str, default: float) -> float:
+    value = prices.get(name)
+    return float(value) if isinstance(value, int | float) else default
