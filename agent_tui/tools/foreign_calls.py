@@ -12,26 +12,7 @@ from typing import Final, cast
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, ToolSpec
-
-_NAMES: Final[Mapping[str, str]] = {
-    other: ours
-    for ours, others in {
-        "read": "read_file readfile view view_file open_file cat notebookread get_file_contents",
-        "bash": "shell sh shell_command run_command run_shell_command execute_bash exec_command "
-        "execute_command run_terminal_cmd local_shell container.exec terminal run execute exec "
-        "run_in_terminal",
-        "edit": "edit_file str_replace search_replace replace replace_in_file multiedit "
-        "multi_edit edit_anthropic replace_string_in_file",
-        "write": "write_file create_file write_to_file create save_file",
-        "grep": "grep_search search_file_content search_files ripgrep rg search_code",
-        "find": "glob find_files file_search glob_file_search glob_search",
-        "ls": "list_dir list_directory list_files listdir",
-        "todo": "todowrite todo_write update_plan write_todos todo_list",
-        "apply_patch": "applypatch patch apply_diff",
-    }.items()
-    for other in others.split()
-}
-"""The names other agents give to what our tools do, in lower case."""
+from agent_tui.tool_names import meant_tool
 
 _COMMAND_EDITORS = frozenset({"str_replace_based_edit_tool", "str_replace_editor", "file_editor"})
 """One tool for all that is done to files: its argument ``command`` says what."""
@@ -124,11 +105,10 @@ def understood(
 def _own_name(name: str, arguments: JsonObject, offered: Collection[str]) -> tuple[str, JsonObject]:
     if name in offered:
         return name, arguments
-    plain = name.strip().casefold().removeprefix("functions.").removeprefix("default_api.")
-    if plain in _COMMAND_EDITORS:
+    if name.casefold() in _COMMAND_EDITORS:
         rest = {key: value for key, value in arguments.items() if key != "command"}
         return _COMMANDS.get(str(arguments.get("command")), name), rest
-    return (plain if plain in offered else _NAMES.get(plain, name)), arguments
+    return meant_tool(name, offered), arguments
 
 
 def _renamed(given: JsonObject, schema: JsonObject, unknown: list[str]) -> JsonObject:

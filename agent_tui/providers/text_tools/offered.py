@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.providers.text_tools.source import Source, UnreadableError
 from agent_tui.text import repair_json
+from agent_tui.tool_names import meant_tool
 
 _NAMESPACE = re.compile(r"(?:functions|default_api|tools?|api)[.:]|(?::\d+)$", re.I)
 NAME_KEYS = ("name", "tool", "function", "tool_name", "function_name", "action")
@@ -76,7 +77,7 @@ class OfferedTools:
 
     def call(self, written_name: str, arguments: JsonObject) -> tuple[WrittenCall, ...]:
         """The call with these parts; none where no such tool was offered."""
-        tool = self.named(written_name)
+        tool = self.named(meant_tool(written_name, self._by_name))
         if tool is None or _is_schema(arguments):
             return ()
         mended = repair_json(arguments)
@@ -94,6 +95,18 @@ class OfferedTools:
         if not isinstance(name, str) or arguments is None:
             return ()
         return self.call(name, arguments)
+
+
+def call_parts(value: JsonValue) -> tuple[str, JsonObject] | None:
+    """The tool that `value` names, offered or not, and its arguments; None where it is no call."""
+    for key in _WRAPPER_KEYS:
+        if isinstance(value, dict) and isinstance(inner := value.get(key), dict):
+            value = inner
+    if not isinstance(value, dict):
+        return None
+    name = next((value[key] for key in NAME_KEYS if key in value), None)
+    arguments = next((value[key] for key in ARGUMENT_KEYS if key in value), None)
+    return (name, arguments) if isinstance(name, str) and isinstance(arguments, dict) else None
 
 
 def argument_names(tool: ToolSpec) -> tuple[str, ...]:

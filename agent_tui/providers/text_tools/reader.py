@@ -4,14 +4,18 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
-from agent_tui.messages import ToolSpec
+from pydantic import JsonValue
+
+from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.providers.text_tools.forms import begins_tagged
 from agent_tui.providers.text_tools.offered import (
     ARGUMENT_KEYS,
     NAME_KEYS,
     OfferedTools,
     WrittenCall,
+    call_parts,
 )
 from agent_tui.providers.text_tools.provenance import SentTexts
 from agent_tui.providers.text_tools.quoting import explains_call
@@ -60,7 +64,7 @@ class RefusedCall:
     Attributes:
         name: The tool as it was named, whether or not it was offered.
         written: What the model wrote, from the call's JSON on or with the words round it: never the
-            arguments of a tool.
+            arguments of an offered tool.
         problem: Why it is not run, where that is not that its JSON cannot be read.
     """
 
@@ -131,7 +135,7 @@ def read_calls(text: str, tools: Sequence[ToolSpec], sent: SentTexts) -> Written
         kept = _without_inventions(text, [c for c in kept.candidates if c.is_tagged])
     if kept.candidates:
         return _taken_apart(text, kept)
-    refused = _refused(text, found.refused_at, offered, sent)
+    refused = _refused(text, found.refused_at, offered, sent) or _only_call(text, offered, sent)
     if refused is None and unclear is not None and _not_copied(text, [unclear], sent):
         refused = RefusedCall(unclear.calls[0].name, text.strip(), _MAY_BE_AN_EXAMPLE)
     return WrittenReply(text, refused=refused)
@@ -173,6 +177,30 @@ def _refused(
     if sent.hold(WrittenCall(named, {}), written):
         return None
     return RefusedCall(named, bracket + rest if bracket else written)
+
+
+_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?[ \t]*\n(?P<body>.*)\n```", re.S | re.I)
+_TOOL_NAME = re.compile(r"[A-Za-z_][\w.:-]{0,79}")
+
+
+def _only_call(text: str, offered: OfferedTools, sent: SentTexts) -> RefusedCall | None:
+    """The call of a tool that was not offered, where the reply is nothing else."""
+    whole = text.strip()
+    if fenced := _FENCED.fullmatch(whole):
+        whole = fenced["body"].strip()
+    if not whole.startswith("{") or len(whole) > _MAX_ARGUMENT_CHARS:
+        return None
+    parts = _call_at(whole)
+    if parts is None or not _TOOL_NAME.fullmatch(parts[0]) or offered.named(parts[0]):
+        return None
+    return None if sent.hold(WrittenCall(parts[0], {}), whole) else RefusedCall(parts[0], whole)
+
+
+def _call_at(text: str) -> tuple[str, JsonObject] | None:
+    try:
+        return call_parts(cast(JsonValue, json.loads(text, strict=False)))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _without_inventions(text: str, candidates: list[Candidate]) -> _Kept:

@@ -112,3 +112,27 @@ async def test_a_tool_left_out_to_fit_the_window_does_not_run(stage: Stage) -> N
     assert "todo" not in [tool.name for tool in runtime.conversation.prompt.tools]
     events = await collect(runtime.submit("Plan."))
     assert only(events, ToolFinished).message.is_error
+
+
+async def test_a_reply_that_is_only_a_call_of_no_tool_is_answered_and_tried_again(
+    stage: Stage,
+) -> None:
+    made_up = '{"name": "consult", "arguments": {"topic": "notes"}}'
+    (stage.workspace / "notes.txt").write_text("buy milk\n")
+    script = ScriptedProvider([Reply(made_up), Reply(READ), Reply("Buy milk.")])
+    events = await collect(stage.runtime(writing(script)).submit("What is in my notes?"))
+    first, second = (event.message for event in of_kind(events, ToolFinished))
+    assert first.is_error
+    assert "There is no tool 'consult'" in first.text
+    assert not second.is_error
+    assert only(events, TurnFinished).outcome == "done"
+
+
+@pytest.mark.parametrize("form", ["{}", "<tool_call>\n{}\n</tool_call>"])
+async def test_a_call_by_another_agents_name_runs_as_ours(stage: Stage, form: str) -> None:
+    (stage.workspace / "notes.txt").write_text("buy milk\n")
+    made = form.format('{"name": "read_file", "arguments": {"file_path": "notes.txt"}}')
+    script = ScriptedProvider([Reply(made), Reply("Buy milk.")])
+    events = await collect(stage.runtime(writing(script)).submit("What is in my notes?"))
+    assert "buy milk" in only(events, ToolFinished).message.text
+    assert only(events, ToolStarted).name == "read"

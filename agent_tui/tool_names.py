@@ -1,0 +1,31 @@
+"""The names that other agents give to tools like ours, which models have learned."""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+_NAMES: Final[Mapping[str, str]] = {
+    other: ours
+    for ours, others in {
+        "read": "read_file readfile view view_file open_file cat notebookread get_file_contents",
+        "bash": "shell sh shell_command run_command run_shell_command execute_bash exec_command "
+        "execute_command run_terminal_cmd local_shell container.exec terminal run execute exec "
+        "run_in_terminal",
+        "edit": "edit_file str_replace search_replace replace replace_in_file multiedit "
+        "multi_edit edit_anthropic replace_string_in_file",
+        "write": "write_file create_file write_to_file create save_file",
+        "grep": "grep_search search_file_content search_files ripgrep rg search_code",
+        "find": "glob find_files file_search glob_file_search glob_search",
+        "ls": "list_dir list_directory list_files listdir",
+        "todo": "todowrite todo_write update_plan write_todos todo_list",
+        "apply_patch": "applypatch patch apply_diff",
+    }.items()
+    for other in others.split()
+}
+"""The names other agents give to what our tools do, in lower case."""
+
+
+def meant_tool(name: str, offered: Collection[str]) -> str:
+    """The tool of `offered` that a model means by `name`; `name` itself where there is none."""
+    plain = name.strip().casefold().removeprefix("functions.").removeprefix("default_api.")
+    meant = plain if plain in offered else _NAMES.get(plain, name)
+    return meant if meant in offered else name
