@@ -7,8 +7,9 @@ Works on copies of the tree, each with a Python environment that finds the copy 
 that this program starts run the mutant, too, whatever variables they are given. The tests of a room
 run once to learn which of them reach which line; each sampled mutant is then written into its file
 and meets the tests that reach it (all of the room, where none is known to: the line runs in a
-process of its own). What a mutant's processes leave running is ended. mutmut's own runner is not used: it keeps all mutants in one file and chooses
-by a variable of the environment, which those processes do not get to see.
+process of its own). What a mutant's processes leave running is ended. mutmut's own runner is not
+used: it keeps all mutants in one file and chooses by a variable of the environment, which those
+processes do not get to see.
 
 Survivors are printed as unified diffs, which ``git apply`` takes.
 
