@@ -14,7 +14,8 @@ from pydantic.alias_generators import to_camel
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 StopReason: TypeAlias = Literal["stop", "length", "toolUse", "error", "aborted"]
-ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high", "xhigh", "max"]
+ThinkingLevel: TypeAlias = Literal["auto", "off", "low", "medium", "high", "xhigh", "max"]
+"""How much a model is to think; ``auto`` is what suits it."""
 
 
 def _now_ms() -> int:

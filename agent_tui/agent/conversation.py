@@ -33,7 +33,7 @@ from agent_tui.messages import (
 )
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
-from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
+from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, thinking_effort
 from agent_tui.sessions.context import Context, build_context, wrap_summary
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.listing.summary import SessionSummary
@@ -145,7 +145,7 @@ class Conversation:
             messages=tuple(item.message for item in context.messages),
             tools=self.prompt.tools,
             max_output_tokens=reply_cap_tokens(self.model_info, self.usage.used),
-            thinking=self.thinking,
+            thinking=thinking_effort(self.thinking, self.model_info),
             cache_key=self.log.header.id,
         )
 

@@ -153,8 +153,8 @@ def build_parser() -> argparse.ArgumentParser:
     model.add_argument("--api-key-env", metavar="VAR", help="environment variable with the key")
     model.add_argument(
         "--thinking",
-        choices=("off", "low", "medium", "high"),
-        help="how much the model thinks before it answers",
+        choices=("auto", "off", "low", "medium", "high", "xhigh", "max"),
+        help="how much the model thinks before it answers (default: medium where it can)",
     )
     model.add_argument(
         "--local",

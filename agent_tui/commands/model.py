@@ -12,7 +12,7 @@ from agent_tui.commands.core.questions import Choice, Listing
 from agent_tui.commands.core.short_words import short_count, short_via
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import ThinkingLevel
-from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
+from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, thinking_effort
 from agent_tui.safe_text import safe_text
 
 _THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
@@ -89,7 +89,10 @@ async def thinking(front: Front, argument: str) -> None:
     wanted = argument.lower()
     if not wanted:
         levels = "|".join((*_THINKING_LEVELS, *_SHOWN))
-        front.say(f"Thinking is {front.runtime.conversation.thinking}. Use /thinking {levels}.")
+        conversation = front.runtime.conversation
+        effort = thinking_effort(conversation.thinking, conversation.model_info)
+        meant = f" ({effort})" if conversation.thinking == "auto" else ""
+        front.say(f"Thinking is {conversation.thinking}{meant}. Use /thinking {levels}.")
         return
     if wanted in _SHOWN:
         front.show_thinking(_SHOWN[wanted])

@@ -252,7 +252,9 @@ class Settings(SettingsSection):
         default="", description="Name of the environment variable with the key; never the key"
     )
     thinking: ThinkingLevel = Field(
-        default="off", description="How much the model thinks before it answers"
+        default="auto",
+        description="How much the model thinks before it answers; auto: medium where it can, "
+        "xhigh and max: the most of models that have no such level",
     )
     permission_mode: PermissionMode = Field(
         default="ask",

@@ -44,6 +44,9 @@ def reply_limit(window: int) -> int:
     return max(window // 4, 1)
 
 
+ThinkingEffort: TypeAlias = Literal["off", "low", "medium", "high", "xhigh", "max"]
+"""How much a request asks a model to think."""
+
 ToolStyle: TypeAlias = Literal["native", "text"]
 """How a model is offered tools: in the request, or (its template knows none) in the prompt."""
 
@@ -72,6 +75,13 @@ class ModelInfo:
     takes_grammar: bool = False
 
 
+def thinking_effort(level: ThinkingLevel, info: ModelInfo) -> ThinkingEffort:
+    """What `level` means for a model: ``auto`` is ``medium`` where it is known to think."""
+    if level == "auto":
+        return "medium" if info.thinks else "off"
+    return level
+
+
 @dataclass(frozen=True, slots=True)
 class TriggeredGrammar:
     """A grammar in llama.cpp's GBNF that holds from where the model writes `trigger`."""
@@ -95,7 +105,7 @@ class ModelRequest:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int | None = None
-    thinking: ThinkingLevel = "off"
+    thinking: ThinkingEffort = "off"
     purpose: Literal["turn", "summary"] = "turn"
     reply_schema: JsonObject | None = None
     grammar: TriggeredGrammar | None = None

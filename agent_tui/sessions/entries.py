@@ -35,12 +35,13 @@ def milliseconds(timestamp: str) -> int:
 
 
 _THINKING_LEVELS: dict[str, ThinkingLevel] = {
+    "auto": "auto",
     "minimal": "low",
     "low": "low",
     "medium": "medium",
     "high": "high",
-    "xhigh": "high",
-    "max": "high",
+    "xhigh": "xhigh",
+    "max": "max",
 }
 
 

@@ -8,6 +8,8 @@ import sys
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
 
 from pydantic import Field
 
@@ -30,6 +32,10 @@ _SEARCH_TIME_S = 30.0
 _MAX_READ_BYTES = 20 * MAX_OUTPUT_BYTES
 _MAX_LINE_CHARS = 500
 _MATCH = re.compile(r"\d+:")
+_COUNTED = re.compile(r"(.*)(:\d+)")
+_OUTPUTS = MappingProxyType(
+    {"lines": (), "files": ("--files-with-matches",), "counts": ("--count",)}
+)
 
 
 class GrepArguments(ToolArguments):
@@ -41,6 +47,8 @@ class GrepArguments(ToolArguments):
     ignore_case: bool = False
     context: int = Field(default=0, ge=0, le=20, description="lines around a match")
     limit: int = Field(default=200, ge=1, le=2_000, description="matches")
+    output: Literal["lines", "files", "counts"] = "lines"
+    multiline: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +122,9 @@ def _ripgrep_argv(ripgrep: str, arguments: GrepArguments, target: Path) -> list[
     argv += [f"--context={arguments.context}"]
     if arguments.ignore_case:
         argv.append("--ignore-case")
+    if arguments.multiline:
+        argv += ["--multiline", "--multiline-dotall"]
+    argv += _OUTPUTS[arguments.output]
     if arguments.glob:
         argv.append(f"--glob={arguments.glob}")
     return [*argv, "--", arguments.pattern, str(target)]
@@ -133,6 +144,8 @@ def _request(arguments: GrepArguments, target: Path, context: ToolContext) -> by
         ignore_case=arguments.ignore_case,
         context_lines=arguments.context,
         limit=arguments.limit + 1,
+        output=arguments.output,
+        multiline=arguments.multiline,
     ).to_json()
 
 
@@ -143,7 +156,10 @@ def _output(found: _Found, arguments: GrepArguments, context: ToolContext) -> To
             f"The search failed: {problem}\nTo look for special characters as they are, put a "
             "backslash before each."
         )
-    lines, count, has_more = _limited(found.lines, arguments.limit, context)
+    if arguments.output == "lines":
+        unit, (lines, count, has_more) = "match", _limited(found.lines, arguments.limit, context)
+    else:
+        unit, (lines, count, has_more) = "file", _files(found.lines, arguments.limit, context)
     stopped = "" if found.is_complete else f"stopped after {_SEARCH_TIME_S:.0f} s or much output"
     if not count:
         text = f"No matches ({stopped}; narrow the search)." if stopped else "No matches."
@@ -151,13 +167,25 @@ def _output(found: _Found, arguments: GrepArguments, context: ToolContext) -> To
     limits = context.limits
     text = "\n".join(lines).strip("\n")
     kept = keep_head(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
-    notes = [f"first {arguments.limit} matches"] if has_more else []
+    units = f"{unit}es" if unit == "match" else f"{unit}s"
+    notes = [f"first {arguments.limit} {units}"] if has_more else []
     notes += [stopped] if stopped else []
     notes += ["output cut"] if kept.is_cut else []
     note = f"\n[{'; '.join(notes)}; narrow the search]" if notes else ""
     more = "+" if notes else ""
-    summary = f"{count}{more} match" if count == 1 and not notes else f"{count}{more} matches"
+    summary = f"{count}{more} {unit if count == 1 and not notes else units}"
     return ToolOutput(kept.text + note, ToolDetails(summary=summary, truncated=bool(notes)))
+
+
+def _files(lines: list[str], limit: int, context: ToolContext) -> tuple[list[str], int, bool]:
+    """The files found, with counts where those were asked for; how many; whether more came."""
+    found = [line for line in lines if line.startswith(os.sep)]
+    shown: list[str] = []
+    for line in found[:limit]:
+        counted = _COUNTED.fullmatch(line)
+        path, count = (counted[1], counted[2]) if counted else (line, "")
+        shown.append(f"{context.shown(Path(path))}{count}")
+    return shown, len(shown), len(found) > limit
 
 
 def _limited(lines: list[str], limit: int, context: ToolContext) -> tuple[list[str], int, bool]:

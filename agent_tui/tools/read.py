@@ -1,4 +1,4 @@
-"""The `read` tool: a file's lines with their numbers, or an image."""
+"""The `read` tool: a file's lines with their numbers, the text of a document, or an image."""
 
 import base64
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
+from agent_tui.tools.files.documents import document_text
 from agent_tui.tools.files.images import fit_image, image_size, image_type
 from agent_tui.tools.files.text_files import decode, missing_file_error, read_bytes
 from agent_tui.tools.limits import MAX_OUTPUT_LINES, OutputLimits
 from agent_tui.tools.shorten import cut_line, keep_head
 
 _KNOWN_BINARIES = (
-    (b"%PDF", "PDF document"),
     (b"PK\x03\x04", "zip archive"),
     (b"\x1f\x8b", "gzip archive"),
     (b"\x7fELF", "ELF program or library"),
@@ -65,6 +65,9 @@ def _read(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
     touches = FileTouches(read=(str(path),))
     if media_type := image_type(content):
         return _image(shown, content, media_type, touches)
+    if (document := document_text(path, content)) is not None:
+        text, summary, is_cut = _numbered(document, arguments, context.limits, shown)
+        return ToolOutput(text, ToolDetails(summary=summary, truncated=is_cut, files=touches))
     file = decode(content)
     if file is None:
         raise ToolError(f"{shown} is not text: {_kind_of(content)}, {len(content):,} bytes.")

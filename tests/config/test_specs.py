@@ -20,7 +20,7 @@ def test_every_setting_says_in_one_line_what_it_is():
 def test_kinds_choices_and_limits_come_from_the_types():
     found = {spec.name: spec for spec in setting_specs(Settings())}
     assert found["mouse"].allowed == "true or false"
-    assert found["thinking"].allowed == "off, low, medium, high"
+    assert found["thinking"].allowed == "auto, off, low, medium, high, xhigh, max"
     assert found["compaction.warn_at"].allowed == "a number above 0, below 1"
     assert found["compaction.max_output_tokens"].limits == "from 600"
     assert found["permissions.allow"].kind == "list"

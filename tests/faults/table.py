@@ -172,7 +172,7 @@ BREAKS: Mapping[str, Row] = {
     "a broken chunk": alike(Reply(text=BEFORE_BREAK, ending="broken")),
     "an error event": alike(Reply(text=BEFORE_BREAK, ending="error"), "had an error"),
     "an orderly end": alike(Reply(text=BEFORE_BREAK, ending="close")),
-    "no finish reason": alike(Reply(text=BEFORE_BREAK, finish="", done=True)),
+    "no finish reason": alike(Reply(text=BEFORE_BREAK, finish="", done=False)),
     "no finish reason, usage or end": alike(
         Reply(text=BEFORE_BREAK, finish="", done=False, usage=None)
     ),

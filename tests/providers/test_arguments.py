@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from agent_tui.messages import JsonObject, ThinkingLevel
+from agent_tui.messages import JsonObject
+from agent_tui.providers.base import ThinkingEffort
 from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires.chat.arguments import DUMMY_KEY, request_arguments
 
@@ -20,7 +21,7 @@ def arguments(
     base_url: str = "",
     api_key_env: str = "",
     messages: list[JsonObject] | None = None,
-    thinking: ThinkingLevel = "off",
+    thinking: ThinkingEffort = "off",
     max_output_tokens: int | None = None,
 ) -> dict[str, object]:
     """The arguments for a request, with a table that allows 64,000 tokens."""

@@ -171,10 +171,19 @@ async def test_finish_reasons_are_ours(
     assert last.reason == expected
 
 
+async def test_a_stream_that_its_server_ended_is_whole_without_a_finish_reason(
+    host: ProviderHost, server: OpenAiServer
+) -> None:
+    server.play(Reply(text="405", finish="", done=True))
+    chunks = await collect(host, request_to(server))
+    assert text_of(chunks) == "405"
+    assert chunks[-1] == FinishChunk("stop")
+
+
 @pytest.mark.parametrize(
     "reply",
     [
-        Reply(text="so far", finish=""),
+        Reply(text="so far", finish="", done=False),
         Reply(text="so far", finish="", done=False, usage=None),
         Reply(text="so far", ending="close"),
         Reply(text="so far", ending="reset"),

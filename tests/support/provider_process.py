@@ -29,7 +29,7 @@ def note(event, arguments):
 if "CONNECTIONS" in os.environ:
     sys.addaudithook(note)
 """
-CHAT_MODEL = ModelRef("some-model")
+SERVED_MODEL = ModelRef("some-model", "http://127.0.0.1:1/v1")
 SECRET = "sk-test-0123456789abcdef"
 
 
@@ -65,7 +65,7 @@ async def host(worker_environ: dict[str, str], worker_log: Path) -> AsyncIterato
     """The shared provider, warm; waits for long, so that a busy machine fails no test."""
     running = ProviderHost(log_path=worker_log, idle_timeout_s=PATIENCE_S, environ=worker_environ)
     running.start()
-    await running.warm(CHAT_MODEL)
+    await running.warm(SERVED_MODEL)
     yield running
     await running.aclose()
 
@@ -76,6 +76,6 @@ async def impatient_host(
 ) -> AsyncIterator[ProviderHost]:
     """A provider that takes a second without a word for silence."""
     running = ProviderHost(log_path=worker_log, idle_timeout_s=IMPATIENCE_S, environ=worker_environ)
-    await running.warm(CHAT_MODEL)
+    await running.warm(SERVED_MODEL)
     yield running
     await running.aclose()

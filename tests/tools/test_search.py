@@ -251,3 +251,23 @@ def test_a_link_to_a_folder_above_is_not_followed(tmp_path: Path):
 )
 def test_globs_mean_what_they_mean_in_a_gitignore(glob: str, name: str, matches: bool):
     assert glob_spec(glob).match_file(name) is matches
+
+
+async def test_grep_names_files_or_counts_their_matches(searching: ToolContext):
+    given = {"pattern": "needle", "path": "src"}
+    files = await call_tool(searching, "grep", {**given, "output": "files"})
+    assert files.for_model == "src/app.py\nsrc/app_test.py"
+    assert files.for_person.summary == "2 files"
+    counts = await call_tool(searching, "grep", {**given, "output": "counts"})
+    assert counts.for_model == "src/app.py:1\nsrc/app_test.py:2"
+    first = await call_tool(searching, "grep", {**given, "output": "files", "limit": 1})
+    assert first.for_model.startswith("src/app.py\n[first 1 files")
+    none = await call_tool(searching, "grep", {"pattern": "nowhere", "output": "counts"})
+    assert none.for_model == "No matches."
+
+
+async def test_grep_finds_over_lines_where_it_is_asked_to(searching: ToolContext):
+    given = {"pattern": r"main\(\):\n.*needle", "path": "src"}
+    assert (await call_tool(searching, "grep", {**given})).for_model == "No matches."
+    output = await call_tool(searching, "grep", {**given, "multiline": True})
+    assert output.for_model == "src/app.py\n3:def main():\n4:    return 'needle'"

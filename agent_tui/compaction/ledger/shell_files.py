@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from agent_tui.messages import FileTouches
@@ -24,6 +25,7 @@ _PREFIXES = frozenset({"sudo", "time", "env", "command", "nohup", "then", "do", 
 _MAX_COMMAND_CHARS = 200_000
 
 
+@lru_cache(maxsize=1_024)
 def shell_files(command: str) -> FileTouches:
     """The files `command` reads, writes whole or edits, as far as that is plain to see.
 

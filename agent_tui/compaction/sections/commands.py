@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.shorten import one_line
@@ -94,6 +95,7 @@ class Run:
         )
 
 
+@lru_cache(maxsize=1_024)
 def runs_of(command: str) -> tuple[Run, ...]:
     """What `command` runs, without folders gone to, variables set and wrappers around it."""
     return tuple(_run(part) for part in _parts(command) or [command])
@@ -126,6 +128,7 @@ def _program(words: Sequence[str]) -> str:
     return words[0].rpartition("/")[2] if words else ""
 
 
+@lru_cache(maxsize=1_024)
 def is_looking_around(command: str) -> bool:
     """Whether `command` only shows something: it changes nothing and checks nothing."""
     plain = _QUOTED.sub("''", command)

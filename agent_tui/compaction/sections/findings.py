@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agent_tui.compaction.sections.history import Done, Event, Replied
+from agent_tui.compaction.sections.task import plan_in
 from agent_tui.compaction.shorten import one_line
 from agent_tui.tokens import TokenCounter
 
@@ -51,10 +52,11 @@ def all_findings(events: Iterable[Event], earlier: Sequence[str] = ()) -> tuple[
     """Every sentence with a reason, oldest first, those that a parent session handed on before."""
     found = dict.fromkeys(earlier)
     for event in events:
-        if isinstance(event, Replied):
-            for sentence in reasons_in(event.text):
-                found.pop(sentence, None)
-                found[sentence] = None
+        text = plan_in(event.output.action) if isinstance(event, Done) else ""
+        text = event.text if isinstance(event, Replied) else text
+        for sentence in reasons_in(text):
+            found.pop(sentence, None)
+            found[sentence] = None
     return tuple(found)[-_MOST:]
 
 

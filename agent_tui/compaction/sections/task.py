@@ -70,6 +70,7 @@ _PLAN_FILE = re.compile(
 _ITEM_TOOL = re.compile(r"issue|ticket|task|bug|story|card|work_?item", re.IGNORECASE)
 _CHANGING_TOOL = re.compile(r"update|close|resolve|transition|complete|edit|set|move", re.I)
 _SHOWING_TOOL = re.compile(r"get|show|view|read|fetch", re.IGNORECASE)
+_PLAN = "the plan that was handed over"
 _LEAST_CHARS = 60
 _LEAST_TOKENS = 80
 
@@ -141,13 +142,23 @@ def task_texts(events: Iterable[Event], earlier: Iterable[TaskText] = ()) -> tup
         for change in item_changes(event.output.action):
             for item in change.items if change.state == "done" else ():
                 found.pop(item, None)
-        item = "" if event.output.has_failed else _item_shown(event.output)
-        if item and len(event.output.text.strip()) >= _LEAST_CHARS:
+        if event.output.has_failed:
+            continue
+        plan = plan_in(event.output.action)
+        item = _PLAN if plan else _item_shown(event.output)
+        text = plan or event.output.text.strip()
+        if item and len(text) >= _LEAST_CHARS:
             found.pop(item, None)
-            found[item] = TaskText(
-                item=item, text=event.output.text.strip(), entry_id=event.entry_id
-            )
+            found[item] = TaskText(item=item, text=text, entry_id=event.entry_id)
     return tuple(found.values())
+
+
+def plan_in(action: Action) -> str:
+    """The text of a plan that was handed over for approval; empty where `action` does not."""
+    plan = action.arguments.get("plan")
+    if not isinstance(plan, str) or "plan" not in action.tool.lower():
+        return ""
+    return plan.strip()
 
 
 def task_blocks(

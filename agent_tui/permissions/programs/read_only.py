@@ -204,6 +204,11 @@ def _number(arguments: Sequence[str]) -> bool:
     return all(argument.isdigit() for argument in arguments)
 
 
+def _man(arguments: Sequence[str]) -> bool:
+    """Sections and pages: ``-P``, ``-H`` and their kin run a program."""
+    return all(re.fullmatch(r"-[akfw]|\w[\w.+:-]*", argument) for argument in arguments)
+
+
 def _hostname(arguments: Sequence[str]) -> bool:
     return list(arguments) in ([], ["-f"], ["-s"], ["-i"], ["-I"], ["-d"])
 
@@ -227,6 +232,7 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
         "set": _set,
         "read": _read,
         "hostname": _hostname,
+        "man": _man,
         "exit": _number,
         "return": _number,
         "break": _number,
@@ -251,7 +257,7 @@ _ANY_FILE_NAMES = """
 """
 _SAFE_WITH_ANY_FILE = frozenset(_ANY_FILE_NAMES.split())
 _UNKNOWN_NAMES = """
-    echo ls stat basename dirname true false : which type expr
+    echo ls stat basename dirname true false : which type expr wc realpath readlink
 """
 _SAFE_WITH_UNKNOWN = frozenset(_UNKNOWN_NAMES.split())
 
@@ -324,6 +330,14 @@ _FORMS: Mapping[str, HarmlessOptions] = MappingProxyType(
         "whereis": HarmlessOptions("bmsu"),
         "zcat": HarmlessOptions(),
         "lsb_release": HarmlessOptions("acdirsv", "", "all codename description id release short"),
+        "lsof": HarmlessOptions("nPlRtUa", "ipucdgsF"),
+        "ss": HarmlessOptions(
+            "HOnralotumesipxw46", "fA", "all listening numeric tcp udp processes"
+        ),
+        "netstat": HarmlessOptions("antulpeorsi46", "", "all listening numeric tcp udp"),
+        "apropos": HarmlessOptions("e", "s"),
+        "whatis": HarmlessOptions("", "s"),
+        "printenv": HarmlessOptions("0", "", "null"),
         "sw_vers": HarmlessOptions("", "", "productVersion productName buildVersion"),
         "lsblk": HarmlessOptions("afpSntJ", "o", "all fs json output"),
     }
@@ -367,6 +381,16 @@ _QUERIES: Mapping[str, HarmlessOptions] = MappingProxyType(
         **{f"{pip} list": _PIP_LISTS for pip in ("pip", "pip3")},
         **{f"{pip} freeze": _PIP_LISTS for pip in ("pip", "pip3")},
         **{f"{pip} show": HarmlessOptions("f", "", "files verbose") for pip in ("pip", "pip3")},
+        **{
+            f"{engine} {verb}": HarmlessOptions(letters, "fn", longs)
+            for engine in ("docker", "podman")
+            for verb, letters, longs in (
+                ("ps", "alqs", "all latest quiet size no-trunc filter format last"),
+                ("images", "aq", "all quiet no-trunc digests filter format"),
+                ("version", "", "format"),
+                ("port", "", ""),
+            )
+        },
         "go env": HarmlessOptions("", "", "json"),
         "rustup show": HarmlessOptions(most=1),
         "npm root": HarmlessOptions("g"),

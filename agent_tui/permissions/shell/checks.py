@@ -10,6 +10,7 @@ MAX_COMMAND_CHARS = 20_000
 _FORBIDDEN_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[;|&<>()`\n]|(?<!\\)(?:\\\\)*\$[({]")
 _SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$\()")
 _HARMLESS_GAP = re.compile(r"(?:[ \t\n]|\\\n)*")
+_LOST_DASH = re.compile(rb"[ \t]+-[ \t]+")
 _OPERATORS = frozenset(b";&|()<>\n")
 _DELIMITER = re.compile(r"(?P<quote>['\"]?)(?P<name>\w+)(?P=quote)")
 _PLAIN_ARITHMETIC = re.compile(r"\$\(\([\d\s+*/%()-]*\)\)")
@@ -63,7 +64,7 @@ def check_coverage(root: Node, source: bytes) -> None:
         if leaf.start_byte < at:
             continue
         gap = source[at : leaf.start_byte]
-        if not _is_gap(gap):
+        if not _is_gap(gap) and not is_lost_dash(gap, leaf):
             raise UnparsableError("part of the text is not understood")
         beside = source[at - 1 : at] + source[leaf.start_byte : leaf.start_byte + 1]
         if at > 0 and gap and not gap.replace(b"\\\n", b"") and not set(beside) & _OPERATORS:
@@ -71,6 +72,11 @@ def check_coverage(root: Node, source: bytes) -> None:
         at = leaf.end_byte
     if not _is_gap(source[at:]):
         raise UnparsableError("part of the text is not understood")
+
+
+def is_lost_dash(gap: bytes, behind: Node) -> bool:
+    """Whether `gap` is the word ``-`` of ``python - <<EOF``, for which the grammar has no node."""
+    return behind.type in ("<<", "<<-") and _LOST_DASH.fullmatch(gap) is not None
 
 
 def check_literal(node: Node, source: bytes) -> None:
@@ -104,7 +110,12 @@ def check_heredoc(node: Node, source: bytes) -> None:
     lines = node_text(body, source).split("\n")
     strips = any(child.type == "<<-" for child in node.children)
     ends_early = any((line.lstrip("\t") if strips else line) == found["name"] for line in lines)
-    if ends_early or after not in (b"", b"\n") or not before.endswith(b"\n"):
+    if not strips:  # the grammar leaves the blanks before the first word out of the body
+        before = before.rstrip(b" \t")
+    to_end = source[: end.start_byte]  # the grammar takes a delimiter behind blanks for the end
+    ends_line = (to_end.rstrip(b"\t") if strips else to_end).endswith(b"\n")
+    is_certain = ends_line and before.endswith(b"\n") and after in (b"", b"\n")
+    if ends_early or not is_certain:
         raise UnparsableError("where the here-document ends is not certain")
 
 

@@ -20,6 +20,7 @@ from agent_tui.permissions.shell.checks import (
     check_heredoc,
     check_literal,
     check_substitution,
+    is_lost_dash,
     is_plain_arithmetic,
     is_plain_condition,
     node_text,
@@ -242,6 +243,10 @@ class _Splitter:
                 words.append(Word(self._text(child), None))
         parent = node.parent
         if parent is not None and parent.type == "redirected_statement":
+            behind = node.next_sibling
+            if behind is not None and behind.type == "heredoc_redirect":
+                gap = self._source[node.end_byte : behind.start_byte]
+                words += [Word("-", "-")] if is_lost_dash(gap, behind.children[0]) else []
             for child in parent.children:
                 if child.type in _REDIRECTS:
                     words.extend(self._word(extra) for extra in _words_after_target(child))

@@ -9,7 +9,7 @@ import httpx
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.wires.base import Address, InTime, RefusedError
+from agent_tui.providers.wires.base import STREAM_END, Address, InTime, RefusedError
 
 _CONNECT_TIMEOUT_S = 30.0
 _KEEP_ALIVE_S = 120.0
@@ -85,13 +85,13 @@ async def _data(pieces: AsyncIterator[bytes], in_time: InTime) -> AsyncGenerator
 
 
 def _object(data: bytes) -> JsonObject | None:
-    """The object an event holds; None for anything else, like the ``[DONE]`` of some hosts.
+    """The object an event holds, or `STREAM_END`; None for anything else.
 
     Raises:
         ValueError: it is broken.
     """
     if data.strip() == _END:
-        return None
+        return STREAM_END
     value = cast(JsonValue, json.loads(data))
     return value if isinstance(value, dict) else None
 

@@ -11,12 +11,13 @@ from typing import Final, TypeAlias
 
 from pydantic import TypeAdapter
 
-from agent_tui.messages import JsonObject, ThinkingLevel
+from agent_tui.messages import JsonObject
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
     TextChunk,
     ThinkingChunk,
+    ThinkingEffort,
     ToolCallChunk,
     TriggeredGrammar,
     UsageChunk,
@@ -48,7 +49,7 @@ class Start:
     base_url: str = ""
     api_key_env: str = ""
     max_output_tokens: int | None = None
-    thinking: ThinkingLevel = "off"
+    thinking: ThinkingEffort = "off"
     idle_timeout_s: float = 120.0
     reply_schema: JsonObject | None = None
     grammar: TriggeredGrammar | None = None

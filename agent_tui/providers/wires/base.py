@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
@@ -28,6 +28,13 @@ class InTime(Protocol):
     async def __call__(self, awaitable: Awaitable[_T]) -> _T:
         """What `awaitable` gives."""
         ...
+
+
+STREAM_END: Final[JsonObject] = {}
+"""What `Link.events` yields for the ``[DONE]`` with which some servers end a stream."""
+
+DUMMY_KEY: Final = "no-key"
+"""What servers get that want a key to be there and do not look at it."""
 
 
 class Link(Protocol):

@@ -16,7 +16,6 @@ from agent_tui.messages import (
     Message,
     TextContent,
     ThinkingContent,
-    ThinkingLevel,
     ToolCall,
     ToolResultMessage,
     UserContent,
@@ -28,6 +27,7 @@ from agent_tui.providers.base import (
     ModelRef,
     TextChunk,
     ThinkingChunk,
+    ThinkingEffort,
     ToolCallChunk,
     UsageChunk,
 )
@@ -228,7 +228,7 @@ def request_body(start: Start) -> JsonObject:
     return body
 
 
-def _thinking(name: str, level: ThinkingLevel) -> JsonObject:
+def _thinking(name: str, level: ThinkingEffort) -> JsonObject:
     """How much a model thinks: a level since Gemini 3, a budget before, nothing before 2.5."""
     if _is_from_3(name):
         is_pro = "pro" in name
@@ -315,7 +315,7 @@ class _Reading:
             self._calls += 1
         elif part.get("thought") is True:
             yield ThinkingChunk(text_at(part, "text"), signature or None)
-        elif signature:  # which is this part's alone: it must not be joined to the ones before
+        elif signature and "text" in part:  # this part's alone: it is not joined to those before
             yield TextChunk("", "")
             yield TextChunk(text_at(part, "text"), signature)
         elif text := text_at(part, "text"):

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, assert_never, cast
 
 from pydantic import JsonValue
@@ -273,11 +273,13 @@ def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
 
 @dataclass(slots=True)
 class _Item:
-    """An output item under way; characters that have come of its text or arguments."""
+    """An output item: characters that have come of it, and chunks held back for its turn."""
 
     chars: int = 0
     thoughts: int = 0
     has_begun: bool = False
+    is_open_reasoning: bool = False
+    held: list[Chunk] = field(default_factory=list[Chunk])
 
 
 class _Reading:
@@ -289,13 +291,25 @@ class _Reading:
         self._has_calls = False
 
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
-        """The chunks of one event.
+        """The chunks of one event, and of others when their turn comes.
+
+        Items go back in their order, so that what follows a reasoning item waits for its end;
+        some hosts end it last.
 
         Raises:
             RefusedError: it is an error, or says that the response failed.
         """
         index = count_at(event, "output_index")
         item = self._items.setdefault(index, _Item())
+        item.held += self._read(event, index, item)
+        for at in sorted(self._items):
+            one = self._items[at]
+            yield from one.held
+            one.held.clear()
+            if one.is_open_reasoning and not self.response:
+                break
+
+    def _read(self, event: JsonObject, index: int, item: _Item) -> Iterator[Chunk]:
         match event.get("type"):
             case "response.output_item.added":
                 yield from self._begin(index, item, object_at(event, "item"))
@@ -335,6 +349,7 @@ class _Reading:
             yield FinishChunk("toolUse" if self._has_calls else "stop")
 
     def _begin(self, index: int, item: _Item, given: JsonObject) -> Iterator[Chunk]:
+        item.is_open_reasoning = given.get("type") == "reasoning"
         if given.get("type") == "function_call" and not item.has_begun:
             item.has_begun = self._has_calls = True
             call_id = text_at(given, "call_id") or text_at(given, "id")
@@ -358,6 +373,7 @@ class _Reading:
         """What came with the whole item only, and what it must be given back with."""
         match given.get("type"):
             case "reasoning":
+                item.is_open_reasoning = False
                 if not item.thoughts:
                     parts = objects_at(given, "summary") or objects_at(given, "content")
                     if text := "\n\n".join(text_at(part, "text") for part in parts):

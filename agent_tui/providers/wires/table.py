@@ -6,6 +6,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.providers.wires.anthropic import ANTHROPIC
 from agent_tui.providers.wires.base import Wire
 from agent_tui.providers.wires.chat import CHAT
+from agent_tui.providers.wires.completions import COMPLETIONS
 from agent_tui.providers.wires.gemini import GEMINI
 from agent_tui.providers.wires.responses import RESPONSES
 
@@ -13,6 +14,7 @@ WIRES: Final = (
     ANTHROPIC,
     RESPONSES,
     GEMINI,
+    COMPLETIONS,
     CHAT,
 )
 

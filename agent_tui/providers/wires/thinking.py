@@ -6,15 +6,15 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from agent_tui.messages import ThinkingLevel
+from agent_tui.providers.base import ThinkingEffort
 
-BUDGET_TOKENS: Final[Mapping[ThinkingLevel, int]] = MappingProxyType(
+BUDGET_TOKENS: Final[Mapping[ThinkingEffort, int]] = MappingProxyType(
     {"low": 4_000, "medium": 10_000, "high": 16_000, "xhigh": 32_000, "max": 32_000}
 )
 """For protocols that want a number; beyond 32,000 Anthropic's own guide sees little gain."""
 
 
-def effort(level: ThinkingLevel, known: Mapping[str, JsonValue]) -> str:
+def effort(level: ThinkingEffort, known: Mapping[str, JsonValue]) -> str:
     """`level` as an effort that the model takes.
 
     Args:

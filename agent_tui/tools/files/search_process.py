@@ -18,6 +18,7 @@ from agent_tui.tools.files.walk import glob_spec, walk_files
 _MAX_FILE_BYTES = 20_000_000
 _SNIFFED_BYTES = 8_192
 _MAX_LINE_CHARS = 500
+_OVER_LINES = re.MULTILINE | re.DOTALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class SearchRequest:
     ignore_case: bool
     context_lines: int
     limit: int
+    output: str = "lines"
+    multiline: bool = False
 
     def to_json(self) -> bytes:
         """The request as this process reads it."""
@@ -39,19 +42,47 @@ class SearchRequest:
 
 
 def search(request: SearchRequest) -> Iterator[str]:
-    """Lines to print: a path, its matches, an empty line; ends after `limit` matches."""
-    pattern = re.compile(request.pattern, re.IGNORECASE if request.ignore_case else 0)
+    """Lines to print: a path, its matches, an empty line; ends after `limit` matches.
+
+    With the output ``files`` only paths, with ``counts`` each with the number of its matches; both
+    end after `limit` files.
+    """
+    flags = re.IGNORECASE if request.ignore_case else 0
+    pattern = re.compile(request.pattern, flags | (_OVER_LINES if request.multiline else 0))
     found = 0
     for relative in _candidates(request):
-        lines = _lines_of(Path(request.root, relative))
-        hits = [number for number, line in enumerate(lines) if pattern.search(line)]
-        if hits:
-            yield str(Path(request.root, relative))
-            yield from _shown(lines, hits[: request.limit - found], request.context_lines)
-            yield ""
-            found += len(hits)
-            if found >= request.limit:
-                return
+        path = Path(request.root, relative)
+        lines = _lines_of(path)
+        hits = _hits(pattern, lines, over_lines=request.multiline)
+        if not hits:
+            continue
+        match request.output:
+            case "files":
+                yield f"{path}\n"
+            case "counts":
+                yield f"{path}:{len(hits)}\n"
+            case _:
+                yield str(path)
+                yield from _shown(lines, hits[: request.limit - found], request.context_lines)
+                yield ""
+        found += len(hits) if request.output == "lines" else 1
+        if found >= request.limit:
+            return
+
+
+def _hits(pattern: re.Pattern[str], lines: list[str], *, over_lines: bool) -> list[int]:
+    """The lines, from 0, that are matched or, `over_lines`, are part of a match."""
+    if not over_lines:
+        return [number for number, line in enumerate(lines) if pattern.search(line)]
+    text = "\n".join(lines)
+    hits: dict[int, None] = {}
+    line = at = 0
+    for match in pattern.finditer(text):
+        line += text.count("\n", at, match.start())
+        at = match.start()
+        last = line + text.count("\n", at, max(match.end() - 1, at))
+        hits |= dict.fromkeys(range(line, last + 1))
+    return list(hits)
 
 
 def _candidates(request: SearchRequest) -> Iterator[str]:
@@ -102,8 +133,8 @@ def main() -> int:
     has_matches = False
     try:
         for line in search(SearchRequest(**fields)):
-            out.write(f"{line}\n")
-            if not line:
+            out.write(f"{line}\n" if not line.endswith("\n") else line)
+            if not line or line.endswith("\n"):
                 has_matches = True
                 out.flush()
     except (re.error, ValueError) as error:

@@ -121,3 +121,7 @@ def test_the_first_sentence_is_the_beginning_of_a_text() -> None:
 def test_only_the_newest_four_hundred_are_handed_on() -> None:
     earlier = tuple(f"Number {n} is left out since nobody asks for it." for n in range(450))
     assert all_findings(replied(WHY), earlier) == (*earlier[-399:], WHY)
+
+
+def test_the_reasons_of_a_plan_that_was_handed_over_count() -> None:
+    assert all_findings(called(("ExitPlanMode", {"plan": f"1. {WHY}"}, "Approved."))) == (WHY,)

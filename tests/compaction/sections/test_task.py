@@ -2,7 +2,12 @@
 
 import pytest
 
-from agent_tui.compaction.sections.task import ItemChange, item_changes, task_blocks, task_texts
+from agent_tui.compaction.sections.task import (
+    ItemChange,
+    item_changes,
+    task_blocks,
+    task_texts,
+)
 from agent_tui.compaction.tiers.outputs import run_action
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.entries import TaskText
@@ -203,3 +208,13 @@ def test_all_texts_together_keep_to_the_room(counter: TokenCounter) -> None:
     for room in range(100, 1_500, 200):
         lines, _ = task_blocks([task(str(n), 70 + 100 * n) for n in range(6)], room, counter)
         assert sum(counter.count_text(line) for line in lines) <= room
+
+
+def test_a_plan_that_was_handed_over_is_a_task_until_the_next_one() -> None:
+    plans = [f"Step {number}: keep the old path because others call it. " * 3 for number in (1, 2)]
+    calls = [("ExitPlanMode", {"plan": plan}, "Approved.") for plan in plans]
+    (newest,) = task_texts(called(*calls))
+    assert newest.text == plans[1].strip()
+    assert (
+        task_texts(called(("plant", {"plan": 3}, "x" * 200), ("x", {"plan": plans[0]}, ""))) == ()
+    )

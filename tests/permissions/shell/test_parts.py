@@ -18,6 +18,8 @@ def _names(command: str) -> list[str]:
         ("echo $(a) `b` <(c)", ["echo", "a", "b", "c"]),
         ('echo "x $(a "$(b)") y"', ["echo", "a", "b"]),
         ("cat <<EOF\n$(a)\nEOF", ["cat", "a"]),
+        ("cat <<EOF\n  x $(a)\nEOF\nb", ["cat", "a", "b"]),
+        ("cat <<'EOF'\n\t x\n  y\nEOF", ["cat"]),
         ("cat <<'EOF'\n$(a)\nEOF", ["cat"]),
         ("(a; { b; })", ["a", "b"]),
         ("if a; then b; elif c; then d; else e; fi", ["a", "b", "c", "d", "e"]),
@@ -102,6 +104,7 @@ def test_words_only_the_run_will_tell_have_no_value(word: str):
         ("{ a; } > b", [("b", True)]),
         ("bash -c 'a > b'", [("b", True)]),
         ("cat > b <<EOF\nx\nEOF", [("b", True)]),
+        ("cat - > b <<EOF\n  x\nEOF", [("b", True)]),
     ],
 )
 def test_files_the_shell_opens_are_listed(command: str, targets: list[tuple[str, bool]]):
@@ -213,3 +216,9 @@ def test_loops_in_loops_are_not_gone_through_more_often_than_a_bound():
 def test_wrappers_around_wrappers_have_a_bound():
     assert not split_command("env " * 5 + "ls").problem
     assert split_command("env " * 20 + "ls").problem == "too many commands within commands"
+
+
+def test_a_dash_before_a_here_document_is_a_word_of_its_command():
+    (part,) = split_command("python a.py - <<'EOF'\n  x\nEOF").commands
+    assert [word.value for word in part.words] == ["python", "a.py", "-"]
+    assert split_command("python a.py -- <<'EOF'\nx\nEOF").commands[0].words[-1].value == "--"

@@ -8,13 +8,11 @@ from pydantic import JsonValue
 from agent_tui.messages import JsonObject
 from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires.anthropic import is_claude
+from agent_tui.providers.wires.base import DUMMY_KEY
 from agent_tui.providers.wires.chat.grammar import waiting_grammar
 from agent_tui.providers.wires.chat.messages import is_translated, model_family
 from agent_tui.providers.wires.fields import count_at
 from agent_tui.providers.wires.thinking import BUDGET_TOKENS, effort
-
-DUMMY_KEY = "no-key"
-"""What local servers get, which want a key to be there and do not look at it."""
 
 _GEMINI_3 = re.compile(r"gemini-(?:[3-9]|\d\d)")
 _TIMEOUT_MARGIN_S = 30.0

@@ -148,6 +148,11 @@ def _reasoning(message: AssistantMessage, model: ModelRef, family: ModelFamily) 
         return {"reasoning_details": details}
     if not message.thinking.strip():
         return {}
+    if model.provider == "mistral":
+        text: JsonObject = {"type": "text", "text": repair_text(message.thinking)}
+        said: JsonObject = {"type": "text", "text": repair_text(message.text)}
+        thought: JsonObject = {"type": "thinking", "thinking": [text]}
+        return {"content": [thought, said] if message.text.strip() else [thought]}
     field = _REASONING_FIELDS.get(model.provider, "reasoning_content")
     return {field: repair_text(message.thinking)}
 

@@ -4,7 +4,7 @@ import contextlib
 import socket
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.wires.chat.arguments import DUMMY_KEY
+from agent_tui.providers.wires.base import DUMMY_KEY
 from agent_tui.providers.wires.litellm_module import LiteLlm
 
 

@@ -89,10 +89,15 @@ class Reasoning:
     def ending(self) -> Iterator[Chunk]:
         """The details of the whole reply, those that came in pieces put together."""
         if self._details:
-            yield ThinkingChunk("", json.dumps(_joined(self._details), separators=(",", ":")))
+            yield sealed_details(self._details)
 
 
-def _joined(details: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+def sealed_details(pieces: Iterable[Mapping[str, object]]) -> ThinkingChunk:
+    """The ``reasoning_details`` of a reply, put together as what goes back with it."""
+    return ThinkingChunk("", json.dumps(_joined_details(pieces), separators=(",", ":")))
+
+
+def _joined_details(details: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
     """Pieces of one detail, which share type and index, as one: text joined, the rest newest."""
     joined: list[dict[str, object]] = []
     for piece in details:

@@ -1,0 +1,58 @@
+"""New wire: one module in ``providers/wires/`` and one line in ``wires/table.py``."""
+
+import json
+
+import pytest
+
+from tests.recipes.program_copy import ProgramCopy
+
+MODULE = '''\
+"""A protocol in which everything is said twice."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final
+
+from agent_tui.messages import JsonObject, Message, UserMessage
+from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, TextChunk
+from agent_tui.providers.litellm.protocol import Start
+from agent_tui.providers.wires.base import Fit, Link, Wire
+
+
+def _fit(model: ModelRef) -> Fit:
+    return "yes" if model.provider == "echo" else "no"
+
+
+def _write(_system: str, messages: Sequence[Message], _model: ModelRef) -> list[JsonObject]:
+    return [{"said": one.text} for one in messages if isinstance(one, UserMessage)]
+
+
+async def _warm(link: Link) -> None:
+    await link.open_http()
+
+
+async def _stream(start: Start, _link: Link) -> AsyncGenerator[Chunk, None]:
+    yield TextChunk(f"{start.messages[-1]['said']} {start.messages[-1]['said']}")
+    yield FinishChunk("stop")
+
+
+ECHO: Final = Wire("echo", _fit, _write, _warm, _stream)
+'''
+TABLE = "agent_tui/providers/wires/table.py"
+IMPORT = "from agent_tui.providers.wires.echo import ECHO\n"
+
+
+@pytest.fixture
+def copy(tmp_path) -> ProgramCopy:
+    made = ProgramCopy(tmp_path, "New wire")
+    made.add_file("agent_tui/providers/wires/echo.py", MODULE)
+    made.insert_before(TABLE, "from agent_tui.providers.wires.gemini import", IMPORT)
+    made.insert_before(TABLE, "    CHAT,\n", "    ECHO,\n")
+    return made
+
+
+@pytest.mark.thorough
+def test_a_script_speaks_to_its_models(copy):
+    model = ("-m", "echo/any", "--base-url", "http://127.0.0.1:1/v1")
+    done = copy.run(*model, "-p", "hello", "--output-format", "json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["result"] == "hello hello"
