@@ -82,6 +82,8 @@ class Conversation:
     fitted: FittedPrompt | None = None
     told_note: str = ""
     """What the person was last told of the prompt."""
+    told_guess: str = ""
+    """The model whose window the person was last told to be a guess."""
     replayed: tuple[tuple[Entry, ...], Context] | None = None
     """The newest replay and the path it is of; a long session takes 50 ms and more to replay."""
 

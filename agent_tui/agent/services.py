@@ -11,7 +11,7 @@ from agent_tui.config import PermissionMode, Settings
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
-from agent_tui.providers.retry import Sleep
+from agent_tui.providers.retry import MAX_RETRIES, Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
@@ -43,6 +43,7 @@ class RuntimeServices:
         take_up_tools: Awaited as a turn in a workspace begins, with what takes lines for the
             person: lets tools that came or went since into the toolbox; whether there are any.
         sleep: Waits before a request is tried again.
+        max_retries: How often it is.
     """
 
     provider: Provider
@@ -67,3 +68,4 @@ class RuntimeServices:
     launch_cwd: Path | None = None
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
     sleep: Sleep = asyncio.sleep
+    max_retries: int = MAX_RETRIES

@@ -25,6 +25,7 @@ from agent_tui.errors import UsageError
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
+from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
@@ -182,6 +183,7 @@ def compose(
         keeps_sessions=arguments.keeps_session,
         launch_cwd=launch_cwd,
         take_up_tools=servers.take_up,
+        max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
     )
     return Program(
         runtime=AgentRuntime(services, model, cwd, settings.permission_mode),

@@ -51,7 +51,9 @@ async def _run(arguments: Arguments, written: str, piped: str) -> int:
         runtime = program.runtime
         if notice := withheld_notice(runtime.conversation.withheld_files, runtime.conversation.cwd):
             complain(notice)
-        await runtime.refresh_usage()
+        for event in await runtime.refresh_usage():
+            if isinstance(event, Notice):
+                complain(event.text)
         if is_command:
             services = command_services(arguments, program)
             printing = print_command(

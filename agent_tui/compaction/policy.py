@@ -31,9 +31,10 @@ def reply_cap_tokens(info: ModelInfo, used: int = 0) -> int | None:
     Small windows have no room for more, and models on a server of one's own are often small
     ones that, once they babble, do not stop by themselves. Some servers refuse a request whose
     limit goes beyond the window: with more than the rest of it `used` (tokens, as far as known)
-    the reply gets less, though not next to nothing on the strength of an estimate.
+    the reply gets less, though not next to nothing on the strength of an estimate. A window that
+    is a guess limits no reply.
     """
-    if info.window > _SMALL_WINDOW and info.source != "server":
+    if info.source == "guess" or (info.window > _SMALL_WINDOW and info.source != "server"):
         return None
     reserve = output_reserve_tokens(info.window, info.max_output)
     return max(min(reserve, info.window - used), reserve // 4) or None

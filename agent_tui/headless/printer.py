@@ -129,6 +129,10 @@ def _event_json(event: AgentEvent) -> JsonObject:
     return {"type": type(event).__name__, **fields}
 
 
+_GONE_ON_FROM = ("length", "error")
+"""What comes after a reply that stopped so is the rest of it."""
+
+
 class _Watcher:
     """Sees every event of the turn; `close` prints what is left and gives the exit code."""
 
@@ -138,13 +142,15 @@ class _Watcher:
         self.err = err
         self.finished = TurnFinished("error", "The turn ended without a result.")
         self.text = ""
+        self._cut_text = ""
 
     def see(self, event: AgentEvent) -> None:
         """Note what decides the outcome."""
         if isinstance(event, TurnFinished):
             self.finished = event
         elif isinstance(event, ReplyFinished) and event.message.text:
-            self.text = event.message.text
+            self.text = f"{self._cut_text}{event.message.text}"
+            self._cut_text = self.text if event.message.stop_reason in _GONE_ON_FROM else ""
 
     def tell(self, text: str, level: Level) -> None:
         """Note what a command says, for the result."""

@@ -46,6 +46,11 @@ class CommandFacts:
     written: tuple[Path, ...] = ()
     touched: tuple[Path, ...] = ()
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether it is known to change nothing."""
+        return not (self.changing or self.written or self.dangers)
+
 
 class CommandJudge:
     """Looks at the parts of one command in one workspace."""

@@ -43,6 +43,7 @@ class Verdict:
     `session_rule` is the rule "for this session" and "always" would add, as text; empty where
     none may be made. `by` says what decided. `parts` are the commands that were looked at,
     `touched` the files they name, links followed: what an approval of a command is bound to.
+    `only_reads`: the call is known to change nothing, so that others may run beside it.
     """
 
     decision: Decision
@@ -51,6 +52,7 @@ class Verdict:
     by: DecidedBy = "mode"
     parts: tuple[str, ...] = ()
     touched: tuple[Path, ...] = ()
+    only_reads: bool = False
 
 
 _ALLOWED = Verdict("allow", "")
@@ -125,7 +127,8 @@ class PermissionEngine:
                 assert_never(intent.access)
         if intent.access != "execute":
             paths = tuple(str(path) for path in intent.paths)
-            verdict = replace(verdict, parts=paths, touched=intent.paths)
+            only_reads = intent.access == "read"
+            verdict = replace(verdict, parts=paths, touched=intent.paths, only_reads=only_reads)
         if verdict.decision == "ask" and not self._is_interactive:
             return replace(verdict, decision="deny", why=_NOBODY_TO_ASK.format(why=verdict.why))
         return verdict
@@ -280,7 +283,7 @@ class PermissionEngine:
         facts = judge.facts(parts)
         verdict = self._weigh(command, facts, lambda: judge.may_be_denied(parts))
         texts = tuple(dict.fromkeys(part.source for part in parts.commands))
-        return replace(verdict, parts=texts, touched=facts.touched)
+        return replace(verdict, parts=texts, touched=facts.touched, only_reads=facts.is_reading)
 
     def _weigh(
         self, command: str, facts: CommandFacts, may_be_denied: Callable[[], str]
@@ -289,8 +292,7 @@ class PermissionEngine:
         if denied := facts.denied or self._denied_writes(facts.written):
             return Verdict("deny", denied, by="rule")
         if self.mode == "plan":
-            is_reading = not (facts.changing or facts.written or facts.dangers)
-            return _ALLOWED if is_reading else Verdict("deny", _PLAN_MODE)
+            return _ALLOWED if facts.is_reading else Verdict("deny", _PLAN_MODE)
         if facts.dangers:
             return Verdict("ask", facts.dangers[0], by="protection")
         if why := may_be_denied():

@@ -19,6 +19,7 @@ from agent_tui.providers.local.local_catalog import LOCAL, LocalCatalog, Serve
 from agent_tui.providers.registry import OWN_PROVIDERS
 from agent_tui.providers.servers.client import PATIENCE_S
 from agent_tui.providers.servers.kinds import PORTS
+from agent_tui.providers.servers.models import GUESSED_WINDOW
 from agent_tui.providers.servers.server_catalog import ServerCatalog
 from agent_tui.providers.table import ModelTable, bundled_table
 
@@ -231,7 +232,7 @@ class ModelCatalog:
 
     def _known(self, ref: ModelRef) -> ModelInfo:
         if ref.base_url:
-            return self._servers.info(ref)
+            return self._with_table_window(self._servers.info(ref))
         if self.local.is_local(ref):
             return self.local.info(ref)
         if (own := _OWN_MODELS.get(ref.name)) is not None:
@@ -244,6 +245,24 @@ class ModelCatalog:
         if entry is None:
             return ModelInfo(ref.name, UNKNOWN_WINDOW, _UNKNOWN_MAX_OUTPUT)
         return dataclasses.replace(entry, name=ref.name)
+
+    def _with_table_window(self, known: ModelInfo) -> ModelInfo:
+        """`known`, with the window of the model of that name where its server states none.
+
+        Names of gateways have more before the model's own: the last part counts.
+        """
+        if known.source != "guess" or known.window != GUESSED_WINDOW:
+            return known
+        last = known.name.rpartition("/")[2]
+        spellings = (last, last.replace(".", "-"))
+        homes = [*FAMILIES]
+        alike = [name for name in self._loaded.names if name.rpartition("/")[2] in spellings]
+        alike.sort(key=lambda name: _position(name.partition("/")[0], homes))
+        entry = next(filter(None, map(self._loaded.info, alike)), None)
+        if entry is None:
+            return known
+        window, max_output = entry.window, entry.max_output
+        return dataclasses.replace(known, window=window, max_output=max_output, source="table")
 
     def _ref(self, name: str) -> ModelRef:
         override = self._override(name)
@@ -300,6 +319,10 @@ class ModelCatalog:
     def _best_match(self, query: str) -> str | None:
         preferred = list(dict.fromkeys([*self._providers_with_keys(), *FAMILIES]))
         return best_match(query, self._loaded.names, preferred)
+
+
+def _position(provider: str, order: Sequence[str]) -> int:
+    return order.index(provider) if provider in order else len(order)
 
 
 def _own_models() -> Iterator[FoundModel]:

@@ -9,23 +9,34 @@ Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 """Waits for a number of seconds; a parameter wherever a retry waits, so that tests need not."""
 
 MAX_RETRIES = 3
+"""With a person there, who sees why and can try again."""
+
+UNWATCHED_RETRIES = 9
+"""With nobody there: some five minutes, which most outages of a service do not outlast."""
+
 _FIRST_DELAY_S = 2.0
+_LONGEST_DELAY_S = 60.0
 _JITTER_SHARE = 0.25
 """Up to a quarter longer, so that many clients of one server do not come back at once."""
 
 
-def retry_delay_s(error: ProviderError, attempt: int, jitter: float) -> float | None:
+def retry_delay_s(
+    error: ProviderError, attempt: int, jitter: float, most: int = MAX_RETRIES
+) -> float | None:
     """Seconds to wait before retry number `attempt` (1 is the first); None: do not retry.
 
-    What the server asked for (at most 60 s, see `faults.retry_after_s`), else 2, 4 and 8 s.
+    What the server asked for (at most 60 s, see `faults.retry_after_s`), else 2, 4, 8 ... and
+    at most 60 s.
 
     Args:
         error: Why the request failed.
         attempt: Which retry this would be.
         jitter: A random number from 0 to 1.
+        most: How many retries there are.
     """
-    if not error.is_retryable or not 1 <= attempt <= MAX_RETRIES:
+    if not error.is_retryable or not 1 <= attempt <= most:
         return None
     if error.retry_after_s is not None:
         return error.retry_after_s
-    return _FIRST_DELAY_S * 2 ** (attempt - 1) * (1 + _JITTER_SHARE * jitter)
+    delay_s = _FIRST_DELAY_S * 2 ** (attempt - 1) * (1 + _JITTER_SHARE * jitter)
+    return min(delay_s, _LONGEST_DELAY_S)

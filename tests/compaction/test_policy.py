@@ -85,10 +85,11 @@ def test_after_a_compaction_that_left_much_the_next_one_waits_for_a_gain_or_the_
     ("info", "cap"),
     [
         (ModelInfo("a", 2_048, 8_000, source="server"), 512),
-        (ModelInfo("a", 32_768, 1_000), 1_000),
+        (ModelInfo("a", 32_768, 1_000, source="setting"), 1_000),
+        (ModelInfo("a", 32_000, 8_000, source="guess"), None),
         (ModelInfo("a", 128_000, 8_000, source="server"), 8_000),
         (ModelInfo("a", 128_000, 8_000, source="table"), None),
-        (ModelInfo("a", 8_192, 0), None),
+        (ModelInfo("a", 8_192, 0, source="server"), None),
     ],
 )
 def test_replies_are_limited_in_small_windows_and_by_servers_of_ones_own(
@@ -98,7 +99,7 @@ def test_replies_are_limited_in_small_windows_and_by_servers_of_ones_own(
 
 
 def test_the_limit_of_a_reply_gives_way_to_what_is_used_but_not_altogether():
-    info = ModelInfo("a", 8_000, 2_000)
+    info = ModelInfo("a", 8_000, 2_000, source="server")
     assert [reply_cap_tokens(info, used) for used in (6_000, 7_000, 9_000)] == [2_000, 1_000, 500]
 
 

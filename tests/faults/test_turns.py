@@ -159,18 +159,18 @@ async def test_no_headers_at_all_is_waited_for_as_long_as_the_settings_say(
 
 
 async def check_partial_reply(talk: Conversation, row: Row, phase: Phase) -> None:
-    """What came is kept and marked; going on sends it with a word after it."""
-    events = await meet(talk, phase, talk.of(row))
-    error = failed(events)
-    assert_plain(error, talk)
-    assert [word for word in row.words if word not in error] == []
-    assert shown_text(events) == BEFORE_BREAK
-    kept = of_kind(events, ReplyFinished)[-1].message
-    assert (kept.text, kept.stop_reason, kept.error_message) == (BEFORE_BREAK, "error", error)
-    assert of_kind(events, RetryScheduled) == []
-    assert len(talk.server.chats) == 1 + runs_before(phase)
-    assert talk.replies[-1] == kept
-    assert succeeded(await talk.go_on(Reply(text="blue.")))
+    """What came is kept and marked; it is sent again with a word after it, which is said."""
+    events = await meet(talk, phase, talk.of(row), Reply(text="blue."))
+    assert succeeded(events)
+    retry = only(events, RetryScheduled)
+    assert_plain(retry.reason, talk)
+    assert [word for word in row.words if word not in retry.reason] == []
+    assert "asked to go on" in retry.reason
+    assert shown_text(events) == f"{BEFORE_BREAK}blue."
+    kept = of_kind(events, ReplyFinished)[-2].message
+    assert (kept.text, kept.stop_reason) == (BEFORE_BREAK, "error")
+    assert kept.error_message
+    assert len(talk.server.chats) == 2 + runs_before(phase)
     partial, last = talk.server.chats[-1].body["messages"][-2:]
     assert BEFORE_BREAK.strip() in json.dumps(partial)
     assert GO_ON in json.dumps(last)
@@ -245,13 +245,18 @@ async def test_a_content_filter_is_said_and_not_asked_again(talk: Conversation, 
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_reply_cut_by_its_length_can_be_continued(talk: Conversation, wire: Wire) -> None:
-    events = await talk.say("hello", Reply(text="one two", finish="length"))
+async def test_a_reply_cut_by_its_length_is_gone_on_from_three_times(
+    talk: Conversation, wire: Wire
+) -> None:
+    events = await talk.say("hello", *[Reply(text="one two", finish="length")] * 4)
     end = only(events, TurnFinished)
     assert (end.outcome, end.can_continue) == ("length", True)
-    assert [reply.stop_reason for reply in talk.replies] == ["length"]
+    assert [reply.stop_reason for reply in talk.replies] == ["length"] * 4
+    assert [notice.text[-6:-1] for notice in of_kind(events, Notice)] == ["(1/3)", "(2/3)", "(3/3)"]
     assert succeeded(await talk.go_on(FINE))
-    assert GO_ON in json.dumps(talk.server.chats[-1].body["messages"][-1])
+    assert len(talk.server.chats) == 5
+    for chat in talk.server.chats[1:]:
+        assert GO_ON in json.dumps(chat.body["messages"][-1])
 
 
 # Calls that cannot be run

@@ -62,7 +62,6 @@ async def test_a_very_long_command_takes_one_line(stage):
 @pytest.mark.parametrize(
     ("reply", "code", "outcome"),
     [
-        (Reply("Half a", finish="length"), ExitCode.FAILED, "length"),
         (Reply("Half a", cut=True), ExitCode.FAILED, "error"),
         (Reply("Whole."), ExitCode.DONE, "done"),
     ],
@@ -74,6 +73,22 @@ async def test_the_outcome_is_in_the_result_and_in_the_exit_code(stage, reply, c
     assert result["result"] == reply.text
     assert result["session_path"] == str(next(stage.sessions.rglob("*.jsonl")))
     assert err == ""
+
+
+async def test_the_result_has_what_was_cut_together_with_the_rest_of_it(stage):
+    cut = [Reply("Half", finish="length"), Reply(" a", finish="length"), Reply(" loaf.")]
+    runtime = stage.runtime(cut)
+    out, err = io.StringIO(), io.StringIO()
+    code = await print_turn(runtime, "go", "json", out=out, err=err)
+    assert (code, json.loads(out.getvalue())["result"]) == (ExitCode.DONE, "Half a loaf.")
+
+
+async def test_a_reply_that_never_ends_is_cut_off_in_the_end(stage):
+    runtime = stage.runtime(lambda _request: Reply("more ", finish="length"))
+    out, err = io.StringIO(), io.StringIO()
+    code = await print_turn(runtime, "go", "json", out=out, err=err)
+    result = json.loads(out.getvalue())
+    assert (code, result["outcome"], result["result"]) == (ExitCode.FAILED, "length", "more " * 4)
 
 
 async def test_an_aborted_turn_is_an_interruption(stage):

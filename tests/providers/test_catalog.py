@@ -11,6 +11,7 @@ from agent_tui.providers.families import FAMILIES
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.scripted.demo import DEMO_MODEL, DEMO_WINDOW
 from agent_tui.providers.servers.kinds import PORTS
+from agent_tui.providers.servers.models import GUESSED_WINDOW
 from agent_tui.providers.table import ModelTable, bundled_table
 from tests.support.model_servers import models_of
 from tests.support.openai_server import OpenAiServer
@@ -118,6 +119,27 @@ def test_what_is_known_comes_from_the_table_and_what_is_not_is_a_guess() -> None
 def test_a_resold_model_is_known_by_its_own_name() -> None:
     info = catalog().info(ModelRef("openrouter/anthropic/claude-sonnet-4.5"))
     assert (info.name, info.source) == ("openrouter/anthropic/claude-sonnet-4.5", "table")
+
+
+@pytest.mark.parametrize(
+    ("name", "window"),
+    [
+        ("gpt-5", 272_000),
+        ("openai/gpt-5", 272_000),
+        ("team-a/anthropic/claude-sonnet-4.5", 200_000),
+        ("claude-sonnet-4-5", 200_000),
+    ],
+)
+def test_a_servers_model_of_a_known_name_has_the_window_of_that_name(
+    name: str, window: int
+) -> None:
+    info = catalog().info(ModelRef(name, "http://gateway:4000/v1"))
+    assert (info.window, info.source, info.input_price) == (window, "table", None)
+
+
+def test_a_servers_model_of_another_name_has_a_guess() -> None:
+    info = catalog().info(ModelRef("team-a/our-own", "http://gateway:4000/v1"))
+    assert (info.window, info.source) == (GUESSED_WINDOW, "guess")
 
 
 def test_the_default_is_the_setting_else_the_newest_of_the_first_key() -> None:

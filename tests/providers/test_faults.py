@@ -285,6 +285,14 @@ def test_any_retry_after_is_nothing_or_within_bounds(value: str) -> None:
     assert seconds is None or 0 <= seconds <= 60
 
 
+def test_geminis_retry_delay_in_the_body_is_obeyed() -> None:
+    body = '{"error": {"code": 429, "details": [{"@type": "type.googleapis.com/google.rpc.'
+    body += 'RetryInfo", "retryDelay": "17.5s"}], "status": "RESOURCE_EXHAUSTED"}}'
+    for text, delay_s in ((body, 17.5), ("Quota exceeded. Please retry in 3.2s.", 3.2)):
+        fault = Fault("RateLimitError", text, status=429)
+        assert provider_error(fault, ModelRef("gemini/gemini-2.5-pro")).retry_after_s == delay_s
+
+
 def test_the_detail_loses_class_names_and_html() -> None:
     wrapped = "litellm.RateLimitError: RateLimitError: OpenAIException - Too fast"
     assert plain_detail(wrapped) == "Too fast."

@@ -3,13 +3,19 @@
 import pytest
 
 from agent_tui.providers.base import FaultKind, ProviderError
-from agent_tui.providers.retry import MAX_RETRIES, retry_delay_s
+from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES, retry_delay_s
 
 
 def test_delays_double_and_end_after_three() -> None:
     error = ProviderError("server", "boom")
     assert [retry_delay_s(error, attempt, 0.0) for attempt in (1, 2, 3, 4)] == [2, 4, 8, None]
     assert MAX_RETRIES == 3
+
+
+def test_unwatched_it_goes_on_for_some_minutes_a_minute_at_a_time() -> None:
+    error = ProviderError("overloaded", "busy")
+    delays = [retry_delay_s(error, attempt, 0.0, UNWATCHED_RETRIES) for attempt in range(1, 11)]
+    assert delays == [2, 4, 8, 16, 32, 60, 60, 60, 60, None]
 
 
 def test_jitter_adds_up_to_a_quarter() -> None:

@@ -262,7 +262,7 @@ def test_version_1_gets_ids_and_its_compactions_find_their_first_kept_entry() ->
     parsed = parse_session(data)
     assert parsed.warnings == ()
     assert parsed.header.version == 1
-    assert parsed.header.thinking_level == "high"
+    assert parsed.header.thinking_level == "xhigh"
     assert_is_tree(parsed)
     last = parsed.entries[3]
     assert isinstance(last, CompactionEntry)

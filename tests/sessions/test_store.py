@@ -209,7 +209,7 @@ def test_a_child_carries_over_and_is_on_the_disk_at_once(store: SessionStore) ->
         assert child.header.parent_session == str(log.path)
         assert child.header.compaction == carried
         assert (child.header.provider, child.header.model_id) == ("q", "m2")
-        assert child.header.thinking_level == "high"
+        assert child.header.thinking_level == "xhigh"
         assert child.header.launch_cwd == "/l"
         assert child.header.id != log.header.id
         assert child.name == "Work"

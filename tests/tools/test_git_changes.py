@@ -175,6 +175,42 @@ async def test_what_the_person_changes_between_commands_is_not_the_commands(
         (repository / name).write_text(text)
 
 
+async def test_one_look_is_the_one_after_a_command_and_the_one_before_the_next(
+    context: ToolContext, repository: Path, tmp_path: Path
+):
+    calls = _recording_git(context, tmp_path, 'exec /usr/bin/git "$@"')
+    tool = BashTool(KEEPER, GitChanges(KEEPER))
+    looks = []
+    for _ in range(3):
+        output = await tool.run(tool.arguments_type(command="echo x >> a.py"), context)
+        assert output.for_person.files.edited == (str(repository / "a.py"),)
+        looks.append(calls.read_text().count("status"))
+    assert looks == [2, 3, 4]
+
+
+async def test_a_repository_that_came_between_commands_is_looked_at(
+    context: ToolContext, repository: Path
+):
+    tool = BashTool(KEEPER, GitChanges(KEEPER))
+    context.cwd = repository / "sub"
+    await tool.run(tool.arguments_type(command="git init -q"), context)
+    output = await tool.run(tool.arguments_type(command="echo x > n.py"), context)
+    assert output.for_person.files.written == (str(repository / "sub/n.py"),)
+    _sh(context, "rm -rf .git")
+    output = await tool.run(tool.arguments_type(command="echo x > m.py"), context)
+    assert output.for_person.files.written == (str(repository / "sub/m.py"),)
+
+
+async def test_what_comes_or_goes_with_its_folder_is_found(context: ToolContext, repository: Path):
+    tool = BashTool(KEEPER, GitChanges(KEEPER))
+    _sh(context, "mkdir build/d; echo x > build/d/f")
+    await tool.run(tool.arguments_type(command="true"), context)
+    output = await tool.run(tool.arguments_type(command="mv build/d e; rm -r sub"), context)
+    assert output.for_person.files == FileTouches(
+        written=(str(repository / "e/f"),), edited=(str(repository / "sub/c.py"),)
+    )
+
+
 async def test_a_stopped_command_has_changed_files_too(context: ToolContext, repository: Path):
     command = "echo x >> a.py; sleep 43210"
     output = await call_tool(context, "bash", {"command": command, "timeout": 1})
@@ -358,6 +394,7 @@ async def test_one_slow_look_is_forgiven_once_another_is_quick(
         before = await changes.snapshot(repository, context.environ)
         assert before is not None
         await changes.since(before)
+        await changes.snapshot(repository, context.environ)  # takes the look that is at hand
 
 
 async def test_slow_comparisons_count_as_slow_looks(
@@ -404,7 +441,8 @@ async def test_large_files_count_as_changed_without_being_read(
     context: ToolContext, repository: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(git_status, "MAX_HASHED_BYTES", 3)
-    assert await _changes(context, "git reset -q HEAD~1") == FileTouches(edited=("b.py",))
+    command = "git reset -q HEAD~1; touch b.py"
+    assert await _changes(context, command) == FileTouches(edited=("b.py",))
 
 
 @pytest.mark.parametrize(

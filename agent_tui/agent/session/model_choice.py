@@ -27,15 +27,25 @@ def choose_model(
     return (changed, conversation.use_window(conversation.usage.used))
 
 
+_GUESSED = (
+    "Nobody says how large the window of {name} is: {window:,} tokens are assumed. "
+    'window = TOKENS below [models."{name}"] in your settings mends that.'
+)
+
+
 async def learn_model(
     conversation: Conversation, services: RuntimeServices
 ) -> tuple[AgentEvent, ...]:
     """Take in what the model's own server says of it, its window above all."""
     known = await services.learn_model(conversation.model)
-    if known == conversation.model_info:
-        return ()
-    conversation.model_info = known
-    return (ModelChanged(conversation.model.name, known.window),)
+    events: list[AgentEvent] = []
+    if known != conversation.model_info:
+        conversation.model_info = known
+        events.append(ModelChanged(conversation.model.name, known.window))
+    if known.source == "guess" and known.window and conversation.told_guess != known.name:
+        conversation.told_guess = known.name
+        events.append(Notice("info", _GUESSED.format(window=known.window, name=known.name)))
+    return tuple(events)
 
 
 def choose_thinking(

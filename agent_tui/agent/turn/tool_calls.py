@@ -23,7 +23,7 @@ from agent_tui.events import (
     ToolStarted,
 )
 from agent_tui.messages import CallEnding, TextContent, ToolCall, ToolDetails, ToolResultMessage
-from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import Decision
 from agent_tui.tools.base import (
     History,
@@ -52,8 +52,21 @@ class _Declined(Exception):
     """The person said no without words: the turn stops so that they can speak."""
 
 
-class _NotBegun(asyncio.CancelledError):
-    """The turn was cancelled while a call was looked at or waited for its answer."""
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call that may run, or what stands for its result."""
+
+    work: Callable[[], Awaitable[ToolOutput]] | ToolOutput
+    limits: OutputLimits
+    only_reads: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    """A call that runs."""
+
+    call: ToolCall
+    running: asyncio.Task[ToolOutput]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +126,9 @@ class ToolRunner:
     ) -> bool:
         """Run `calls`; false when the person declined one without a word and the turn ends.
 
-        Cancelling leaves an error result for the running call and each one not begun.
+        Those that only read run at the same time, any other by itself after all before it; the
+        person is asked about one after the other. Results are recorded in the order of the calls.
+        Cancelling ends all, and leaves an error result for each that was not done.
 
         Args:
             calls: Those of one reply, as the model made them.
@@ -123,20 +138,55 @@ class ToolRunner:
         calls = [call for call, _ in understood]
         broken = self._broken(calls, faults)
         self.repetition.count_reply(is_refused=len(broken) == len(calls))
-        for position, (call, remark) in enumerate(understood):
-            try:
-                output = _remarked(await self._run(call, len(calls), broken), remark)
-            except asyncio.CancelledError as error:
-                why = _UNANSWERED if isinstance(error, _NotBegun) else _INTERRUPTED
-                self._record(call, _ended(why, "cancelled"))
-                self._skip(calls[position + 1 :], _NOT_RUN)
-                raise
-            except _Declined:
-                self._record(call, _ended(_DECLINED, "declined"))
-                self._skip(calls[position + 1 :], _SKIPPED)
-                return False
-            self._record(call, output)
+        under_way: list[_UnderWay] = []
+        begun = 0
+        try:
+            for call, remark in understood:
+                ready = await self._ready(call, len(calls), broken)
+                if not ready.only_reads:
+                    await self._finish(under_way)
+                running = asyncio.create_task(self._output(ready, remark))
+                under_way.append(_UnderWay(call, running))
+                begun += 1
+                if not ready.only_reads:
+                    await self._finish(under_way)
+            await self._finish(under_way)
+        except asyncio.CancelledError:
+            await self._end(under_way)
+            for call in calls[begun : begun + 1]:
+                self._record(call, _ended(_UNANSWERED, "cancelled"))
+            self._skip(calls[begun + 1 :], _NOT_RUN)
+            raise
+        except _Declined:
+            await self._finish(under_way)
+            self._record(calls[begun], _ended(_DECLINED, "declined"))
+            self._skip(calls[begun + 1 :], _SKIPPED)
+            return False
+        finally:
+            for left in under_way:
+                left.running.cancel()
         return True
+
+    async def _finish(self, under_way: list[_UnderWay]) -> None:
+        """Record the results of all calls under way, in order, as they come to their ends."""
+        while under_way:
+            await asyncio.wait((under_way[0].running,))
+            first = under_way.pop(0)
+            self._record(first.call, first.running.result())
+
+    async def _end(self, under_way: list[_UnderWay]) -> None:
+        """Cancel what is under way; what had come to its end is recorded as that."""
+        for each in under_way:
+            each.running.cancel()
+        try:
+            if under_way:
+                await asyncio.wait([each.running for each in under_way])
+        finally:
+            for each in under_way:
+                is_done = each.running.done() and not each.running.cancelled()
+                output = each.running.result() if is_done else _ended(_INTERRUPTED, "cancelled")
+                self._record(each.call, output)
+            under_way.clear()
 
     def _skip(self, calls: Sequence[ToolCall], why: str) -> None:
         for call in calls:
@@ -149,32 +199,44 @@ class ToolRunner:
         own = toolbox.understood(call.name, call.arguments, cwd)
         return ToolCall(id=call.id, name=own.name, arguments=own.arguments), own.remark
 
-    async def _run(
+    async def _ready(
         self, call: ToolCall, calls_in_reply: int, broken: Mapping[str, str]
-    ) -> ToolOutput:
+    ) -> _Ready:
+        """Announce `call` and have it permitted.
+
+        Raises:
+            _Declined: The person said no without words.
+        """
         context = self._context(call, calls_in_reply)
         if why := broken.get(call.id):
             self._announce(call)
-            return _failure(f"This call was not run: {why.removesuffix('.')}.", context.limits)
+            text = f"This call was not run: {why.removesuffix('.')}."
+            return _Ready(_failure(text, context.limits), context.limits)
         try:
             prepared = await self._prepare(call, context)
         except ToolError as error:
             self._announce(call)
-            return _failure(str(error), context.limits)
-        except asyncio.CancelledError as error:
+            return _Ready(_failure(str(error), context.limits), context.limits)
+        except asyncio.CancelledError:
             self._announce(call)
-            raise _NotBegun from error
+            raise
         self._announce(call, prepared.intent.title)
         try:
-            refusal = await self._permit(call, prepared.intent, context)
+            permit = await self._permit(call, prepared.intent, context)
         except ToolError as error:
-            return _failure(str(error), context.limits)
-        except asyncio.CancelledError as error:
-            raise _NotBegun from error
+            return _Ready(_failure(str(error), context.limits), context.limits)
+        if isinstance(permit, ToolOutput):
+            return _Ready(permit, context.limits)
+        return _Ready(prepared.run, context.limits, only_reads=permit.only_reads)
+
+    async def _output(self, ready: _Ready, remark: str) -> ToolOutput:
+        if isinstance(ready.work, ToolOutput):
+            return _remarked(ready.work, remark)
         try:
-            return refusal or await prepared.run()
+            output = await ready.work()
         except ToolError as error:
-            return _failure(str(error), context.limits)
+            output = _failure(str(error), ready.limits)
+        return _remarked(output, remark)
 
     def _announce(self, call: ToolCall, title: str = "") -> None:
         self._emit(ToolStarted(call.id, call.name, call.arguments, title or call.name))
@@ -185,14 +247,14 @@ class ToolRunner:
 
     async def _permit(
         self, call: ToolCall, intent: Intent, context: ToolContext
-    ) -> ToolOutput | None:
-        """None when the call may run, else what the model is told."""
+    ) -> Verdict | ToolOutput:
+        """The verdict by which the call may run, or what the model is told."""
         permissions = self._services.permissions
         verdict = permissions.judge(call.name, intent)
         if verdict.decision != "ask":
             permissions.record(call.name, intent, verdict)
         if verdict.decision == "allow":
-            return None
+            return verdict
         if verdict.decision == "deny":
             return ToolOutput(f"Not permitted: {verdict.why}", is_error=True)
         answer = await self._ask(call, intent, verdict.why, verdict.session_rule)
@@ -207,7 +269,7 @@ class ToolRunner:
         touched = permissions.judge(call.name, again.intent).touched
         if (again.intent.fingerprint, touched) != (intent.fingerprint, verdict.touched):
             return ToolOutput(_CHANGED, is_error=True)
-        return None
+        return verdict
 
     def _remember(self, answer: ApprovalAnswer, rule: str) -> None:
         try:

@@ -40,13 +40,17 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.retry import MAX_RETRIES, Sleep, retry_delay_s
+from agent_tui.providers.retry import Sleep, retry_delay_s
 from agent_tui.tokens import ContextUsage
 
 _SHORT_PARTS = 4
 """A short reply may have this part of the usual limit: enough for a call or an answer."""
 
 _EMPTY = "The model sent an empty reply twice."
+_MOST_CUTS = 3
+"""So many replies in a row that end by their length are gone on from by themselves."""
+
+_KEPT = "What came is kept and sent along, and the model is asked to go on from there."
 _STUCK = (
     "Stopped: the model keeps making calls that lead nowhere. Tell it what to do instead, or "
     "choose another model with /model."
@@ -131,6 +135,7 @@ class Turn:
         self._emit = emit
         self._sleep = sleep
         self._get_ready = get_ready
+        self._is_partial_kept = False
 
     async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None:
         """Run to the end. `text` is the person's message; None goes on from where it stood.
@@ -168,22 +173,30 @@ class Turn:
             return end.event
 
     async def _rounds(self) -> NoReturn:
-        was_call_cut = False
+        cuts = 0
         while True:
             await self._deliver_inbox()
             await self._make_room_if_due()
             await self._compactor.write_ahead()
             reply = await self._reply_once_more_if_empty()
             is_cut = reply.message.stop_reason == "length"
+            cuts = cuts + 1 if is_cut else 0
             if reply.message.tool_calls:
                 await self._answer_calls(reply)
-                if is_cut and was_call_cut:  # a third try would be cut as well
-                    raise _TurnEnded(TurnFinished("length", can_continue=True))
-                was_call_cut = is_cut
-            elif is_cut:
-                raise _TurnEnded(TurnFinished("length", can_continue=True))
-            elif not self._conversation.queue.messages:
+            elif not is_cut and not self._conversation.queue.messages:
                 raise _TurnEnded(TurnFinished("done"))
+            if is_cut:
+                self._go_on_after_cut(reply, cuts)
+
+    def _go_on_after_cut(self, reply: Reply, cuts: int) -> None:
+        """Say that the reply is gone on from, or end the turn where that comes to no end.
+
+        The next request ends in that reply, and the wire adds the word to go on.
+        """
+        if cuts > _MOST_CUTS or not reply.message.content:
+            raise _TurnEnded(TurnFinished("length", can_continue=True))
+        said = f"The output limit cut the reply; going on ({cuts}/{_MOST_CUTS})."
+        self._emit(Notice("info", said))
 
     async def _answer_calls(self, reply: Reply) -> None:
         """One result for every call, also when this is cancelled."""
@@ -308,10 +321,12 @@ class Turn:
                     )
                     if is_mended or is_short or has_learned:
                         continue
-                delay_s = retry_delay_s(error, attempt, random.random())
+                most = self._conversation.services.max_retries
+                delay_s = retry_delay_s(error, attempt, random.random(), most)
                 if delay_s is None:
                     raise _failed(error) from error
-                self._emit(RetryScheduled(attempt, MAX_RETRIES, delay_s, error.message))
+                said = f"{error.message} {_KEPT}" if self._is_partial_kept else error.message
+                self._emit(RetryScheduled(attempt, most, delay_s, said))
                 await self._sleep(delay_s)
                 attempt += 1
 
@@ -326,7 +341,7 @@ class Turn:
         return True
 
     async def _reply(self, *, is_short: bool) -> Reply:
-        """One request. An error after visible content ends the turn with that content kept."""
+        """One request. What came before an error is kept for the person."""
         conversation = self._conversation
         model = conversation.model
         builder = ReplyBuilder(model.provider, model.model_id, conversation.tool_call_ids)
@@ -352,8 +367,7 @@ class Turn:
             self._keep_partial(builder, "aborted")
             raise
         except ProviderError as error:
-            if self._keep_partial(builder, "error", str(error)):
-                raise _failed(error) from error
+            self._is_partial_kept = self._keep_partial(builder, "error", str(error))
             raise
         reply = builder.finished()
         entry = conversation.append(reply.message)

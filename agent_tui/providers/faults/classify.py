@@ -51,6 +51,10 @@ _RATE = re.compile(
 )
 _COMES_BACK = re.compile(r"(?:re)?try (?:again )?(?:in|after) \d", re.I)
 """Gemini names plan and billing for a limit per minute too, with the time to wait."""
+_STATED_DELAY = re.compile(
+    r"""retryDelay\W{1,8}(?P<field>\d+(?:\.\d+)?)s\b|retry in (?P<words>\d+(?:\.\d+)?)s\b"""
+)
+"""Gemini says it in the body: google.rpc.RetryInfo, and the message beside it."""
 _OVERLOADED = re.compile(r"overloaded|over capacity|at capacity|model is loading|busy", re.I)
 _BAD_KEY = re.compile(
     r"api[_ ]?key[^.]{0,40}(?:invalid|not valid|missing|incorrect|expired|must be set)"
@@ -122,6 +126,8 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
     status = fault.status if _was_answered(fault) else None
     delay_s = retry_after_s(fault.headers)
     if delay_s is None:
+        delay_s = _stated_delay_s(kind, fault.text)
+    if delay_s is None:
         delay_s = loading_delay_s(kind, detail)
     return ProviderError(kind, message, hint, status=status, retry_after_s=delay_s)
 
@@ -152,6 +158,14 @@ def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> fl
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
     return _bounded((date - (now or datetime.now(UTC))).total_seconds())
+
+
+def _stated_delay_s(kind: FaultKind, text: str) -> float | None:
+    """Seconds that the answer's text asks to wait; None where it does not."""
+    if kind not in ("rate_limit", "overloaded", "server"):
+        return None
+    found = _STATED_DELAY.search(text)
+    return _bounded(float(found["field"] or found["words"])) if found else None
 
 
 def _kind_of_answer(fault: Fault) -> FaultKind:

@@ -31,7 +31,7 @@ class FileMemory:
 
     def known_as_they_are(self) -> tuple[Path, ...]:
         """The files that hold what the model knows. Looks at each; reads those touched since."""
-        return tuple(path for path in self.seen if self._is_as_seen(path))
+        return tuple(path for path in tuple(self.seen) if self._is_as_seen(path))
 
     def note_command(self, known: Collection[Path], command: str, printed: str, cwd: Path) -> None:
         """Take in what a command of the model's did: what it changed or printed whole is known.

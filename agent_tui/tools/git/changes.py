@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,6 +17,7 @@ from agent_tui.tools.git.status import (
     WorkTree,
     committed_changes,
     has_content,
+    nearest_git,
     read_work_tree,
     top_folder,
 )
@@ -37,25 +40,47 @@ _Stamp: TypeAlias = tuple[int, int, int]
 """Time of change in nanoseconds, size in bytes and inode of a file; it changes with the file."""
 
 
+_TICK_S = 0.001
+"""How often is looked whether the coarse clock has gone on, which it does every 1-10 ms."""
+
+_COARSE_CLOCK = 5 if sys.platform == "linux" else time.CLOCK_REALTIME
+"""``CLOCK_REALTIME_COARSE``: Linux stamps files by it, or by the precise clock since 6.13."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A work tree before a command, with the stamps of its dirty files (None: not there)."""
+    """A work tree at a look at or before the beginning of a command.
+
+    Args:
+        cwd: Where the command runs.
+        environ: Its environment.
+        marker: The ``.git`` by which the work tree was found, None where the environment names it.
+        tree: What git said.
+        stamps: Of the files that were dirty then (None: not there).
+        begun_ns: When the command begins, by the clock of this machine.
+    """
 
     cwd: Path
     environ: Mapping[str, str]
+    marker: Path | None
     tree: WorkTree
     stamps: Mapping[str, _Stamp | None]
+    begun_ns: int = 0
 
 
 class GitChanges:
-    """Looks at the work tree around commands, and remembers where looking takes too long.
+    """Looks at the work tree after each command, and remembers where looking takes too long.
+
+    The look after one command is the one before the next, as git takes long to look at many
+    files. What changed between the two is told from what the command changed by the time the
+    kernel stamps an inode with, which no program sets: ``ctime``.
 
     A file counts when its bytes in the work tree changed: one that did not exist as written,
     any other, and one that was deleted, as edited; a renamed one is both. Files that were only
     committed, staged or unstaged do not count; those that git ceases to ignore do. Not seen are
     files that git ignores, those of submodules and of other repositories, and names that are not
     UTF-8. What the person changes while the command runs is taken for the command's; what they
-    change between commands is not.
+    change between commands is not, nor is its taking back to what is committed.
     """
 
     def __init__(
@@ -70,9 +95,10 @@ class GitChanges:
         self._keeper = keeper
         self._is_trusted = is_trusted
         self._slow_looks: Counter[Path] = Counter()
+        self._newest: dict[Path, Snapshot] = {}
 
     async def snapshot(self, cwd: Path, environ: Mapping[str, str]) -> Snapshot | None:
-        """What there is before a command run in `cwd`.
+        """What there is before a command run in `cwd`: the newest look, or a first one.
 
         None where there is no repository that git answers for, or the folder is not trusted.
 
@@ -80,17 +106,21 @@ class GitChanges:
         """
         if self._slow_looks[cwd] >= _CHANCES or not self._is_trusted(cwd):
             return None
-        try:
-            async with asyncio.timeout(LOOK_S):
-                root = await top_folder(self._keeper, cwd, environ)
-                tree = await read_work_tree(self._keeper, root, environ)
-                stamps = await asyncio.to_thread(_stamps, tree)
-        except TimeoutError:
-            self._slow_looks[cwd] += 1
-            return None
-        except GitSilentError:
-            return None
-        return Snapshot(cwd, environ, tree, stamps)
+        known = self._newest.pop(cwd, None)
+        marker = await asyncio.to_thread(nearest_git, cwd, environ)
+        if known is None or known.environ != environ or known.marker != marker:
+            try:
+                async with asyncio.timeout(LOOK_S):
+                    root = await top_folder(self._keeper, cwd, environ)
+                    tree = await read_work_tree(self._keeper, root, environ)
+                    stamps = await asyncio.to_thread(_stamps, tree)
+            except TimeoutError:
+                self._slow_looks[cwd] += 1
+                return None
+            except GitSilentError:
+                return None
+            known = Snapshot(cwd, environ, marker, tree, stamps)
+        return replace(known, begun_ns=await asyncio.to_thread(_moment_ns))
 
     async def since(self, before: Snapshot | None) -> FileTouches:
         """Absolute paths of the files that changed since `before`; nothing if git cannot tell.
@@ -107,13 +137,26 @@ class GitChanges:
                     self._keeper, root, before.tree.head, after.head, environ
                 )
                 changes = await asyncio.to_thread(_changes, before, after, moved)
+                stamps = await asyncio.to_thread(_stamps, after)
         except TimeoutError:
             self._slow_looks[before.cwd] += 1
             return FileTouches()
         except GitSilentError:
             return FileTouches()
         self._slow_looks.pop(before.cwd, None)
+        self._newest[before.cwd] = replace(before, tree=after, stamps=stamps)
         return changes
+
+
+def _moment_ns() -> int:
+    """A time after all that happened so far and before all that will, as files bear it.
+
+    Blocks for some milliseconds.
+    """
+    now_ns = time.time_ns()
+    while time.clock_gettime_ns(_COARSE_CLOCK) < now_ns:
+        time.sleep(_TICK_S)
+    return now_ns
 
 
 def _stamps(tree: WorkTree) -> dict[str, _Stamp | None]:
@@ -140,11 +183,33 @@ def _changes(before: Snapshot, after: WorkTree, moved: Mapping[str, Committed]) 
             commits = moved.get(name) or Committed(after.dirty[name], "")
             existed = commits.before != ""
             is_changed = _left_commit(path, commits, is_dirty=name in after.dirty)
-        if is_changed and _is_text(name):
+        if is_changed and _is_text(name) and _was_touched(path, before, is_old=existed):
             (edited if existed else written).append(str(path))
     if len(written) + len(edited) > MAX_CHANGED_FILES:
         return FileTouches()
     return FileTouches(written=tuple(written), edited=tuple(edited))
+
+
+def _was_touched(path: Path, before: Snapshot, *, is_old: bool) -> bool:
+    """Whether something happened to `path` after the command began.
+
+    One that is gone, or came with a folder that was moved here, has left that on a folder above.
+    """
+    if is_old and os.path.lexists(path):
+        return _has_changed_since(path, before.begun_ns)
+    for place in (path, *path.parents):
+        if _has_changed_since(place, before.begun_ns):
+            return True
+        if place == before.tree.root:
+            break
+    return False
+
+
+def _has_changed_since(path: Path, begun_ns: int) -> bool:
+    try:
+        return path.lstat().st_ctime_ns >= begun_ns
+    except OSError:
+        return False
 
 
 def _left_commit(path: Path, commits: Committed, *, is_dirty: bool) -> bool:

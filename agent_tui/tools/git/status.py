@@ -59,7 +59,7 @@ async def top_folder(keeper: ProcessKeeper, cwd: Path, environ: Mapping[str, str
     Raises:
         GitSilentError: none, or not one git works in (bare, or another user's).
     """
-    if not _may_be_repository(cwd, environ):
+    if "GIT_DIR" not in environ and nearest_git(cwd, environ) is None:
         raise GitSilentError("no repository")
     answer = await ask_git(keeper, git_argv("rev-parse", "--show-toplevel"), cwd, environ)
     return Path(os.fsdecode(answer.removesuffix(b"\n")))
@@ -132,11 +132,12 @@ def _content(path: Path) -> bytes:
         return file.read(MAX_HASHED_BYTES + 1)
 
 
-def _may_be_repository(cwd: Path, environ: Mapping[str, str]) -> bool:
-    """Whether asking git is of use: elsewhere no process has to be started."""
-    return "GIT_DIR" in environ or any(
-        os.path.lexists(folder / ".git") for folder in (cwd, *cwd.parents)
-    )
+def nearest_git(cwd: Path, environ: Mapping[str, str]) -> Path | None:
+    """The ``.git`` in or above `cwd`; None where there is none or the environment names another."""
+    if "GIT_DIR" in environ:
+        return None
+    places = (folder / ".git" for folder in (cwd, *cwd.parents))
+    return next(filter(os.path.lexists, places), None)
 
 
 def _without_filters(found: bytes) -> Iterator[str]:

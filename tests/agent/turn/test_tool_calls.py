@@ -8,7 +8,7 @@ from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprov
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.events import AgentEvent, ApprovalRequested, ToolFinished, ToolStarted
 from agent_tui.messages import JsonObject, TextContent
-from agent_tui.providers.scripted.provider import call
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.base import (
     NoHistory,
     PreparedCall,
@@ -18,6 +18,7 @@ from agent_tui.tools.base import (
     ToolOutput,
 )
 from agent_tui.tools.registry import default_toolbox
+from tests.support.runtime import Stage, collect, of_kind
 
 
 class SlowToolbox:
@@ -111,3 +112,46 @@ async def test_a_link_swapped_while_the_person_decides_stops_the_command(stage):
     assert list((stage.workspace / "second").iterdir()) == []
     (decided,) = runtime.conversation.permissions.log.latest
     assert (decided.decision, decided.by, decided.what) == ("allow", "person", "touch link/new")
+
+
+class MeetingToolbox:
+    """The usual tools, of which the first of two calls ends only after the second one."""
+
+    def __init__(self) -> None:
+        self._tools: Toolbox = default_toolbox()
+        self.specs, self.short_specs = self._tools.specs, self._tools.short_specs
+        self.check, self.understood = self._tools.check, self._tools.understood
+        self.begun: list[str] = []
+        self._second_ended = asyncio.Event()
+
+    def prepare(self, name: str, arguments: JsonObject, context: ToolContext) -> PreparedCall:
+        prepared = self._tools.prepare(name, arguments, context)
+
+        async def run() -> ToolOutput:
+            self.begun.append(name)
+            if len(self.begun) == 1:
+                await self._second_ended.wait()
+                return await prepared.run()
+            output = await prepared.run()
+            self._second_ended.set()
+            return output
+
+        return PreparedCall(prepared.intent, run)
+
+
+async def test_calls_that_only_read_run_at_the_same_time_with_results_in_order(stage: Stage):
+    (stage.workspace / "a.txt").write_text("one\n")
+    calls = (
+        call("c1", "bash", command="cat a.txt"),
+        call("c2", "read", path="a.txt"),
+        call("c3", "write", path="b.txt", content="two"),
+        call("c4", "read", path="b.txt"),
+    )
+    runtime = stage.runtime([Reply(tool_calls=calls), Reply(text="done")])
+    toolbox = MeetingToolbox()
+    runtime.services.toolbox = toolbox
+    results = of_kind(await collect(runtime.submit("hi")), ToolFinished)
+    assert [result.call_id for result in results] == ["c1", "c2", "c3", "c4"]
+    assert not [result for result in results if result.message.is_error]
+    assert toolbox.begun == ["bash", "read", "write", "read"]
+    assert "two" in results[3].message.text

@@ -130,7 +130,7 @@ async def test_cancelling_the_watching_task_keeps_the_partial_reply_too(stage):
 async def test_an_abort_during_a_tool_answers_every_call(stage):
     calls = (
         call("c1", "bash", command="echo begun; sleep 100"),
-        call("c2", "ls"),
+        call("c2", "write", path="a.txt", content="x"),
     )
     runtime = stage.runtime([Reply(tool_calls=calls)])
     async with aclosing(runtime.submit("hi")) as events:
@@ -189,13 +189,41 @@ async def test_a_bad_key_is_not_retried_and_says_what_to_do(stage):
     assert roles(runtime) == ["user", "assistant"]
 
 
-async def test_a_reply_cut_in_mid_stream_is_kept_and_not_retried(stage):
-    runtime = stage.runtime([Reply(text="half a rep", cut=True), Reply(text="never asked")])
+class Waits:
+    """A sleep that notes what was asked for and is over at once."""
+
+    def __init__(self) -> None:
+        self.delays_s: list[float] = []
+
+    async def sleep(self, delay_s: float) -> None:
+        self.delays_s.append(delay_s)
+
+
+async def test_a_reply_cut_in_mid_stream_is_kept_and_gone_on_from(stage):
+    script = [Reply(text="half a rep", cut=True), Reply(text="ly")]
+    runtime = stage.runtime(script, sleep=Waits().sleep)
     events = await collect(runtime.submit("hi"))
-    kept = only(events, ReplyFinished).message
-    assert (kept.text, kept.stop_reason) == ("half a rep", "error")
-    assert only(events, TurnFinished).outcome == "error"
-    assert not of_kind(events, RetryScheduled)
+    kept, last = (event.message for event in of_kind(events, ReplyFinished))
+    assert (kept.text, kept.stop_reason, last.text) == ("half a rep", "error", "ly")
+    assert only(events, TurnFinished).outcome == "done"
+    assert "What came is kept" in only(events, RetryScheduled).reason
+    assert stage.model.requests[-1].messages[-1].text == "half a rep"
+
+
+@pytest.mark.parametrize("is_watched", [True, False])
+async def test_a_steady_outage_ends_with_its_reason_and_later_when_nobody_watches(
+    stage, is_watched
+):
+    waits = Waits()
+    outage = ProviderError("overloaded", "It is overloaded.")
+    runtime = stage.runtime(
+        lambda _request: Reply(error=outage), sleep=waits.sleep, is_interactive=is_watched
+    )
+    end = only(await collect(runtime.submit("hi")), TurnFinished)
+    assert (end.outcome, end.can_continue) == ("error", True)
+    assert "It is overloaded." in end.error
+    assert len(waits.delays_s) == (3 if is_watched else 9)
+    assert (sum(waits.delays_s) > 180) != is_watched
 
 
 async def test_the_calls_beside_a_broken_one_are_run(stage):
