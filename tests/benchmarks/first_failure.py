@@ -6,6 +6,6 @@ import pytest
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """End with exit code 1; what the test started ends with the process that started it."""
+    """End with exit code 1; `contained_pytest` ends what the test started."""
     if report.failed:
         os._exit(1)

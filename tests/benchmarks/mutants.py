@@ -7,8 +7,9 @@ Works on copies of the tree, each with a Python environment that finds the copy 
 that this program starts run the mutant, too, whatever variables they are given. The tests of a room
 run once to learn which of them reach which line; each sampled mutant is then written into its file
 and meets the tests that reach it (all of the room, where none is known to: the line runs in a
-process of its own). mutmut's own runner is not used: it keeps all mutants in one file and chooses
-by a variable of the environment, which those processes do not get to see.
+process of its own). What a mutant's processes leave running is ended. mutmut's own runner is not
+used: it keeps all mutants in one file and chooses by a variable of the environment, which those
+processes do not get to see.
 
 Survivors are printed as unified diffs, which ``git apply`` takes.
 
@@ -37,6 +38,8 @@ from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Literal, TypeAlias
+
+from tests.benchmarks import contained_pytest, first_failure
 
 ROOT = Path(__file__).parents[2]
 
@@ -188,25 +191,21 @@ def tests_of_line(file: Path, line: int, known: Mapping[int, Sequence[str]]) -> 
     return next((known[number] for number in nearest if known.get(number)), ())
 
 
-def _pytest(tree: Path, *arguments: str, timeout_s: float | None = None) -> int:
+def _pytest(tree: Path, *arguments: str, timeout_s: int = 3_600) -> int:
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     python = str(tree.parent / "environment" / "bin" / "python")
-    command = [python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments]
-    try:
-        with (tree / "log").open("w") as log:
-            done = subprocess.run(
-                command,
-                cwd=tree,
-                env=environ,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                timeout=timeout_s,
-                check=False,
-            )
-    except subprocess.TimeoutExpired:
-        return -1
-    return done.returncode
+    command = [python, "-m", contained_pytest.__name__, str(timeout_s), "-q", "-x"]
+    command += ["-p", "no:cacheprovider", *arguments]
+    with (tree / "log").open("w") as log:
+        return subprocess.run(
+            command,
+            cwd=tree,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            check=False,
+        ).returncode
 
 
 def try_out(mutant: Mutant, tests: Sequence[str], room: str, tree: Path, *, types: bool) -> Outcome:
@@ -218,12 +217,12 @@ def try_out(mutant: Mutant, tests: Sequence[str], room: str, tree: Path, *, type
     file.write_text(mutant.code)
     try:
         (tree / "names").write_text("\n".join(tests or TESTS_OF_ROOMS[room]))
-        plugin = "tests.benchmarks.first_failure"
+        plugin = first_failure.__name__
         code = _pytest(
             tree, "-n0", "-p", plugin, "--timeout=60", "@names", timeout_s=MUTANT_TIMEOUT_S
         )
         if code != 0:
-            return "killed" if code > 0 else "out of time"
+            return "out of time" if code == contained_pytest.OUT_OF_TIME else "killed"
         if (
             types
             and subprocess.run(

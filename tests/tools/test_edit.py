@@ -81,8 +81,13 @@ async def test_a_miss_shows_the_nearest_text_and_the_difference(
         await call_tool(context, "edit", _edit((old, "x")))
     assert advice in str(caught.value)
     if "Nothing" not in advice:
-        assert "1\tdef f():\n2\t    return 1" in str(caught.value)
+        assert "Nearest text, lines 1-2:\n1\tdef f():\n2\t    return 1" in str(caught.value)
     assert source.read_text() == _SOURCE
+
+
+async def test_a_miss_of_one_line_shows_the_nearest_line(context: ToolContext, source: Path):
+    with pytest.raises(ToolError, match=r"Nearest text, line 6:\n6\t    return 2"):
+        await call_tool(context, "edit", _edit(("    return 2222", "x")))
 
 
 async def test_a_miss_that_holds_a_mark_of_text_left_out_says_so(

@@ -114,6 +114,24 @@ def test_calls_of_other_agents_are_understood(name, arguments, own_name, own_arg
     TOOLBOX.check(call.name, call.arguments)
 
 
+@pytest.mark.parametrize(
+    ("argument", "seconds"),
+    [
+        *((argument, 3) for argument in ("timeout_ms", "timeoutMs", "timeout_millis")),
+        *((argument, 3_000) for argument in ("timeout_s", "timeout_seconds", "timeout_secs")),
+    ],
+)
+def test_a_time_limit_by_any_of_its_names_is_one_in_seconds(argument: str, seconds: int):
+    call = TOOLBOX.understood("bash", {"command": "ls", argument: 3_000}, CWD)
+    assert (call.arguments, call.remark) == ({"command": "ls", "timeout": seconds}, "")
+
+
+@pytest.mark.parametrize("argument", ["workdir", "working_directory", "cwd", "dir_path"])
+def test_a_folder_for_a_command_by_any_of_its_names_is_gone_to(argument: str):
+    call = TOOLBOX.understood("bash", {"command": "ls", argument: "/etc"}, CWD)
+    assert (call.arguments, call.remark) == ({"command": "cd /etc || exit 1\nls"}, "")
+
+
 def test_an_argument_nobody_knows_is_left_out_and_the_model_told():
     call = TOOLBOX.understood("read", {"path": "a", "colour": "red", "size": 3}, CWD)
     assert call.arguments == {"path": "a"}

@@ -59,6 +59,17 @@ async def test_grep_groups_matches_by_file_and_leaves_out_what_is_ignored_binary
     assert output.for_person.summary == "5 matches"
 
 
+async def test_grep_runs_ripgrep_where_there_is_one(
+    context: ToolContext, project: Path, tmp_path: Path
+):
+    program = tmp_path / "bin" / "rg"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nprintf 'a.py\\n7:by ripgrep\\n'\n")
+    program.chmod(0o755)
+    context.environ["PATH"] = str(program.parent)
+    assert (await call_tool(context, "grep", {"pattern": "x"})).for_model == "a.py\n7:by ripgrep"
+
+
 async def test_grep_takes_a_glob_a_folder_and_case(searching: ToolContext):
     arguments = {"pattern": "NEEDLE", "path": "docs", "glob": "*.{md,txt}", "ignore_case": True}
     output = await call_tool(searching, "grep", {**arguments})

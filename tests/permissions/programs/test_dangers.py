@@ -54,6 +54,7 @@ def _danger(command: str, *folders: str) -> str:
         ("find . -name '*' -delete", "all of the workspace"),
         ("find . -name a -o -delete", "all of the workspace"),
         ("find $x -name a -delete", "only known when it runs"),
+        ("find . -name $x -delete", "all of the workspace"),
         ("find -files0-from f -delete", "only known when it runs"),
         ("find / -name core -delete", "find -delete"),
         ("rm -r .", "all of the workspace"),

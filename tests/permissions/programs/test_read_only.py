@@ -57,6 +57,7 @@ from tests.permissions.programs.parts import part_of
         "[ -f a ]",
         'test "$x" = y',
         "[ $? -eq 0 ]",
+        "[ $# -eq 0 ]",
         "python --version",
         "python -V",
         "pip list",

@@ -121,6 +121,7 @@ def test_no_header_leads_out_of_the_folder_of_sessions(
     imported = import_session(store, written(tmp_path, hostile), cwd=HERE)
     assert imported.path.resolve().is_relative_to(store.root.resolve())
     assert imported.path.parent.parent == store.root
+    assert not imported.path.name.startswith("1970")
     assert [found.id for found in store.list()] == [imported.id]
 
 

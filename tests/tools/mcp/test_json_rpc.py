@@ -95,6 +95,13 @@ def test_a_tool_that_lists_no_arguments_takes_none():
     assert tool.spec.parameters == {"type": "object", "properties": {}}
 
 
+def test_a_tool_that_is_left_out_is_called_by_its_name_or_its_number():
+    listed = [{"name": "texts", "inputSchema": {"type": "string"}}, {"inputSchema": {}}]
+    _, (named, numbered) = readable_tools("srv", listed)
+    assert named == "tool 'texts' left out: its arguments are no JSON schema of an object"
+    assert numbered == "tool 2 left out: it has no name"
+
+
 def test_variables_are_filled_in_and_the_models_keys_are_not():
     environ = {"A": "1", "KEY": "secret"}
     assert expand_variables("x${A}y${B:-z}$A", environ, {"KEY"}) == "x1yz$A"
