@@ -6,11 +6,11 @@ from agent_tui.errors import SessionError
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 
 MODEL = ModelRef("anthropic/claude-sonnet")
-INFO = ModelInfo(MODEL.name, 200_000, 64_000, 3.0, 15.0, sees_images=True)
+INFO = ModelInfo(MODEL.name, 200_000, 64_000, 3.0, 15.0, sees_images=True, source="table")
 OTHER = ModelRef("openai/gpt-large", api_key_env="OPENAI_API_KEY")
-OTHER_INFO = ModelInfo(OTHER.name, 400_000, 128_000, 1.25, 10.0)
+OTHER_INFO = ModelInfo(OTHER.name, 400_000, 128_000, 1.25, 10.0, source="table")
 LOCAL = ModelRef("ollama/small-coder", base_url="http://127.0.0.1:11434")
-LOCAL_INFO = ModelInfo(LOCAL.name, 32_768, 8_192)
+LOCAL_INFO = ModelInfo(LOCAL.name, 32_768, 8_192, source="server")
 
 
 class ListedModels:
