@@ -179,7 +179,8 @@ def _patch_in(given: JsonObject, cwd: Path) -> str:
 def _of_bash(given: JsonObject, cwd: Path) -> JsonObject:
     """One text for a list of words, seconds for milliseconds, ``cd`` for a folder."""
     rest = dict(given)
-    for key in ("timeout_ms", "timeoutMs", "timeout_millis", "yield_time_ms"):
+    rest.pop("yield_time_ms", None)  # when output is handed back meanwhile, no limit
+    for key in ("timeout_ms", "timeoutMs", "timeout_millis"):
         if isinstance(value := rest.pop(key, None), int | float):
             rest.setdefault("timeout", value / 1_000)
     for key in ("timeout_s", "timeout_seconds", "timeout_secs"):
