@@ -263,18 +263,20 @@ async def test_a_small_window_limits_the_reply(stage: Stage, window: int, cap: i
 
 
 async def test_a_reply_that_babbles_into_its_limit_can_be_continued(stage: Stage):
-    runtime = stage.runtime([Reply(text="and so on " * 99, finish="length")], window=2_048)
+    babble = [Reply(text="and so on " * 9, finish="length")] * 4
+    runtime = stage.runtime(babble, window=2_048)
     end = only(await collect(runtime.submit("hi")), TurnFinished)
     assert (end.outcome, end.can_continue) == ("length", True)
 
 
-async def test_a_call_cut_off_by_the_limit_twice_in_a_row_ends_the_turn(stage: Stage):
+async def test_a_call_cut_off_by_the_limit_four_times_in_a_row_ends_the_turn(stage: Stage):
     cut = Reply(tool_calls=(call("c1", "write", path="a", content="x" * 99),), finish="length")
-    provider = ScriptedProvider([cut, Reply(tool_calls=(call("c2", "ls"),)), cut, cut, TALK])
+    listing = Reply(tool_calls=(call("c2", "ls"),))
+    provider = ScriptedProvider([cut, listing, *[cut] * 4, TALK])
     events = await collect(stage.runtime(provider, window=2_048).submit("write it"))
     assert (only(events, TurnFinished).outcome, provider.remaining) == ("length", 1)
     refused = [e.message.text for e in of_kind(events, ToolFinished) if e.message.is_error]
-    assert len(refused) == 3
+    assert len(refused) == 5
     assert all("cut off by the output limit" in text for text in refused)
     assert not (stage.workspace / "a").exists()
 

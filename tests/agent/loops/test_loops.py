@@ -180,17 +180,17 @@ async def test_the_model_can_break_out_and_the_loop_is_summed_up_all_the_same(st
     assert_sendable(runtime.conversation.log.path_entries())
 
 
-@pytest.mark.parametrize("second", [broken(), Reply(text="Half", finish="length")])
+@pytest.mark.parametrize("second", [(broken(),), (Reply(text="Half", finish="length"),) * 4])
 async def test_a_round_that_fails_ends_the_loop_and_nothing_is_summed_up(
-    stage: Stage, second: Reply
+    stage: Stage, second: tuple[Reply, ...]
 ):
-    model = Model(Reply(text=LONG), second)
+    model = Model(Reply(text=LONG), *second)
     runtime = stage.runtime(model.provider)
     events = await collect(runtime.loop(PLAN))
     ending = only(events, TurnFinished)
     assert ending.outcome in ("error", "length")
     assert ending.can_continue
-    assert "stopped in round 2 of 3; the rest of it is dropped" in only(events, Notice).text
+    assert "stopped in round 2 of 3; the rest of it is dropped" in of_kind(events, Notice)[-1].text
     assert only(events, ScopeLeft).summary == ""
     assert model.summaries == []
     assert "Look at a.py." in seen(runtime)
