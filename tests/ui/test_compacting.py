@@ -169,7 +169,7 @@ async def test_an_automatic_compaction_is_one_line_in_the_turn_that_goes_on(tmp_
         assert ui.status.usage.label == "[ctx: ~84%]"
         await ui.send("work")
         assert ui.is_running
-        assert ui.status.usage.label == "[ctx: ~32%]"
+        assert ui.status.usage.label == "[ctx: ~33%]"
         (block,) = summaries(ui)
         assert "1 message: thinking, and output that came again later" in block.summary
         await ui.finish()
