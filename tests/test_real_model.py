@@ -145,7 +145,7 @@ async def test_a_recorded_session_is_compacted_and_gone_on_with(tmp_path, monkey
         assert compacted.header.parent_session == str(session)
         (entry,) = [e for e in compacted.path_entries() if isinstance(e, CompactionEntry)]
         # Whatever the model made of it: the form, and what code knows for certain.
-        assert "## Goal" in entry.summary
+        assert "<said-by-the-person>" in entry.summary
         assert "</modified-files>" in entry.summary or "</read-files>" in entry.summary
         assert entry.details.ledger is not None
         assert entry.details.ledger.user_messages
@@ -172,9 +172,8 @@ def test_after_a_kill_no_process_is_left_and_the_session_is_whole(tmp_path, who)
         process.kill()
     rest, _ = process.communicate(timeout=600)
     assert ended(family)
-    if who == "server":
-        assert process.returncode == 1
-        assert "local model" in rest
+    if who == "server":  # it is started again, and the turn goes on to an end of its own
+        assert "TurnFinished" in rest
     (file,) = sessions(tmp_path)
     log = SessionLog.open(file)
     assert build_context(log.path_entries()).messages
