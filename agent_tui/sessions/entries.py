@@ -58,11 +58,15 @@ def new_entry_id(taken: "frozenset[str] | set[str] | dict[str, object]") -> str:
 
 
 class TaskText(Stored):
-    """What a tracker, a plan or a specification says is to be done, as an output showed it."""
+    """What a tracker, a plan or a specification says is to be done, as an output showed it.
+
+    Of an item that ``is_done`` only the lines are left that say what must stay true.
+    """
 
     item: str
     text: str
     entry_id: str = ""
+    is_done: bool = False
 
 
 class WorkState(Stored):

@@ -29,7 +29,7 @@ from agent_tui.compaction.sections.state import (
     in_progress_lines,
     pending_lines,
 )
-from agent_tui.compaction.sections.task import task_blocks, task_texts
+from agent_tui.compaction.sections.task import rules_of_finished, task_blocks, task_texts
 from agent_tui.compaction.sections.way import way_so_far
 from agent_tui.compaction.transcript.text import escape_tags
 from agent_tui.sessions.entries import Entry, Handover, Ledger, TaskText, WorkState
@@ -38,6 +38,9 @@ from agent_tui.tokens import TokenCounter
 PERSON_SHARE = 0.15
 TASK_SHARE = 0.15
 """What a task's text does not use is the person's: theirs is often all there is of it."""
+
+RULES_SHARE = 0.015
+"""What finished items of the task still ask for."""
 
 STATE_SHARE = 0.05
 FINDINGS_SHARE = 0.05
@@ -96,7 +99,8 @@ def read_work(
     earlier = handover or Handover()
     ids = [entry.id for entry in path]
     known = ids.index(earlier.through) + 1 if earlier.through in ids else 0
-    events, new = read_history(path), read_history(path[known:])
+    events = read_history(path)
+    new = read_history(path[known:]) if known else events
     said: dict[str, str] = {text: "" for text in reversed(ledger.user_messages)}
     said.update((event.text, event.entry_id) for event in events if isinstance(event, Said))
     return WorkRecord(
@@ -162,7 +166,9 @@ def make_sections(
     said = [one for one in record.said if one[0] not in kept or not one[0]]
     tasks = [task for task in record.tasks if task.entry_id not in kept]
     task, taken = task_blocks(tasks, int(room_tokens * TASK_SHARE), counter)
-    unused = int(room_tokens * TASK_SHARE) - counter.count_text("\n".join(task))
+    open_texts = "\n".join(one.text for one in record.tasks if not one.is_done)
+    rules = rules_of_finished(record.tasks, open_texts, int(room_tokens * RULES_SHARE), counter)
+    unused = int(room_tokens * TASK_SHARE) - counter.count_text("\n".join((*task, *rules)))
     person = said_by_person(said, int(room_tokens * PERSON_SHARE) + max(unused, 0), counter)
     state = _state_lines(record.state, int(room_tokens * STATE_SHARE), counter)
     spoken = [text for _, text in record.said[-2:]]
@@ -187,6 +193,7 @@ def make_sections(
             ("said-by-the-person", _numbered(person)),
             ("pinned-constraints", [f"- {pin}" for pin in pins]),
             ("task-text", task),
+            ("rules-of-finished-items", rules),
         ),
         after_prose=_blocks(
             ("work-state", state),

@@ -71,6 +71,12 @@ _ITEM_TOOL = re.compile(r"issue|ticket|task|bug|story|card|work_?item", re.IGNOR
 _CHANGING_TOOL = re.compile(r"update|close|resolve|transition|complete|edit|set|move", re.I)
 _SHOWING_TOOL = re.compile(r"get|show|view|read|fetch", re.IGNORECASE)
 _PLAN = "the plan that was handed over"
+_RULE = re.compile(
+    r"\b(?:must|never|always|only|do not|does not|don['’]t|no|without|keep|unchanged|cannot"
+    r"|may not|should not|avoid)\b",
+    re.IGNORECASE,
+)
+_LEAST_RULE, _LONGEST_RULE = 15, 240
 _LEAST_CHARS = 60
 _LEAST_TOKENS = 80
 
@@ -129,7 +135,7 @@ def _known_state(word: str) -> str:
 
 
 def task_texts(events: Iterable[Event], earlier: Iterable[TaskText] = ()) -> tuple[TaskText, ...]:
-    """The newest text of each item that is not closed, the one shown last at the end.
+    """The newest text of each item, the one shown last at the end; of closed ones their rules.
 
     Args:
         events: The conversation.
@@ -141,7 +147,9 @@ def task_texts(events: Iterable[Event], earlier: Iterable[TaskText] = ()) -> tup
             continue
         for change in item_changes(event.output.action):
             for item in change.items if change.state == "done" else ():
-                found.pop(item, None)
+                if (task := found.pop(item, None)) and (rules := rules_in(task.text)):
+                    done = TaskText(item=item, text="\n".join(rules), is_done=True)
+                    found[item] = done.model_copy(update={"entry_id": task.entry_id})
         if event.output.has_failed:
             continue
         plan = plan_in(event.output.action)
@@ -151,6 +159,14 @@ def task_texts(events: Iterable[Event], earlier: Iterable[TaskText] = ()) -> tup
             found.pop(item, None)
             found[item] = TaskText(item=item, text=text, entry_id=event.entry_id)
     return tuple(found.values())
+
+
+def rules_in(text: str) -> list[str]:
+    """The lines of an item's text that say what must, may not or is to stay as it is."""
+    lines = (line.strip().lstrip("-*• ").strip() for line in text.split("\n"))
+    return [
+        line for line in lines if _LEAST_RULE <= len(line) <= _LONGEST_RULE and _RULE.search(line)
+    ]
 
 
 def plan_in(action: Action) -> str:
@@ -167,7 +183,7 @@ def task_blocks(
     """The texts that fit, newest first, and the tasks they are of; the last one may end early."""
     lines: list[str] = []
     taken: list[TaskText] = []
-    for task in reversed(list(tasks)):
+    for task in reversed([task for task in tasks if not task.is_done]):
         text = f"### {task.item}\n{task.text}"
         tokens = counter.count_text(text) + 4
         if tokens > room_tokens:
@@ -179,6 +195,33 @@ def task_blocks(
         taken.append(task)
         room_tokens -= tokens
     return lines, taken
+
+
+def rules_of_finished(
+    tasks: Iterable[TaskText], elsewhere: str, room_tokens: int, counter: TokenCounter
+) -> list[str]:
+    """What items that are done ask to stay true, newest item first, as far as there is room.
+
+    Args:
+        tasks: Oldest first; only those that are done count.
+        elsewhere: What is said anyway: the texts of open items.
+        room_tokens: Bound of all together.
+        counter: Measures them.
+    """
+    lines: list[str] = []
+    for task in reversed([task for task in tasks if task.is_done]):
+        head, rules = (
+            f"{task.item}:",
+            [f"- {r}" for r in task.text.split("\n") if r not in elsewhere],
+        )
+        for line in rules:
+            tokens = counter.count_text("\n".join((head, line))) + 1
+            if tokens > room_tokens:
+                continue
+            lines += [head, line] if head else [line]
+            room_tokens -= tokens
+            head = ""
+    return lines
 
 
 def _beginning(text: str, tokens: int, room: int, entry_id: str, counter: TokenCounter) -> str:

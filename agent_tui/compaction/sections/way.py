@@ -20,6 +20,9 @@ _RESULT_CHARS = (120, 80, 0)
 _SAID_CHARS = (160, 120, 80)
 _FILLED_BY_LEVEL = (0.6, 0.9, 1.0)
 _ERROR_CHARS = 160
+_SHOWN_PARTS = 4
+_FORMS = frozenset({"output_mode", "type"})
+"""Arguments of a search that say how to show what is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +138,23 @@ def _subject(event: Done, level: int, folders: Sequence[str]) -> str:
     chars = _SUBJECT_CHARS[level]
     if action.command:
         return f"$ {one_line(without_folder(action.command), chars)}"
-    if action.path:
-        span = ""
-        offset, limit = action.arguments.get("offset"), action.arguments.get("limit")
-        if isinstance(offset, int):
-            span = f":{offset}" + (f"-{offset + limit - 1}" if isinstance(limit, int) else "")
-        return f"{action.tool} {normalise_path(action.path, folders) or action.path}{span}"
-    target = " ".join(text for text in action.arguments.values() if isinstance(text, str))
-    return f"{action.tool} {one_line(target, chars)}".strip()
+    path = _short_path(normalise_path(action.path, folders) or action.path)
+    if action.kind == "other" or not path:
+        texts = {name: text for name, text in action.arguments.items() if isinstance(text, str)}
+        asked = [text for name, text in texts.items() if text != action.path and name not in _FORMS]
+        return f"{action.tool} {one_line(' '.join([*asked, path]), chars)}".strip()
+    span = ""
+    offset, limit = action.arguments.get("offset"), action.arguments.get("limit")
+    if isinstance(offset, int):
+        span = f":{offset}" + (f"-{offset + limit - 1}" if isinstance(limit, int) else "")
+    return f"{action.tool} {path}{span}"
+
+
+def _short_path(path: str) -> str:
+    """`path` by its last parts where it is long; the lists of files have it whole."""
+    parts = path.split("/")
+    long = path.startswith("/") and len(parts) > _SHOWN_PARTS + 2
+    return "/".join(["…", *parts[-_SHOWN_PARTS:]]) if long else path
 
 
 def _outcome(event: Done, level: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from agent_tui.compaction.ledger.files import FileOperations, capped_lists
 from agent_tui.compaction.ledger.pinned import bounded_pins
 from agent_tui.compaction.shorten import shorten_middle
-from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.compaction.transcript.text import FACT_TAGS, escape_tags
 from agent_tui.sessions.entries import Ledger
 
 MAX_FILE_CHARS = 6_000
@@ -15,22 +15,7 @@ MAX_ERROR_CHARS = 3_000
 MAX_REQUEST_CHARS = 6_000
 _LEAST_CHARS = 600
 
-_TAGS = (
-    "current-request",
-    "pinned-constraints",
-    "open-errors",
-    "read-files",
-    "modified-files",
-    "names-by-file",
-    "said-by-the-person",
-    "task-text",
-    "work-state",
-    "findings",
-    "commands-run",
-    "files-now",
-    "way-so-far",
-)
-_BLOCK = re.compile(rf"(?<!\n)\n*<({'|'.join(_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
+_BLOCK = re.compile(rf"(?<!\n)\n*<({'|'.join(FACT_TAGS)})>\n.*?\n?</\1>", re.DOTALL)
 
 _INDEX = re.compile(r"(?<!\n)\n*<names-by-file>\n.*?\n?</names-by-file>", re.DOTALL)
 

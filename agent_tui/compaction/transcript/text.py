@@ -20,25 +20,25 @@ from agent_tui.messages import (
     UserMessage,
 )
 
-OWN_TAGS = (
-    "conversation",
-    "previous-summary",
-    "focus",
-    "summary",
-    "pinned-constraints",
-    "open-errors",
-    "current-request",
-    "read-files",
-    "modified-files",
-    "names-by-file",
+FACT_TAGS = (
     "said-by-the-person",
+    "pinned-constraints",
     "task-text",
+    "rules-of-finished-items",
     "work-state",
     "findings",
+    "open-errors",
     "commands-run",
     "files-now",
     "way-so-far",
+    "read-files",
+    "modified-files",
+    "current-request",
+    "names-by-file",
 )
+"""The blocks around a summary's prose that code writes; the last one only earlier versions."""
+
+OWN_TAGS = ("conversation", "previous-summary", "focus", "summary", *FACT_TAGS)
 """Tags that mean something in our prompts and summaries, so no quoted text may hold them."""
 
 _OWN_TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(OWN_TAGS)})\b)", re.IGNORECASE)

@@ -17,6 +17,7 @@ from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock
 _HEADINGS = {
     "said-by-the-person": "What you said",
     "task-text": "The task",
+    "rules-of-finished-items": "Rules of finished items",
     "work-state": "Where the work stands",
     "findings": "Findings and decisions",
     "commands-run": "Commands",

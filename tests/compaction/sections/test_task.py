@@ -5,6 +5,8 @@ import pytest
 from agent_tui.compaction.sections.task import (
     ItemChange,
     item_changes,
+    rules_in,
+    rules_of_finished,
     task_blocks,
     task_texts,
 )
@@ -218,3 +220,57 @@ def test_a_plan_that_was_handed_over_is_a_task_until_the_next_one() -> None:
     assert (
         task_texts(called(("plant", {"plan": 3}, "x" * 200), ("x", {"plan": plans[0]}, ""))) == ()
     )
+
+
+ITEM = """Do the second part.
+- Write `b.py`.
+- Keep the public names unchanged.
+- Do not edit `a.py`.
+- Tests exist and pass.
+"""
+
+
+def test_of_a_closed_item_stays_what_it_asks_to_remain_true() -> None:
+    (task,) = task_texts(ran(("bd show bd-2", ITEM, 0), ("bd close bd-2", "closed", 0)))
+    assert (task.item, task.is_done) == ("bd-2", True)
+    assert task.text == "Keep the public names unchanged.\nDo not edit `a.py`."
+
+
+def test_a_closed_item_that_asks_for_nothing_of_the_kind_is_gone() -> None:
+    assert task_texts(ran(("bd show bd-2", TEXT, 0), ("bd close bd-2", "closed", 0))) == ()
+
+
+def test_a_rule_is_one_line_of_some_length() -> None:
+    assert rules_in("no\n" + "never " * 100 + "\n* Never write to the disk.") == [
+        "Never write to the disk."
+    ]
+
+
+def done(item: str, *rules: str) -> TaskText:
+    return TaskText(item=item, text="\n".join(rules), is_done=True)
+
+
+def test_rules_of_finished_items_stand_under_their_item_the_newest_first(
+    counter: TokenCounter,
+) -> None:
+    tasks = (done("bd-1", "Keep x."), task("bd-3", 10), done("bd-2", "Never y.", "Only z."))
+    assert rules_of_finished(tasks, "", 1_000, counter) == [
+        "bd-2:",
+        "- Never y.",
+        "- Only z.",
+        "bd-1:",
+        "- Keep x.",
+    ]
+    assert task_blocks(tasks, 1_000, counter)[1] == [tasks[1]]
+
+
+def test_what_an_open_item_says_too_is_not_said_twice(counter: TokenCounter) -> None:
+    tasks = (done("bd-1", "Keep x.", "Never y."),)
+    assert rules_of_finished(tasks, "all of it. Keep x.", 1_000, counter) == ["bd-1:", "- Never y."]
+
+
+def test_rules_of_finished_items_keep_to_their_room(counter: TokenCounter) -> None:
+    tasks = tuple(done(f"bd-{n}", *(f"Keep rule {k} of {n}." for k in range(9))) for n in range(9))
+    lines = rules_of_finished(tasks, "", 120, counter)
+    assert lines
+    assert counter.count_text("\n".join(lines)) <= 120

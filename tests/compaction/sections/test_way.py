@@ -135,3 +135,19 @@ def test_paths_in_the_working_folder_are_told_without_it(counter: TokenCounter) 
     told = "\n".join(way(events, counter))
     assert "read src/a.py" in told
     assert "read /b" in told
+
+
+def test_a_search_is_told_with_what_was_looked_for(counter: TokenCounter) -> None:
+    arguments = {"pattern": "load_.*", "path": "src/a.py", "output_mode": "content"}
+    assert "- Grep load_.* src/a.py -> 3: def load_x" in "\n".join(
+        way(called(("Grep", arguments, "3: def load_x")), counter)
+    )
+
+
+def test_a_long_path_outside_the_working_folder_is_told_by_its_last_parts(
+    counter: TokenCounter,
+) -> None:
+    path = "/home/someone/work/other/lib/web/live/page.ex"
+    assert "- read …/lib/web/live/page.ex [" in "\n".join(
+        way(called(("read", {"path": path}, "text")), counter)
+    )
