@@ -32,6 +32,17 @@ _TELLING_LINES = 3
 _LONGEST_ERROR_LINE = 400
 """Longer lines are generated or minified text that happens to hold the word."""
 
+_TEST_COMMAND = re.compile(
+    r"\b(?:pytest|jest|vitest|mocha|ava|tox|nox|rspec|phpunit|ctest|unittest|nosetests|playwright"
+    r"|(?:go|cargo|mix|swift|deno|bun|dotnet|zig|flutter|dart|sbt|mvnw?|gradlew?|make|rake|bazel)"
+    r"(?:\s+\S+)*?\s+(?:test|check|verify)\b|(?:npm|pnpm|yarn)\s+(?:run\s+)?t(?:est)?\b)"
+)
+_TEST_RESULT = re.compile(
+    r"\b\d+ (?:\w+ ){0,2}(?:passed|failed|failures?|errors?|skipped|tests?|examples?|ok|passing"
+    r"|failing)\b"
+    r"|^(?:OK|FAILED|PASS|FAIL|ok|FAIL:)\b|test result:|\bBUILD (?:SUCCESS|FAILURE)",
+    re.IGNORECASE,
+)
 _CONFIRMED = re.compile(
     r"^\W*(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|go ahead|go with|do it|let['’]?s|sounds good"
     r"|perfect|correct|approved|option \w+)\b",
@@ -47,6 +58,17 @@ _LONGEST_CONSENT = 60
 def looks_like_error(text: str) -> bool:
     """Whether a line of `text` speaks of an error."""
     return bool(_ERROR_LINE.search(text))
+
+
+def is_test(command: str) -> bool:
+    """Whether `command` runs tests, by the names of their runners."""
+    return bool(_TEST_COMMAND.search(command))
+
+
+def counted_tests(text: str) -> str:
+    """The last line of a test run's output that counts tests; empty where none does."""
+    lines = (line.strip() for line in reversed(text.split("\n")))
+    return next((line.strip("= ") for line in lines if _TEST_RESULT.search(line)), "")
 
 
 def call_label(tool_name: str, call: ToolCall | None) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
+from agent_tui.compaction.ledger.call_facts import counted_tests, is_test
 from agent_tui.compaction.sections.commands import without_folder
 from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.sections.task import item_changes
@@ -13,17 +14,6 @@ from agent_tui.compaction.shorten import one_line
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.sessions.entries import WorkState
 
-_TEST_COMMAND = re.compile(
-    r"\b(?:pytest|jest|vitest|mocha|ava|tox|nox|rspec|phpunit|ctest|unittest|nosetests|playwright"
-    r"|(?:go|cargo|mix|swift|deno|bun|dotnet|zig|flutter|dart|sbt|mvnw?|gradlew?|make|rake|bazel)"
-    r"(?:\s+\S+)*?\s+(?:test|check|verify)\b|(?:npm|pnpm|yarn)\s+(?:run\s+)?t(?:est)?\b)"
-)
-_TEST_RESULT = re.compile(
-    r"\b\d+ (?:\w+ ){0,2}(?:passed|failed|failures?|errors?|skipped|tests?|examples?|ok|passing"
-    r"|failing)\b"
-    r"|^(?:OK|FAILED|PASS|FAIL|ok|FAIL:)\b|test result:|\bBUILD (?:SUCCESS|FAILURE)",
-    re.IGNORECASE,
-)
 _COMMIT = re.compile(
     r"^\[(detached HEAD|[\w./-]+)(?: \([\w-]+\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
 )
@@ -90,7 +80,7 @@ class StateReader:
             self._commits[commit] = one_line(message, _TITLE_CHARS)
         if found := list(_ON_BRANCH.finditer(text)):
             self._branch = found[-1][1] or found[-1][2]
-        if _TEST_COMMAND.search(action.command):
+        if is_test(action.command):
             self._note_test(output, text)
 
     def _follow_tracker(self, action: Action, text: str) -> None:
@@ -103,9 +93,7 @@ class StateReader:
                 self._titles[item] = title
 
     def _note_test(self, output: Output, text: str) -> None:
-        lines = [line.strip() for line in text.split("\n")]
-        telling = [line.strip("= ") for line in lines if _TEST_RESULT.search(line)]
-        result = telling[-1] if telling else ""
+        result = counted_tests(text)
         if output.exit_code is not None and (output.exit_code or not result):
             result = f"exit {output.exit_code} {result}".strip()
         elif output.has_failed:

@@ -10,7 +10,7 @@ from agent_tui.compaction.sections.commands import is_looking_around, without_fo
 from agent_tui.compaction.sections.findings import first_sentence
 from agent_tui.compaction.sections.history import Done, Event, Replied, Said
 from agent_tui.compaction.shorten import one_line
-from agent_tui.compaction.tiers.tier2 import telling_line
+from agent_tui.compaction.tiers.tier2 import outcome_line
 from agent_tui.tokens import TokenCounter
 
 _FENCED = re.compile(r"^```[^\n`]*\n.*?^```\s*$", re.MULTILINE | re.DOTALL)
@@ -167,7 +167,7 @@ def _outcome(event: Done, level: int) -> str:
         case "read" | "write" | "edit":
             return output.summary if output.action.kind != "read" else ""
         case _:
-            return one_line(telling_line(output.text), chars) if chars else ""
+            return one_line(outcome_line(output), chars) if chars else ""
 
 
 def _is_look(event: Done) -> bool:

@@ -5,7 +5,12 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from agent_tui.compaction.ledger.call_facts import error_text, looks_like_error
+from agent_tui.compaction.ledger.call_facts import (
+    counted_tests,
+    error_text,
+    is_test,
+    looks_like_error,
+)
 from agent_tui.compaction.shorten import one_line
 from agent_tui.compaction.tiers.model import Content, Output, Proposal, Unit
 from agent_tui.compaction.tiers.replies import ReplyLimits, TextLimits
@@ -68,7 +73,7 @@ def _success(output: Output, outputs: int) -> list[str]:
             return [f"{_subject(output)}: {output.summary or done}", ago, todo]
         case "run":
             status = "" if output.exit_code is None else f"exit {output.exit_code}"
-            return [_subject(output), status or "ok", _lines(output), telling_line(output.text)]
+            return [_subject(output), status or "ok", _lines(output), outcome_line(output)]
         case "other":
             found = output.summary or _lines(output)
             return [_subject(output), found, telling_line(output.text)]
@@ -112,6 +117,13 @@ def _definitions(text: str) -> str:
             break
         names[name] = None
     return f"has {', '.join(names)}" if names else ""
+
+
+def outcome_line(output: Output) -> str:
+    """What came of it: the count of a test run, else the line that tells most."""
+    text = output.text[-_LOOKED_AT_CHARS:]
+    count = counted_tests(text) if is_test(output.action.command) else ""
+    return one_line(count, _TELLING_LINE_CHARS) or telling_line(output.text)
 
 
 def telling_line(text: str) -> str:

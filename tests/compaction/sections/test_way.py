@@ -151,3 +151,13 @@ def test_a_long_path_outside_the_working_folder_is_told_by_its_last_parts(
     assert "- read …/lib/web/live/page.ex [" in "\n".join(
         way(called(("read", {"path": path}, "text")), counter)
     )
+
+
+def test_a_test_run_is_told_by_its_count(counter: TokenCounter) -> None:
+    output = (
+        "Compiling 4 files\n12:00 [warning] nothing to see\n14 doctests, 410 tests, 0 failures\n"
+    )
+    assert (
+        "- $ mix test -> 14 doctests, 410 tests, 0 failures ["
+        in way(ran(("mix test", output, 0)), counter)[-1]
+    )
