@@ -44,7 +44,11 @@ RULES_SHARE = 0.015
 
 STATE_SHARE = 0.05
 FINDINGS_SHARE = 0.05
+FINDINGS_LEAST_TOKENS = 700
 ERRORS_SHARE = 0.02
+ERRORS_LEAST_TOKENS = 300
+"""In a small context a share holds not even a few sentences; twice the share is the most."""
+
 COMMANDS_SHARE = 0.03
 FILES_SHARE = 0.30
 WAY_SHARE = 0.15
@@ -176,10 +180,11 @@ def make_sections(
         record.findings,
         in_use=names_in_use(record.events, spoken),
         elsewhere=elsewhere,
-        room_tokens=int(room_tokens * FINDINGS_SHARE),
+        room_tokens=_at_least(FINDINGS_LEAST_TOKENS, FINDINGS_SHARE, room_tokens),
         counter=counter,
     )
-    errors = _newest_that_fit(record.errors, int(room_tokens * ERRORS_SHARE), counter)
+    errors_room = _at_least(ERRORS_LEAST_TOKENS, ERRORS_SHARE, room_tokens)
+    errors = _newest_that_fit(record.errors, errors_room, counter)
     commands = _newest_that_fit(record.commands, int(room_tokens * COMMANDS_SHARE), counter)
     files_room = int(room_tokens * FILES_SHARE)
     shown = shown_files(record.files, files_room, counter, on_disk, verbatim=verbatim)
@@ -240,6 +245,11 @@ def _state_lines(state: WorkState, room: int, counter: TokenCounter) -> list[str
     room -= sum(counter.count_text(line) + 1 for line in (*open_lines, *checks))
     done = _newest_that_fit(done_lines(state), max(room, 0), counter)
     return [*done, *open_lines, *checks]
+
+
+def _at_least(tokens: int, share: float, room: int) -> int:
+    """`share` of `room`, or `tokens` where that is more, up to twice the share."""
+    return max(int(room * share), min(tokens, int(2 * room * share)))
 
 
 def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> list[str]:
