@@ -4,12 +4,13 @@ import asyncio
 import hashlib
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import Field
 
 from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
-from agent_tui.tools.git.changes import GitChanges
+from agent_tui.tools.git.changes import GitChanges, Snapshot
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.sandbox import NOTE, Sandbox, refusal_hint
 from agent_tui.tools.processes.shell import MAX_KEPT_BYTES, ShellResult, run_shell
@@ -31,7 +32,7 @@ class BashTool:
     """Runs commands without a terminal; see `run_shell` for what bounds them.
 
     Those of the model run in `sandbox`, where there is one. The files a command changed are found
-    by `changes`, however the command ended.
+    by `changes`, however the command ended; one that only reads is not held up by that.
     """
 
     keeper: ProcessKeeper
@@ -66,8 +67,12 @@ class BashTool:
         if self.sandbox is not None and not context.is_persons:
             prefix = await asyncio.to_thread(self.sandbox.prefix, context.cwd)
         files = context.files
-        known = () if context.is_persons else await asyncio.to_thread(files.known_as_they_are)
-        before = await self.changes.snapshot(context.cwd, context.environ)
+        known: tuple[Path, ...] = ()
+        before: Snapshot | None = None
+        if not context.only_reads:
+            if not context.is_persons:
+                known = await asyncio.to_thread(files.known_as_they_are)
+            before = await self.changes.snapshot(context.cwd, context.environ)
         result = await run_shell(
             self.keeper,
             arguments.command,
