@@ -20,7 +20,7 @@ _PROTOCOLS = (
     ("some-model", "/v1/chat/completions", CHAT_FORMS),
     ("anthropic/claude-sonnet-4-5", "/v1/messages", ANTHROPIC_FORMS),
     ("gemini/gemini-2.5-pro", "/v1/models/gemini-2.5-pro:streamGenerateContent", GEMINI_FORMS),
-    ("openai/gpt-5", "/v1/responses", RESPONSES_FORMS),
+    ("openai/responses/some-model", "/v1/responses", RESPONSES_FORMS),
 )
 FORMS = [
     pytest.param(model, path, form, id=f"{path.rpartition('/')[2]}: {name}")
