@@ -178,10 +178,14 @@ class ContextChanged:
 
 @dataclass(frozen=True, slots=True)
 class ContextWarning:
-    """A threshold was crossed upward: ``warn`` or ``trigger``. Once per crossing."""
+    """A threshold was crossed upward: ``warn`` or ``trigger``. Once per crossing.
+
+    Room is made by itself at `compacts_at` percent of the window; 0 where it is not.
+    """
 
     usage: ContextUsage
     level: Literal["warn", "trigger"]
+    compacts_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

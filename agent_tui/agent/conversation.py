@@ -14,11 +14,11 @@ from agent_tui.agent.turn.message_queue import MessageQueue
 from agent_tui.compaction.policy import (
     Breaker,
     ContextLevel,
+    ContextLimits,
     RefillWatch,
-    context_level,
+    context_limits,
     output_reserve_tokens,
     reply_cap_tokens,
-    target_tokens,
 )
 from agent_tui.compaction.usage import learn_ratio, measure_context
 from agent_tui.config import CompactionSettings
@@ -104,14 +104,20 @@ class Conversation:
         return output_reserve_tokens(self.model_info.window, self.model_info.max_output)
 
     @property
-    def target_tokens(self) -> int:
-        """What a compaction brings the next request down to."""
-        return target_tokens(self.model_info.window, self.output_reserve, self.settings)
+    def limits(self) -> ContextLimits:
+        """Where in the window room is made, and how deep."""
+        return context_limits(self.model_info.window, self.output_reserve, self.settings)
+
+    @property
+    def compacts_at(self) -> int:
+        """Percent of the window at which room is made by itself; 0 where it is not."""
+        acts = self.settings.auto and not self.breaker.is_open
+        return self.limits.trigger_percent if acts else 0
 
     @property
     def level(self) -> ContextLevel:
         """Where the context stands against the thresholds, as last counted."""
-        return context_level(self.usage, self.settings, self.output_reserve)
+        return self.limits.level(self.usage.used)
 
     @property
     def prompt(self) -> FittedPrompt:
@@ -204,7 +210,7 @@ class Conversation:
             rose = (self.warned_level, level) != ("trigger", "warn")
             self.warned_level = level
             if level != "normal" and rose:
-                events.append(ContextWarning(usage, level))
+                events.append(ContextWarning(usage, level, self.compacts_at))
         return tuple(events)
 
     @property

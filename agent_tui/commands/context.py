@@ -10,6 +10,7 @@ from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
+from agent_tui.events import ContextWarning
 
 FREED_HEADING = "What each tier of a compaction would free"
 
@@ -50,6 +51,8 @@ class ContextPage:
         title = (
             f"Context window: {about}{usage.used:,} of {usage.window:,} tokens, {usage.percent}%"
         )
+        if shown.compacts_at:
+            title += f"; room is made at {shown.compacts_at}%"
         return Page(title, tuple(sections))
 
     async def _tiers(self) -> tuple[Row, ...]:
@@ -59,6 +62,14 @@ class ContextPage:
             return (("", str(error)),)
         rows = (*tier_rows(preview), ("", request_cost(preview, self.shown.token_price)))
         return (*rows, ("", preview.problem)) if preview.problem else rows
+
+
+def warning_text(event: ContextWarning) -> str:
+    """What a person is told when the context fills."""
+    filled = f"The context fills {event.usage.percent}% of the window."
+    if not event.compacts_at:
+        return f"{filled} /compact makes room."
+    return f"{filled} Room is made by itself at {event.compacts_at}%; /compact does it now."
 
 
 def request_cost(preview: CompactionPreview, token_price: float) -> str:

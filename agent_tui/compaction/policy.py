@@ -1,11 +1,10 @@
-"""When to compact: thresholds of the usable window, and a breaker for repeated failures."""
+"""When to compact: thresholds in the window, and a breaker for repeated failures."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.base import ModelInfo
-from agent_tui.tokens import ContextUsage
 
 ContextLevel: TypeAlias = Literal["normal", "warn", "trigger"]
 
@@ -45,28 +44,51 @@ def usable_window(window: int, output_reserve: int) -> int:
     return max(window - max(output_reserve, 0), window // 2)
 
 
-def target_tokens(window: int, output_reserve: int, settings: CompactionSettings) -> int:
-    """What a compaction brings the next request down to, in tokens."""
-    usable = usable_window(settings.used_window(window), output_reserve)
-    return int(usable * settings.target_share(usable))
+@dataclass(frozen=True, slots=True)
+class ContextLimits:
+    """Where in a window of `window` tokens the person is told, room is made, and how deep.
 
-
-def context_level(
-    usage: ContextUsage, settings: CompactionSettings, output_reserve: int
-) -> ContextLevel:
-    """Where `usage` stands against ``warn_at`` and ``trigger_at`` of the usable window.
-
-    The percentage shown is of the whole window; the thresholds are of what a conversation may
-    fill of it: no more than ``max_window``, and room for the reply stays free. An unknown window
-    (0) is always ``normal``.
+    All in tokens, and 0 where the window is not known; beyond `most` the reply's room begins.
     """
-    usable = usable_window(settings.used_window(usage.window), output_reserve)
-    if usable <= 0:
-        return "normal"
-    filled = usage.used / usable
-    if filled >= settings.trigger_at:
-        return "trigger"
-    return "warn" if filled >= settings.warn_at else "normal"
+
+    window: int
+    warn: int
+    trigger: int
+    target: int
+    most: int
+    least_gain: int
+
+    @property
+    def trigger_percent(self) -> int:
+        """Where room is made, on the scale of `ContextUsage.percent`."""
+        return self.trigger * 100 // self.window if self.window > 0 else 0
+
+    def level(self, used: int) -> ContextLevel:
+        """Where `used` tokens stand; ``normal`` in an unknown window."""
+        if self.window <= 0:
+            return "normal"
+        if used >= self.trigger:
+            return "trigger"
+        return "warn" if used >= self.warn else "normal"
+
+
+def context_limits(window: int, output_reserve: int, settings: CompactionSettings) -> ContextLimits:
+    """The limits of a window: fractions of it, while room for the reply stays free.
+
+    However large the window, room is made at ``trigger_tokens``; the warning and the target keep
+    their proportion to that.
+    """
+    used = settings.used_window(window)
+    most = usable_window(window, output_reserve)
+    trigger = min(round(used * settings.trigger_at), most)
+    return ContextLimits(
+        window,
+        warn=round(trigger * min(settings.warn_at / settings.trigger_at, 1)),
+        trigger=trigger,
+        target=int(used * settings.target_share(used)),
+        most=most,
+        least_gain=round(used * settings.min_gain),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,28 +162,18 @@ class Breaker:
 
 
 def should_compact(
-    usage: ContextUsage,
-    settings: CompactionSettings,
-    output_reserve: int,
-    breaker: Breaker,
-    left_tokens: int = 0,
+    used: int, limits: ContextLimits, breaker: Breaker, left_tokens: int = 0
 ) -> bool:
-    """Whether automatic compaction is due before the next request.
+    """Whether automatic compaction, where it is on, is due before the next request.
 
     Args:
-        usage: How full the window is.
-        settings: ``auto`` and the thresholds.
-        output_reserve: Tokens kept free for the reply.
+        used: Tokens of the context.
+        limits: Of its window.
         breaker: Of the conversation.
         left_tokens: What the last compaction left, or what its undoing brought back. Where that
-            was much (a small window, a giant turn) the next one waits until ``min_gain`` is to
-            be gained or the reserve is reached.
+            was much (a small window, a giant turn) the next one waits until the least gain is to
+            be had or the reply's room is reached.
     """
-    if not settings.auto or breaker.is_open:
+    if breaker.is_open or limits.level(used) != "trigger":
         return False
-    if context_level(usage, settings, output_reserve) != "trigger":
-        return False
-    is_worthwhile = usage.used - left_tokens >= settings.min_gain * settings.used_window(
-        usage.window
-    )
-    return is_worthwhile or usage.used > usable_window(usage.window, output_reserve)
+    return used - left_tokens >= limits.least_gain or used > limits.most

@@ -48,11 +48,12 @@ class SettingsSection(BaseModel):
 
 
 class CompactionSettings(SettingsSection):
-    """``[compaction]``. Fractions are of the window used, less the output reserve.
+    """``[compaction]``. Fractions are of the model's window, as everywhere they are shown.
 
-    `min_gain` is a fraction of the whole window used: a compaction that frees less is not worth the
-    prompt cache that it breaks. `strategy` is how room is made when the window fills; ``hybrid``
-    warns at 0.60 and fires at 0.70 unless told otherwise.
+    A large window is not filled: room is made at `trigger_tokens`, whatever fraction of it that
+    is, and the other thresholds keep their proportion to it. A compaction that frees less than
+    `min_gain` is not worth the prompt cache that it breaks. `strategy` is how room is made when
+    the window fills; ``hybrid`` warns at 0.60 and fires at 0.70 unless told otherwise.
     """
 
     strategy: CompactionStrategy = Field(
@@ -69,7 +70,10 @@ class CompactionSettings(SettingsSection):
         default=0.70, gt=0, lt=1, description="Part of the window from which on it is said"
     )
     trigger_at: float = Field(
-        default=0.80, gt=0, lt=1, description="Part of the window from which on room is made"
+        default=0.80,
+        gt=0,
+        lt=1,
+        description="Part of the window at which room is made, if the reply has room left",
     )
     target: float = Field(
         default=0,
@@ -78,10 +82,10 @@ class CompactionSettings(SettingsSection):
         description="Part of the window a compaction comes down to; 0: 20 %, in small windows "
         "up to 40 % for 16,000 tokens",
     )
-    max_window: int = Field(
-        default=150_000,
+    trigger_tokens: int = Field(
+        default=100_000,
         ge=0,
-        description="A larger window is used as if it were of so many tokens; 0: all of it",
+        description="Tokens at which room is made, however large the window; 0: trigger_at alone",
     )
     min_gain: float = Field(
         default=0.10,
@@ -125,8 +129,9 @@ class CompactionSettings(SettingsSection):
         return {**_HYBRID_THRESHOLDS, **given} if given.get("strategy") == "hybrid" else given
 
     def used_window(self, window: int) -> int:
-        """The tokens of a `window` that a conversation is given."""
-        return min(window, self.max_window or window)
+        """The tokens of a `window` that the fractions are of."""
+        most = round(self.trigger_tokens / self.trigger_at)
+        return min(window, most or window)
 
     def target_share(self, window: int) -> float:
         """The part of `window` tokens to come down to: the setting, or what suits its size."""
@@ -304,7 +309,7 @@ class Settings(SettingsSection):
     )
     compaction: CompactionSettings = Field(
         default=CompactionSettings(),
-        description="Making room; fractions are of the window less the reply's reserve",
+        description="Making room; fractions are of the model's window",
     )
     permissions: PermissionSettings = Field(
         default=PermissionSettings(), description="Rules for what asks first; deny wins"

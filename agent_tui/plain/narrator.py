@@ -1,9 +1,9 @@
 """The one place where events of the agent become lines."""
 
-from collections.abc import Callable
 from typing import assert_never
 
 from agent_tui.attachments import without_attachments
+from agent_tui.commands.context import warning_text
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -59,15 +59,11 @@ class Narrator:
     Args:
         lines: Where to.
         progress: What is said of long work.
-        compacts_alone: Whether room in the context is made without being asked for.
     """
 
-    def __init__(
-        self, lines: LineWriter, progress: Progress, compacts_alone: Callable[[], bool]
-    ) -> None:
+    def __init__(self, lines: LineWriter, progress: Progress) -> None:
         self._lines = lines
         self._progress = progress
-        self._compacts_alone = compacts_alone
         self._voice = Voice(lines, progress)
         self._tools = ToolNarrator(self._voice, progress)
         self._typed = ""
@@ -171,12 +167,8 @@ class Narrator:
         self._typed = ""
 
     def _warn(self, event: ContextWarning) -> None:
-        filled = f"The context fills {event.usage.percent}% of the window."
-        if not self._compacts_alone():
-            self._voice.say(f"{filled} /compact makes room.")
-        elif event.level == "warn":
-            alone = "It is made smaller by itself before long; /compact does it now."
-            self._voice.say(f"{filled} {alone}")
+        if event.level == "warn" or not event.compacts_at:
+            self._voice.say(warning_text(event))
 
     def _plan(self, todos: tuple[Todo, ...]) -> None:
         if todos and todos != self._told_todos:

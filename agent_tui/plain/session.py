@@ -10,7 +10,6 @@ from functools import partial
 from typing import TextIO, TypeVar
 
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
-from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import has_model
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
@@ -65,9 +64,7 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
             registry=built_in_commands(),
             agent=agent,
             lines=lines,
-            narrator=Narrator(
-                lines, Progress(time.monotonic), partial(_compacts_alone, options.runtime)
-            ),
+            narrator=Narrator(lines, Progress(time.monotonic)),
             asker=Asker(lines, Keyboard(source, interrupts.reading, TerminalInput(stdin))),
             warm=partial(_warm, agent, options),
         )
@@ -85,12 +82,6 @@ def _warm(agent: AgentThread, options: PlainOptions) -> Future[None]:
         await options.warm()
 
     return agent.begin(work())
-
-
-def _compacts_alone(runtime: AgentRuntime) -> bool:
-    """Whether room is made without being asked for."""
-    conversation = runtime.conversation
-    return conversation.settings.auto and not conversation.breaker.is_open
 
 
 class Conversation:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from agent_tui.attachments import without_attachments
+from agent_tui.commands.context import warning_text
 from agent_tui.commands.core.front import Level
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import (
@@ -324,16 +325,10 @@ class EventView:
     def _warn(self, event: ContextWarning) -> None:
         """Say it each time where the person must act, else once: the bar shows it anyway."""
         self.status.refresh()
-        conversation = self._runtime.conversation
-        acts_by_itself = conversation.settings.auto and not conversation.breaker.is_open
-        if acts_by_itself and (event.level == "trigger" or self._has_warned):
+        if event.compacts_at and (event.level == "trigger" or self._has_warned):
             return
         self._has_warned = True
-        advice = "/compact makes room."
-        if acts_by_itself:
-            advice = "It will be compacted by itself before long; /compact does it now."
-        text = f"The context fills {event.usage.percent}% of the window. {advice}"
-        self.widgets.transcript.append(NoticeBlock("warning", text))
+        self.widgets.transcript.append(NoticeBlock("warning", warning_text(event)))
 
     def _progress(self, label: str, summary_chars: int) -> None:
         self._work(label)

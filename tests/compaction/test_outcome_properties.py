@@ -313,7 +313,7 @@ def test_the_shell_writes_the_child_that_the_chat_writes(
                 counter,
                 conversation.settings,
                 window=WINDOW,
-                target_tokens=conversation.target_tokens - overhead,
+                target_tokens=conversation.limits.target - overhead,
             )
             before = conversation.log
             try:

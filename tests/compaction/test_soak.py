@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from agent_tui.compaction.policy import output_reserve_tokens, target_tokens, usable_window
+from agent_tui.compaction.policy import context_limits, output_reserve_tokens
 from agent_tui.compaction.result import child_entries
 from agent_tui.compaction.sections.compose import LISTS_SHARE
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
@@ -34,8 +34,8 @@ ROUNDS = 30
 WINDOW = 16_000
 RESERVE = output_reserve_tokens(WINDOW, max_output=8_000)
 SETTINGS = CompactionSettings()
-TARGET = target_tokens(WINDOW, RESERVE, SETTINGS)
-TRIGGER = usable_window(WINDOW, RESERVE) * SETTINGS.trigger_at
+LIMITS = context_limits(WINDOW, RESERVE, SETTINGS)
+TARGET, TRIGGER = LIMITS.target, LIMITS.trigger
 SUMMARY_CAP = WINDOW // 6
 """Tokens. A sixth of a small window, by the settings 4,000 at most."""
 

@@ -116,7 +116,7 @@ def talk(
             registry=built_in_commands(),
             agent=agent,
             lines=lines,
-            narrator=Narrator(lines, Progress(lambda: 0.0), lambda: True),
+            narrator=Narrator(lines, Progress(lambda: 0.0)),
             asker=Asker(lines, keyboard),
             warm=lambda: None,
         )

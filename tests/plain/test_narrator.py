@@ -49,12 +49,9 @@ def told(
     *events: AgentEvent,
     typed: str = "",
     shows_thinking: bool = False,
-    compacts_alone: bool = True,
 ) -> list[str]:
     out = io.StringIO()
-    narrator = Narrator(
-        LineWriter(out, lambda: ("s3cret",)), Progress(Clock()), lambda: compacts_alone
-    )
+    narrator = Narrator(LineWriter(out, lambda: ("s3cret",)), Progress(Clock()))
     narrator.shows_thinking = shows_thinking
     narrator.begin(typed)
     for event in events:
@@ -157,7 +154,7 @@ def test_what_else_happens_is_a_line_each():
 
 def test_lines_of_the_persons_command_come_as_they_are_whole():
     out = io.StringIO()
-    narrator = Narrator(LineWriter(out, tuple), Progress(Clock()), bool)
+    narrator = Narrator(LineWriter(out, tuple), Progress(Clock()))
     narrator.tell(BashStarted("c1", "make"))
     narrator.tell(ToolOutputDelta("c1", "50%\r100%\none\ntw"))
     assert out.getvalue() == "100%\none\n"
@@ -169,16 +166,16 @@ def test_lines_of_the_persons_command_come_as_they_are_whole():
 
 def test_a_filling_context_is_told_of_where_the_person_can_do_something():
     usage = ContextUsage(81, 100, is_estimate=False)
-    warn, trigger = ContextWarning(usage, "warn"), ContextWarning(usage, "trigger")
-    by_itself = "It is made smaller by itself before long; /compact does it now."
-    assert told(warn, trigger) == [f"The context fills 81% of the window. {by_itself}"]
-    makes_room = "The context fills 81% of the window. /compact makes room."
-    assert told(warn, trigger, compacts_alone=False) == [makes_room, makes_room]
+    alone = (ContextWarning(usage, "warn", 85), ContextWarning(usage, "trigger", 85))
+    by_itself = "Room is made by itself at 85%; /compact does it now."
+    assert told(*alone) == [f"The context fills 81% of the window. {by_itself}"]
+    asked = (ContextWarning(usage, "warn"), ContextWarning(usage, "trigger"))
+    assert told(*asked) == ["The context fills 81% of the window. /compact makes room."] * 2
 
 
 def test_long_work_is_told_of_while_nothing_else_comes():
     out, clock = io.StringIO(), Clock()
-    narrator = Narrator(LineWriter(out, tuple), Progress(clock), bool)
+    narrator = Narrator(LineWriter(out, tuple), Progress(clock))
     clock.now_s = 100.0
     narrator.begin()
     narrator.tell(ToolStarted("c1", "bash", {}, "make all"))

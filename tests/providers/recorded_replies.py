@@ -151,4 +151,7 @@ def chat_reply(recorded: Recording) -> Given:
                 known["name"] = known.get("name") or call["function"].get("name")
                 known["arguments"] += call["function"].get("arguments") or ""
     given.items = [calls[index] for index in sorted(calls)]
+    if given.text.startswith("<think>"):
+        thought, _, text = given.text.removeprefix("<think>").partition("</think>")
+        given.thinking, given.text = given.thinking + thought, text.lstrip()
     return given

@@ -172,7 +172,7 @@ async def by_the_tool(stage: Stage, script: Script) -> Scene:
 
 async def begun_ahead(stage: Stage, script: Script) -> Scene:
     """The summary has been asked for before the context is full."""
-    scene = Scene(stage, script, 20_500, background=True)
+    scene = Scene(stage, script, 18_500, background=True)
     first = await collect(scene.runtime.submit("go on"))
     assert not of_kind(first, CompactionFinished)
     assert await ahead_of(scene).ahead() is not None

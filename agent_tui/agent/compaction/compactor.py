@@ -65,10 +65,9 @@ class Compactor:
     def is_due(self, usage: ContextUsage) -> bool:
         """Whether an automatic compaction should run before the next request."""
         conversation = self._conversation
-        return should_compact(
-            usage,
-            conversation.settings,
-            conversation.output_reserve,
+        return conversation.settings.auto and should_compact(
+            usage.used,
+            conversation.limits,
             conversation.breaker,
             conversation.left_by_compaction,
         )
@@ -140,7 +139,7 @@ class Compactor:
         for event in await conversation.refresh_usage():
             emit(event)
         used, window = conversation.usage.used, conversation.model_info.window
-        if used < _LEAST_USED_TOKENS or used <= conversation.target_tokens:
+        if used < _LEAST_USED_TOKENS or used <= conversation.limits.target:
             return ToolOutput(
                 f"No compaction needed: {used:,} of {window:,} tokens are in use. Go on."
             )
@@ -192,7 +191,7 @@ class Compactor:
             conversation.settings.strategy,
         )
         window = conversation.model_info.window
-        return replace(found, window=window, target_tokens=conversation.target_tokens)
+        return replace(found, window=window, target_tokens=conversation.limits.target)
 
     async def write_ahead(self) -> None:
         """Begin the next summary in the background, if one will be needed before long.
@@ -219,9 +218,7 @@ class Compactor:
         """What shortening must free; where the window overflows or the model asks, anything."""
         if reason != "threshold" or self._conversation.is_overfull:
             return 1
-        settings = self._conversation.settings
-        share = settings.min_gain * settings.used_window(self._conversation.model_info.window)
-        return max(self._estimated(round(share)), 1)
+        return max(self._estimated(self._conversation.limits.least_gain), 1)
 
     def _estimated(self, tokens: int) -> int:
         """`tokens` of the model's counting in those of ours."""
@@ -249,7 +246,7 @@ class Compactor:
             tokens_before=conversation.usage.used,
             overhead_tokens=await asyncio.to_thread(conversation.overhead_tokens),
             focus=focus,
-            target_tokens=self._estimated(conversation.target_tokens),
+            target_tokens=self._estimated(conversation.limits.target),
             on_disk=partial(read_working_file, conversation.cwd),
             wants_summary=wants_summary,
             is_asked=is_asked,

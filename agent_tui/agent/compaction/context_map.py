@@ -54,13 +54,15 @@ class ContextMap:
     """All parts of the window, ``free`` last, and the largest messages, largest first.
 
     `token_price` is what a token of the context cost in the newest request, in US dollars, with
-    what the provider's cache saved; 0 where no price is known.
+    what the provider's cache saved; 0 where no price is known. Room is made by itself at
+    `compacts_at` percent of the window, 0 where it is not.
     """
 
     usage: ContextUsage
     parts: tuple[Part, ...]
     largest: tuple[LargeMessage, ...]
     token_price: float = 0.0
+    compacts_at: int = 0
 
 
 async def map_context(conversation: "Conversation") -> ContextMap:
@@ -69,7 +71,8 @@ async def map_context(conversation: "Conversation") -> ContextMap:
     compaction = conversation.context().compaction
     summary_id = compaction.id if compaction is not None else None
     found = await asyncio.to_thread(_count, conversation, messages, summary_id)
-    return replace(found, token_price=token_price([message for message, _ in messages]))
+    price = token_price([message for message, _ in messages])
+    return replace(found, token_price=price, compacts_at=conversation.compacts_at)
 
 
 def token_price(messages: Sequence[Message]) -> float:

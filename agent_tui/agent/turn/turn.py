@@ -34,6 +34,7 @@ from agent_tui.events import (
 from agent_tui.messages import ImageContent, StopReason, UserMessage
 from agent_tui.providers.base import (
     Chunk,
+    NoticeChunk,
     Provider,
     ProviderError,
     TextChunk,
@@ -397,6 +398,8 @@ class Turn:
             case ToolCallChunk(index):
                 name, size = builder.call_name(index), builder.argument_chars(index)
                 self._emit(ToolCallDelta(name, size))
+            case NoticeChunk(text):
+                self._emit(Notice("info", text))
             case _:
                 pass
 

@@ -20,7 +20,7 @@ from agent_tui.cli.folders import present_folder
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.compaction.planner import CompactionPlanner
-from agent_tui.compaction.policy import output_reserve_tokens, target_tokens
+from agent_tui.compaction.policy import context_limits, output_reserve_tokens
 from agent_tui.config import (
     STRATEGY_NAMES,
     CompactionSettings,
@@ -167,7 +167,7 @@ async def _compact_file(
     window = cast("int | None", arguments.window) or info.window or UNKNOWN_WINDOW
     share = cast("float | None", arguments.target)
     reserve = output_reserve_tokens(window, info.max_output)
-    target = int(window * share) if share else target_tokens(window, reserve, settings)
+    target = int(window * share) if share else context_limits(window, reserve, settings).target
     log_of_decisions = context_debug_log(os.environ, paths.log_file())
     planner = CompactionPlanner(who.client, counter, who.catalog, on_decisions=log_of_decisions)
     job = FileCompaction(planner, counter, settings, window=window, target_tokens=max(target, 1))

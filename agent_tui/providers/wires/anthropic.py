@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, assert_never
 
@@ -29,20 +28,18 @@ from agent_tui.providers.base import (
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
-    UsageChunk,
 )
 from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
-    Link,
     MissingKeyError,
     RefusedError,
-    Wire,
     is_own,
     key_of,
 )
 from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
+from agent_tui.providers.wires.http import Known, http_wire
 from agent_tui.providers.wires.parts import (
     CONTINUE,
     GO_ON,
@@ -198,24 +195,15 @@ def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[Js
 
 
 def _fit(model: ModelRef) -> Fit:
+    if model.provider == "anthropic":
+        return "try" if model.base_url else "yes"
     is_bare = not model.provider and not model.base_url and model.name.startswith("claude")
-    return "yes" if is_bare or model.provider == "anthropic" else "no"
+    return "yes" if is_bare else "no"
 
 
-async def _warm(link: Link) -> None:
-    await link.open_http()
-
-
-async def _stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
-    known = await link.known(start.model)
+def _ask(start: Start, environ: Mapping[str, str], known: Known) -> tuple[Address, JsonObject]:
     body = request_body(start, known)
-    reading = _Reading()
-    async with aclosing(link.events(_address(start, body, link.environ), body)) as events:
-        async for event in events:
-            for chunk in reading.chunks(event):
-                yield chunk
-    for chunk in reading.ending(start, known):
-        yield chunk
+    return _address(start, body, environ), body
 
 
 def _address(start: Start, body: JsonObject, environ: Mapping[str, str]) -> Address:
@@ -245,7 +233,7 @@ def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
     max_tokens = start.max_output_tokens or count_at(known, "max_output_tokens")
     max_tokens = max_tokens or _MAX_OUTPUT_TOKENS
     body: JsonObject = {
-        "model": start.model.removeprefix("anthropic/"),
+        "model": start.model_id,
         "max_tokens": max_tokens,
         "stream": True,
     }
@@ -311,16 +299,13 @@ class _Reading:
     """One stream as it comes."""
 
     def __init__(self) -> None:
+        self.is_over = False
         self._blocks: dict[int, _Block] = {}
         self._usage: JsonObject = {}
         self._stop_reason = ""
 
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
-        """The chunks of one event.
-
-        Raises:
-            RefusedError: it is an error.
-        """
+        """See `Reading.chunks`."""
         index = count_at(event, "index")
         match event.get("type"):
             case "message_start":
@@ -332,7 +317,8 @@ class _Reading:
             case "content_block_stop":
                 yield from self._end(index)
             case "message_delta":
-                self._stop_reason = text_at(object_at(event, "delta"), "stop_reason")
+                reason = text_at(object_at(event, "delta"), "stop_reason")
+                self._stop_reason = reason or self._stop_reason
                 counted = object_at(event, "usage").items()
                 self._usage |= {name: count for name, count in counted if count is not None}
             case "error":
@@ -340,28 +326,35 @@ class _Reading:
             case _:
                 pass
 
-    def ending(self, start: Start, known: Mapping[str, JsonValue]) -> Iterator[Chunk]:
-        """What is known at the end: usage, and why it stopped if the server said so."""
+    def rest(self) -> Iterator[Chunk]:
+        """See `Reading.rest`."""
+        return iter(())
+
+    def counts(self) -> TokenCounts | None:
+        """See `Reading.counts`."""
         usage = self._usage
-        counts = TokenCounts(
+        if not usage:
+            return None
+        return TokenCounts(
             fresh=count_at(usage, "input_tokens"),
             output=count_at(usage, "output_tokens"),
             cache_read=count_at(usage, "cache_read_input_tokens"),
             cache_write=count_at(usage, "cache_creation_input_tokens"),
         )
-        if usage:
-            yield UsageChunk(counts.priced(start, known, is_estimate=False))
+
+    def finish(self) -> FinishChunk | None:
+        """See `Reading.finish`; a turn that was only paused is gone on with as a long one is."""
         match self._stop_reason:
             case "":
-                pass
-            case "max_tokens" | "model_context_window_exceeded":
-                yield FinishChunk("length")
+                return None
+            case "max_tokens" | "model_context_window_exceeded" | "pause_turn":
+                return FinishChunk("length")
             case "tool_use":
-                yield FinishChunk("toolUse")
+                return FinishChunk("toolUse")
             case "refusal":
-                yield FinishChunk("contentFilter")
+                return FinishChunk("contentFilter")
             case _:
-                yield FinishChunk("stop")
+                return FinishChunk("stop")
 
     def _begin(self, index: int, content: JsonObject) -> Iterator[Chunk]:
         block = self._blocks[index] = _Block(text_at(content, "type"))
@@ -405,4 +398,12 @@ class _Reading:
             yield ThinkingChunk("", "".join(block.signature))
 
 
-ANTHROPIC: Final = Wire("anthropic", _fit, _write, _warm, _stream)
+ANTHROPIC: Final = http_wire(
+    "anthropic",
+    _fit,
+    _write,
+    _ask,
+    _Reading,
+    prefixes=("anthropic/",),
+    spare_fields=("output_config",),
+)

@@ -42,7 +42,7 @@ _NUMBER_WIDTH = 10
 
 
 class ContextBar(Widget):
-    """Two rows of signs, each kind as wide as its share."""
+    """Two rows of signs, each kind as wide as its share, and where room is made."""
 
     def __init__(self, shown: ContextMap) -> None:
         super().__init__(id="context-bar")
@@ -56,7 +56,19 @@ class ContextBar(Widget):
                 for kind, cells in bar_cells(self._shown.parts, self.content_size.width)
             )
         )
-        return Content("\n").join([row, row])
+        return Content("\n").join([row, row, self._mark()])
+
+    def _mark(self) -> Content:
+        """A sign below the place where room is made by itself, with the words beside it."""
+        percent, width = self._shown.compacts_at, self.content_size.width
+        if not percent:
+            return Content("")
+        at, words = min(width * percent // 100, width - 1), f"room is made at {percent}%"
+        if at + 2 + len(words) <= width:
+            text = f"{' ' * at}▲ {words}"
+        else:
+            text = f"{words} ▲".rjust(at + 1)
+        return Content.styled(text, "$foreground-muted").truncate(width)
 
 
 class ContextLine(Widget):

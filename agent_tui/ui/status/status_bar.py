@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # the bar is part of the first paint, pydantic is not
 
 SEPARATOR = " · "
 _CONTEXT_UNKNOWN = "[ctx: …]"
+_GAUGE_CELLS = 10
+_FULL, _EMPTY, _MARK = "━", "┄", "┃"
 
 Level = Literal["normal", "warn", "trigger"]
 _LEVEL_STYLES: dict[Level, str] = {
@@ -35,6 +37,7 @@ _MODE_STYLES: "dict[PermissionMode, str]" = {
 class StatusFields:
     """What the bar shows. `branch` is empty outside a repository, `name` without a name.
 
+    Room is made by itself at `compacts_at` percent of the window; 0 where it is not.
     `sandbox` is the word for how commands run, empty where nothing is special. `is_mouse_off`:
     clicks and drags are the terminal's.
     """
@@ -49,6 +52,7 @@ class StatusFields:
     name: str
     usage: "ContextUsage"
     level: Level
+    compacts_at: int = 0
     badge: str = ""
     sandbox: str = ""
     is_mouse_off: bool = False
@@ -57,20 +61,38 @@ class StatusFields:
 def status_line(fields: StatusFields, width: int) -> Content:
     """The bar, exactly `width` cells wide.
 
-    The context is always whole at the right. On a narrow screen the left parts give way, the
-    least important first: the name, the totals, the folder, then the model is cut.
+    The context is always whole at the right. On a narrow screen the other parts give way, the
+    least important first: the gauge, the name, the totals, the folder, then the model is cut.
     """
-    right = Content.assemble((fields.usage.label, _LEVEL_STYLES[fields.level]))
-    room = max(width - right.cell_length - 1, 0)
+    label = Content.assemble((fields.usage.label, _LEVEL_STYLES[fields.level]))
     separator = Content.assemble((SEPARATOR, "$foreground-disabled"))
-    left = Content("")
-    for count in range(len(_GIVE_WAY) + 1):
-        left = separator.join(_left_parts(fields, _GIVE_WAY[:count]))
-        if left.cell_length <= room:
-            break
-    left = left.truncate(room, ellipsis=True)
+    right = Content.assemble(_gauge(fields), " ", label)
+    left = separator.join(_left_parts(fields, ()))
+    if left.cell_length + right.cell_length + 2 > width:
+        right = label
+        room = max(width - right.cell_length - 1, 0)
+        for count in range(len(_GIVE_WAY) + 1):
+            left = separator.join(_left_parts(fields, _GIVE_WAY[:count]))
+            if left.cell_length <= room:
+                break
+        left = left.truncate(room, ellipsis=True)
     gap = max(width - left.cell_length - right.cell_length, 0)
     return Content.assemble(left, " " * gap, right)
+
+
+def _gauge(fields: StatusFields) -> Content:
+    """How full the window is, with a mark where room is made by itself."""
+    filled = min(fields.usage.percent * _GAUGE_CELLS // 100, _GAUGE_CELLS)
+    mark = fields.compacts_at * _GAUGE_CELLS // 100 if fields.compacts_at else -1
+    cells = [
+        (_MARK, "$foreground-muted")
+        if at == mark
+        else (_FULL, _LEVEL_STYLES[fields.level])
+        if at < filled
+        else (_EMPTY, "$foreground-disabled")
+        for at in range(_GAUGE_CELLS)
+    ]
+    return Content.assemble(*cells)
 
 
 def starting_line(folder: str, width: int) -> Content:

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 from agent_tui.commands.core.short_words import short_path
-from agent_tui.compaction.policy import context_level
 from agent_tui.events import AgentEvent
 from agent_tui.ui.chat.welcome import renewed_welcome
 from agent_tui.ui.chat.widgets import ChatWidgets
@@ -94,7 +93,6 @@ class StatusView:
         """What the status bar shows now."""
         runtime = self._options.runtime
         usage, totals = runtime.conversation.usage, runtime.conversation.totals
-        reserve = runtime.conversation.output_reserve
         return StatusFields(
             folder=short_path(runtime.conversation.cwd, Path.home()),
             branch=self._branch,
@@ -105,7 +103,8 @@ class StatusView:
             cost_usd=totals.cost_usd,
             name=runtime.conversation.log.name,
             usage=usage,
-            level=context_level(usage, runtime.services.settings.compaction, reserve),
+            level=runtime.conversation.level,
+            compacts_at=runtime.conversation.compacts_at,
             badge=self._badge(),
             sandbox=self._sandbox,
             is_mouse_off=not self._window.terminal.is_mouse_on,

@@ -83,7 +83,7 @@ async def test_it_fires_at_seven_tenths_and_tells_what_it_did(stage: Stage) -> N
     events = await collect(runtime.submit("go on"))
     finished = only(events, CompactionFinished)
     assert finished.strategy == "hybrid"
-    assert finished.tokens_after <= runtime.conversation.target_tokens
+    assert finished.tokens_after <= runtime.conversation.limits.target
     assert finished.statistics["after"] == finished.tokens_after
     assert re.match(
         r"hybrid: \d+ user messages, \d+ assistant messages, \d+ protected\.$", finished.note

@@ -19,4 +19,4 @@ async def test_a_session_that_is_opened_is_compacted_to_its_target_as_the_provid
     await runtime.sessions.open(path)
     finished = only(await collect(runtime.submit("go on")), CompactionFinished)
     assert finished.tokens_before > 165_000
-    assert finished.tokens_after <= runtime.conversation.target_tokens
+    assert finished.tokens_after <= runtime.conversation.limits.target

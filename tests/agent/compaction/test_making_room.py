@@ -27,7 +27,7 @@ from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry, Messag
 from agent_tui.sessions.replay.changes import report_of
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, lines_of, of_kind, only
 
-WINDOW = 20_000
+WINDOW, AHEAD_WINDOW = 20_000, 19_000
 
 
 def reading(rounds: int, *last: Reply) -> Callable[[ModelRequest], Reply]:
@@ -83,7 +83,7 @@ async def test_old_outputs_are_shortened_before_any_summary_is_asked_for(stage: 
     assert not of_kind(events, CompactionStarted)
     for event in finished:
         assert event.summary == ""
-        assert event.tokens_after <= runtime.conversation.target_tokens
+        assert event.tokens_after <= runtime.conversation.limits.target
         assert sum(event.freed.values()) > 0
         assert sum(event.messages.values()) > 0
     assert only(events, TurnFinished).outcome == "done"
@@ -324,7 +324,7 @@ def summaries_asked(provider: ScriptedProvider) -> int:
 
 async def test_a_summary_is_ready_when_the_context_is_full(stage: Stage):
     provider = ScriptedProvider(Speaker())
-    runtime = stage.runtime(provider, window=WINDOW, background=True)
+    runtime = stage.runtime(provider, window=AHEAD_WINDOW, background=True)
     await speak_until(runtime, lambda: runtime.conversation.level == "warn")
     await until_quiet(provider)
     asked = summaries_asked(provider)
@@ -349,7 +349,7 @@ async def test_a_summary_in_the_making_is_waited_for_rather_than_made_twice(stag
     speaker = Speaker()
     speaker.gate.clear()
     provider = ScriptedProvider(speaker)
-    runtime = stage.runtime(provider, window=WINDOW, background=True)
+    runtime = stage.runtime(provider, window=AHEAD_WINDOW, background=True)
     await speak_until(runtime, lambda: runtime.conversation.level == "trigger")
     turn = asyncio.create_task(collect(runtime.submit("And now?")))
     await until_quiet(provider)
@@ -365,14 +365,14 @@ async def test_a_summary_in_the_making_is_waited_for_rather_than_made_twice(stag
 async def test_no_summary_is_made_ahead_where_shortening_will_do(stage: Stage):
     write_files(stage, 9)
     provider = ScriptedProvider(reading(9))
-    runtime = stage.runtime(provider, window=WINDOW, background=True)
+    runtime = stage.runtime(provider, window=AHEAD_WINDOW, background=True)
     await collect(runtime.submit("Read all files."))
     assert summaries_asked(provider) == 0
 
 
 async def test_a_summary_made_ahead_is_not_used_after_an_undoing(stage: Stage):
     provider = ScriptedProvider(Speaker())
-    runtime = stage.runtime(provider, window=WINDOW, background=True)
+    runtime = stage.runtime(provider, window=AHEAD_WINDOW, background=True)
     await speak_until(
         runtime,
         lambda: any(
@@ -388,7 +388,7 @@ async def test_leaving_stops_a_summary_in_the_making_and_writes_nothing(stage: S
     speaker = Speaker()
     speaker.gate.clear()
     provider = ScriptedProvider(speaker)
-    runtime = stage.runtime(provider, window=WINDOW, background=True)
+    runtime = stage.runtime(provider, window=AHEAD_WINDOW, background=True)
     await speak_until(runtime, lambda: runtime.conversation.level == "warn")
     await until_quiet(provider)
     assert summaries_asked(provider) == 1
