@@ -107,7 +107,7 @@ async def test_what_a_command_leaves_running_goes_on_as_a_job(context: ToolConte
 async def test_a_command_that_is_put_into_the_background_twice_goes_on(context: ToolContext):
     assert await begin(context, "sleep 76512 &") == "1"
     assert [job.id for job in context.jobs.running] == ["1"]
-    await context.jobs.stop_all()
+    await context.jobs.leave()
 
 
 async def test_a_command_nobody_set_a_time_for_goes_on_when_its_time_is_over(
@@ -195,7 +195,7 @@ async def test_only_so_many_run_at_a_time(context: ToolContext):
     output = await call_tool(context, "bash", {"command": "sleep 76518 & echo up"})
     assert output.for_model == "up\n[exit code 0]"
     assert alive("sleep 76518") == []
-    assert len(await context.jobs.stop_all()) == MAX_RUNNING
+    assert len(await context.jobs.leave()) == MAX_RUNNING
     assert alive("sleep 76517") == []
 
 
