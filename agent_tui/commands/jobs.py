@@ -34,9 +34,8 @@ async def jobs(front: Front, argument: str) -> None:
         front.say(f"/jobs takes an id, or stop and an id, not {argument}.", "warning")
     elif (job := table.find(id)) is None:
         known = ", ".join(job.id for job in table.jobs)
-        front.say(
-            f"There is no job {id}. {f'There are: {known}.' if known else _NOTHING}", "warning"
-        )
+        there_are = f"There are: {known}." if known else _NOTHING
+        front.say(f"There is no job {id}. {there_are}", "warning")
     elif verb:
         await _stop(front, job)
     else:
@@ -51,7 +50,9 @@ async def _choose(front: Front, known: tuple[RunningJob, ...]) -> None:
         rows = tuple((job.id, f"{job.state}: {job.fact.shown}") for job in known)
         await front.show(Page("Background jobs", (PageSection("", rows),)))
         return
-    choices = tuple(Choice(job, f"{job.id}  {job.fact.shown}", details=job.state) for job in known)
+    choices = tuple(
+        Choice(job, job.fact.shown, details=f"job {job.id}, {job.state}") for job in known
+    )
     picked = await front.pick(Listing("Background jobs", choices, _NOTHING))
     if picked is None or isinstance(picked, str):
         return

@@ -209,18 +209,21 @@ async def test_giving_up_waiting_for_a_job_leaves_it_running(context: ToolContex
     assert context.jobs.named(id).is_running
 
 
-async def test_whoever_listens_hears_of_each_end_once(context: ToolContext):
+async def test_whoever_listens_hears_of_each_beginning_and_end_once(context: ToolContext):
     heard: list[Job] = []
     context.jobs.listen(heard.append)
     first = await begin(context, "until [ -e go ]; do sleep 0.01; done")
     second = await begin(context, "sleep 76520")
-    assert heard == []
+    third = await begin(context, "sleep 76520")
+    assert [(job.id, job.ending) for job in heard] == [(first, ""), (second, ""), (third, "")]
+    heard.clear()
     (context.cwd / "go").touch()
     await call_tool(context, "job", {"id": first, "wait": 60})
     await call_tool(context, "job", {"id": second, "stop": True})
+    assert [job.id for job in await context.jobs.leave()] == [third]
     assert [(job.id, job.ending.split(" after ")[0]) for job in heard] == [
-        ("1", "exit code 0"),
-        ("2", "stopped"),
+        (first, "exit code 0"),
+        (second, "stopped"),
     ]
 
 

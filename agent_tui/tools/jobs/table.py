@@ -127,7 +127,7 @@ class JobTable:
         return job
 
     async def leave(self) -> tuple[Job, ...]:
-        """End all that run, and forget all; gives those that ran, of whose end nobody else hears."""
+        """End all that run, and forget all; gives those that ran, and tells nobody else."""
         running = self.running
         self._jobs.clear()
         await asyncio.gather(*(job.stop() for job in running))
