@@ -135,6 +135,7 @@ class AgentRuntime:
         if self._activity is not None:
             await self._activity.stop()
         await self._background.aclose()
+        await self.conversation.jobs.stop_all()
         self.conversation.log.close()
 
     # Queue

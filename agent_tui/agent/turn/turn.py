@@ -177,6 +177,7 @@ class Turn:
         cuts = 0
         while True:
             await self._deliver_inbox()
+            self._conversation.tell_ended_jobs()
             await self._make_room_if_due()
             await self._compactor.write_ahead()
             reply = await self._reply_once_more_if_empty()
