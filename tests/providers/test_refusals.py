@@ -143,3 +143,18 @@ async def test_a_copy_of_the_protocol_gets_its_unsigned_thinking_back_and_no_cla
     await collect(host, replace(request, messages=of_claude))
     sent = server.chats[1].body["messages"][1]["content"]
     assert [block["type"] for block in sent] == ["text", "tool_use"]
+
+
+async def test_what_a_call_is_sealed_with_in_chat_goes_back_with_it_to_its_model(
+    host: ProviderHost, server: OpenAiServer
+) -> None:
+    sealed = ToolCall(
+        id="toolu_1", name="read", signature='{"google":{"thought_signature":"c2ln"}}'
+    )
+    request = tool_round(server, "gemini-3-pro", (sealed,))
+    server.play(Reply(text="ok"), Reply(text="ok"))
+    await collect(host, request)
+    (call,) = server.chats[0].body["messages"][2]["tool_calls"]
+    assert call["extra_content"] == {"google": {"thought_signature": "c2ln"}}
+    await collect(host, replace(request, model=replace(request.model, name="another")))
+    assert "extra_content" not in server.chats[1].body["messages"][2]["tool_calls"][0]
