@@ -83,6 +83,15 @@ CHAT_FORMS = {
         calls=TWO_CALLS,
         stop="toolUse",
     ),
+    "a call that Google sealed": Form(
+        (
+            call("read", A, id="1", index=0, extra_content={"google": {"thought_signature": "s"}}),
+            delta("tool_calls"),
+        ),
+        calls=TWO_CALLS[:1],
+        stop="toolUse",
+        signatures=('{"google":{"thought_signature":"s"}}',),
+    ),
     "a null for what is missing": Form(
         (
             delta(role="assistant", content=None, tool_calls=None, reasoning_content=None),

@@ -1,5 +1,6 @@
-"""Event streams over HTTP (server-sent events), read as JSON objects; only the worker has httpx."""
+"""Event streams over HTTP, read as JSON objects; only the worker has httpx."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -24,6 +25,7 @@ _CONNECT_TIMEOUT_S = 30.0
 _KEEP_ALIVE_S = 120.0
 """A tool may run between two requests of a turn; servers close earlier if they want to."""
 _EVENT_STREAM = "text/event-stream"
+_FRAMES = "application/vnd.amazon.eventstream"
 _END = b"[DONE]"
 _BOM = b"\xef\xbb\xbf"
 _LOOKS_LIKE_EVENTS = re.compile(rb"\s*(?:data:|event:|:)")
@@ -57,9 +59,12 @@ class HttpClient:
             RefusedError: the answer is an error, or nothing that could be a stream.
             LostConnectionError: the connection failed.
             MalformedReplyError: an event is no JSON.
+            MissingKeyError: it is to be signed, and there is nothing to sign with.
         """
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         headers = {"content-type": "application/json", "accept": _EVENT_STREAM, **address.headers}
+        if address.aws_region:
+            headers |= await in_time(asyncio.to_thread(_signature, address, content))
         request = self._http.build_request("POST", address.url, content=content, headers=headers)
         try:
             response = await in_time(self._http.send(request, stream=True))
@@ -77,6 +82,13 @@ async def _events(response: httpx.Response, in_time: InTime) -> AsyncGenerator[J
     if response.is_error:
         raise _refusal(await in_time(response.aread()), response)
     pieces = response.aiter_bytes()
+    if response.headers.get("content-type", "").startswith(_FRAMES):
+        from agent_tui.providers.litellm.aws import framed_events
+
+        async with aclosing(framed_events(pieces, in_time)) as events:
+            async for event in events:
+                yield event
+        return
     if not response.headers.get("content-type", "").startswith(_EVENT_STREAM):
         whole = await in_time(response.aread())
         if (reply := _object_in(whole)) is not None and "choices" in reply:
@@ -89,6 +101,12 @@ async def _events(response: httpx.Response, in_time: InTime) -> AsyncGenerator[J
         async for data in events:
             for event in _objects(data):
                 yield event
+
+
+def _signature(address: Address, content: bytes) -> dict[str, str]:
+    from agent_tui.providers.litellm.aws import signature_headers
+
+    return signature_headers(address.url, content, address.aws_region)
 
 
 async def _one(piece: bytes) -> AsyncGenerator[bytes, None]:

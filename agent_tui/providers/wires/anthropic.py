@@ -57,7 +57,7 @@ from agent_tui.text import repair_json, repair_text
 
 _HOME = "https://api.anthropic.com"
 _VERSION = "2023-06-01"
-_INTERLEAVED_THINKING = "interleaved-thinking-2025-05-14"
+INTERLEAVED_THINKING = "interleaved-thinking-2025-05-14"
 """Lets models with a budget think between their calls; those that adapt do so by themselves."""
 _BUDGETED = re.compile(r"claude-(?:3|(?:[a-z]+-)4(?:[-.][0-5])?(?:[-@]\d{8})?$)")
 _MAX_OUTPUT_TOKENS = 32_000
@@ -69,7 +69,7 @@ _CACHED: Final[JsonObject] = {"type": "ephemeral"}
 
 def is_claude(name: str) -> bool:
     """Whether a model is one of Anthropic's, whoever serves it."""
-    return "claude" in name.lower() or name.lower().startswith("anthropic/")
+    return "claude" in name.lower()
 
 
 def anthropic_payload(
@@ -105,18 +105,20 @@ def anthropic_payload(
     return payload
 
 
-def sealed_thinking(part: ThinkingContent) -> list[JsonObject]:
+def sealed_thinking(part: ThinkingContent, *, may_be_unsigned: bool = False) -> list[JsonObject]:
     """The block to send back, none where it is unsigned or would have to be repaired.
 
-    The signature covers the text to the byte, so that a repaired one would be refused.
+    The signature covers the text to the byte, so that a repaired one would be refused. Models
+    that only copy the protocol do not always sign, and want their thinking all the same.
     """
-    if not part.signature or repair_text(part.thinking + part.signature) != (
-        part.thinking + part.signature
-    ):
+    signature = part.signature or ""
+    if not signature and not (may_be_unsigned and part.thinking.strip()):
+        return []
+    if repair_text(part.thinking + signature) != part.thinking + signature:
         return []
     if part.redacted:
-        return [{"type": "redacted_thinking", "data": part.signature}]
-    return [{"type": "thinking", "thinking": part.thinking, "signature": part.signature}]
+        return [{"type": "redacted_thinking", "data": signature}]
+    return [{"type": "thinking", "thinking": part.thinking, "signature": signature}]
 
 
 def gave_claudes_thinking(reply: AssistantMessage) -> bool:
@@ -126,9 +128,9 @@ def gave_claudes_thinking(reply: AssistantMessage) -> bool:
 
 def _reply_blocks(message: AssistantMessage, model: ModelRef | None) -> list[JsonObject]:
     blocks: list[JsonObject] = []
-    takes_thinking = gave_claudes_thinking(message) or (
-        model is not None and is_own(message, model)
-    )
+    is_same = model is not None and is_own(message, model)
+    to_claude = model is None or is_claude(model.name)
+    takes_thinking = is_same or (to_claude and gave_claudes_thinking(message))
     for part in message.content:
         match part:
             case TextContent():
@@ -136,7 +138,7 @@ def _reply_blocks(message: AssistantMessage, model: ModelRef | None) -> list[Jso
                     blocks.append({"type": "text", "text": text})
             case ThinkingContent():
                 if takes_thinking:
-                    blocks += sealed_thinking(part)
+                    blocks += sealed_thinking(part, may_be_unsigned=not to_claude)
             case ToolCall():
                 blocks.append(
                     {
@@ -216,7 +218,7 @@ def _address(start: Start, body: JsonObject, environ: Mapping[str, str]) -> Addr
     home = re.sub(r"(?:/v1)?(?:/messages)?/?$", "", home or _HOME)
     headers = {"anthropic-version": _VERSION}
     if "budget_tokens" in object_at(body, "thinking"):
-        headers["anthropic-beta"] = _INTERLEAVED_THINKING
+        headers["anthropic-beta"] = INTERLEAVED_THINKING
     if key := key_of(start, environ, "ANTHROPIC_API_KEY"):
         headers["x-api-key"] = key
     elif (token := environ.get("ANTHROPIC_AUTH_TOKEN")) and not start.base_url:

@@ -16,10 +16,15 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a request goes and what it says of itself."""
+    """Where a request goes and what it says of itself.
+
+    Attributes:
+        aws_region: Where one to Amazon is signed for; empty for one that is not to be signed.
+    """
 
     url: str
     headers: Mapping[str, str]
+    aws_region: str = ""
 
 
 class InTime(Protocol):
@@ -109,6 +114,15 @@ class RefusedError(StreamError):
         self.headers: Mapping[str, str] = headers or {}
 
 
+class MissingKeyError(Exception):
+    """No key is set; names the variable that is looked for."""
+
+    status_code = 401
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(f"no key is set in {variable}")
+
+
 class NoStreamError(RefusedError):
     """An answer that says it is fine and is no stream: what some give for an unknown address."""
 
@@ -154,15 +168,6 @@ class Wire:
 def is_own(reply: AssistantMessage, model: ModelRef) -> bool:
     """Whether `reply` is of `model` itself, which alone takes its sealed reasoning back."""
     return (reply.provider, reply.model) == (model.provider, model.model_id)
-
-
-class MissingKeyError(Exception):
-    """No key is set; names the variable that is looked for."""
-
-    status_code = 401
-
-    def __init__(self, variable: str) -> None:
-        super().__init__(f"no key is set in {variable}")
 
 
 def key_of(start: Start, environ: Mapping[str, str], *usual: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -238,9 +238,11 @@ class _Reading:
         arguments = text_at(function, "arguments")
         if whole := object_at(function, "arguments"):
             arguments = json.dumps(whole, ensure_ascii=False)
-        return self._calls.piece(
+        piece = self._calls.piece(
             count_at(call, "index"), text_at(call, "id"), text_at(function, "name"), arguments
         )
+        extra = object_at(call, "extra_content")  # Google's, which holds a signature
+        return replace(piece, signature=json.dumps(extra, separators=(",", ":")) if extra else "")
 
 
 def _part(part: JsonObject) -> Iterator[Chunk]:
