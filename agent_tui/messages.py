@@ -201,6 +201,27 @@ class Todo(Stored):
     status: Literal["pending", "in_progress", "completed"] = "pending"
 
 
+_SHOWN_CHARS = 200
+
+
+class Job(Stored):
+    """A command that goes on in the background; ``ending`` is empty while it runs.
+
+    ``since`` is in milliseconds since 1970.
+    """
+
+    id: str
+    command: str
+    since: int = 0
+    ending: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The command in a line, not all of a long one."""
+        line = " ".join(self.command.split())
+        return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
+
+
 CallEnding: TypeAlias = Literal["", "declined", "cancelled"]
 
 
@@ -209,7 +230,8 @@ class ToolDetails(Stored):
 
     ``summary`` is one short line ("42 lines", "exit 1"). ``diff`` is a unified diff.
     ``full_output_path`` holds the whole output where the model got a shortened one. ``ending``
-    says why a call came to nothing: the person said no, or interrupted.
+    says why a call came to nothing: the person said no, or interrupted. ``jobs`` are the background
+    commands that the result tells of.
     """
 
     summary: str = ""
@@ -220,6 +242,7 @@ class ToolDetails(Stored):
     full_output_path: str | None = None
     files: FileTouches = Field(default_factory=FileTouches)
     todos: tuple[Todo, ...] | None = None
+    jobs: tuple[Job, ...] = ()
 
 
 class ToolResultMessage(Stored):

@@ -17,6 +17,8 @@ _NAMES: Final[Mapping[str, str]] = {
         "find": "glob find_files file_search glob_file_search glob_search",
         "ls": "list_dir list_directory list_files listdir",
         "todo": "todowrite todo_write update_plan write_todos todo_list",
+        "job": "bashoutput bash_output taskoutput task_output killshell kill_shell killbash "
+        "taskstop task_stop write_stdin",
         "apply_patch": "applypatch patch apply_diff",
     }.items()
     for other in others.split()

@@ -25,6 +25,7 @@ from agent_tui.config import CompactionSettings
 from agent_tui.events import AgentEvent, ContextChanged, ContextWarning, Notice, TotalsChanged
 from agent_tui.messages import (
     AssistantMessage,
+    Job,
     Message,
     ThinkingLevel,
     Todo,
@@ -38,8 +39,10 @@ from agent_tui.sessions.context import Context, build_context, extended_context,
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.jobs import WITH_ITS_PROGRAM, ended_entry, jobs_in
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import FileMemory
+from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.limits import OutputLimits, output_limits
 
 
@@ -70,6 +73,9 @@ class Conversation:
     queue: MessageQueue = field(default_factory=MessageQueue)
     files: FileMemory = field(default_factory=FileMemory)
     todos: list[Todo] = field(default_factory=list[Todo])
+    jobs: JobTable = field(default_factory=JobTable)
+    known_jobs: dict[str, Job] = field(default_factory=dict[str, Job])
+    """Background commands by id, as the session tells of them last."""
     totals: TotalsChanged = field(default_factory=lambda: TotalsChanged(0, 0, 0.0))
     warned_level: ContextLevel = "normal"
     breaker: Breaker = field(default_factory=Breaker)
@@ -162,12 +168,26 @@ class Conversation:
         entry = self.log.append(
             MessageEntry(message=without_secrets(message, self.services.secrets))
         )
+        self.known_jobs.update((job.id, job) for job in jobs_in(entry))
         if isinstance(message, AssistantMessage):
             self.totals = add_totals(self.totals, message.usage)
             self.tool_call_ids.update(call.id for call in message.tool_calls)
             self.has_unlearned_reply = True
             self.refill = self.refill.after_reply()
         return entry
+
+    def tell_ended_jobs(self) -> None:
+        """Have the model told, once, of background commands that run by the log and do not."""
+        ended: list[Job] = []
+        for known in self.known_jobs.values():
+            if not known.ending:
+                job = self.jobs.find(known.id)
+                ending = job.ending if job is not None else WITH_ITS_PROGRAM
+                if ending:
+                    ended.append(known.model_copy(update={"ending": ending}))
+        if ended:
+            self.log.append(ended_entry(ended))
+            self.known_jobs.update((job.id, job) for job in ended)
 
     def use_window(self, used: int) -> ContextChanged:
         """Show at once what `used` tokens fill of the present model's window, as an estimate."""

@@ -14,6 +14,7 @@ from agent_tui.providers.base import (
     FinishChunk,
     ModelRef,
     ModelRequest,
+    NoticeChunk,
     Provider,
     ProviderError,
     TextChunk,
@@ -155,7 +156,7 @@ class ModelClient:
                         tracker.add(usage)
                     case FinishChunk(reason=reason):
                         finish = reason
-                    case ThinkingChunk():
+                    case ThinkingChunk() | NoticeChunk():
                         pass
                     case _:
                         assert_never(chunk)

@@ -167,7 +167,16 @@ class FinishChunk:
     reason: Literal["stop", "length", "toolUse", "contentFilter"]
 
 
-Chunk: TypeAlias = TextChunk | ThinkingChunk | ToolCallChunk | UsageChunk | FinishChunk
+@dataclass(frozen=True, slots=True)
+class NoticeChunk:
+    """Something about the request that the person is told; no part of the reply."""
+
+    text: str
+
+
+Chunk: TypeAlias = (
+    TextChunk | ThinkingChunk | ToolCallChunk | UsageChunk | FinishChunk | NoticeChunk
+)
 
 FaultKind: TypeAlias = Literal[
     "auth",  # 401, 403: key missing or refused
@@ -187,7 +196,15 @@ FaultKind: TypeAlias = Literal[
 
 
 class ProviderError(AgentTuiError):
-    """A request failed. `retry_after_s` is what the server asked for, if it did."""
+    """A request failed.
+
+    Attributes:
+        kind: What it means.
+        status: Of the answer, where there was one.
+        retry_after_s: What the server asked for, if it did.
+        detail: The server's own words, as one sentence.
+        is_no_stream: It answered as if all were well, but with something else than a reply.
+    """
 
     def __init__(
         self,
@@ -197,11 +214,15 @@ class ProviderError(AgentTuiError):
         *,
         status: int | None = None,
         retry_after_s: float | None = None,
+        detail: str = "",
+        is_no_stream: bool = False,
     ) -> None:
         super().__init__(message, hint)
         self.kind: FaultKind = kind
         self.status = status
         self.retry_after_s = retry_after_s
+        self.detail = detail or message
+        self.is_no_stream = is_no_stream
 
     @property
     def is_retryable(self) -> bool:

@@ -104,7 +104,7 @@ class PictureProvider:
 
 def refuses_images(error: ProviderError) -> bool:
     """Whether a server refused a request because of an image in it."""
-    return error.kind == "bad_request" and _NAMES_IMAGES.search(error.message) is not None
+    return error.kind == "bad_request" and _NAMES_IMAGES.search(error.detail) is not None
 
 
 def _images(message: Message) -> tuple[ImageContent, ...]:

@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue
 
 from agent_tui.messages import (
     ImageContent,
+    Job,
     Message,
     Stored,
     TextContent,
@@ -70,7 +71,10 @@ class TaskText(Stored):
 
 
 class WorkState(Stored):
-    """Where the work stands: steps and items by their state, and what was committed and tested."""
+    """Where the work stands: steps and items by their state, what was committed, tested, and runs.
+
+    ``jobs`` are the background commands that run, by id.
+    """
 
     plan: dict[str, str] = Field(default_factory=dict)
     items: dict[str, str] = Field(default_factory=dict)
@@ -78,6 +82,7 @@ class WorkState(Stored):
     commits: dict[str, str] = Field(default_factory=dict)
     tests: dict[str, str] = Field(default_factory=dict)
     branch: str = ""
+    jobs: dict[str, Job] = Field(default_factory=dict[str, Job])
 
 
 class KnownLines(Stored):

@@ -16,6 +16,7 @@ from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.foreign_calls import UnderstoodCall
+from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.limits import OutputLimits
 
 Access: TypeAlias = Literal["none", "read", "write", "execute", "outside"]
@@ -136,7 +137,11 @@ class ToolContext:
         default_timeout_s: For commands that name none.
         limits: How much of its output the model may be given.
         history: What `recall` looks in.
+<<<<<<< HEAD
         only_reads: Whether the call is known to change nothing; told once it may run.
+=======
+        jobs: The commands that go on in the background.
+>>>>>>> main
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
         compact: Makes room in the context, with what to pay attention to; never raises for a
             compaction that cannot be made.
@@ -158,6 +163,7 @@ class ToolContext:
     only_reads: bool = False
     is_persons: bool = False
     secrets: tuple[str, ...] = ()
+    jobs: JobTable = field(default_factory=JobTable)
 
     def resolve(self, path: str) -> Path:
         """`path` as the model wrote it, absolute and with links followed.

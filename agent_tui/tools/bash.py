@@ -8,14 +8,19 @@ from pathlib import Path
 
 from pydantic import Field
 
-from agent_tui.messages import ToolDetails
+from agent_tui.messages import Job, ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
 from agent_tui.tools.git.changes import GitChanges, Snapshot
+from agent_tui.tools.jobs.table import MAX_RUNNING
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.sandbox import NOTE, Sandbox, refusal_hint
-from agent_tui.tools.processes.shell import MAX_KEPT_BYTES, ShellResult, run_shell
+from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
 
 _LONGEST_TIMEOUT_S = 3_600
+_SETTLE_S = 1.0
+"""A background command that fails at once (a name misspelt, a port in use) is told as any other."""
+
+_OWN_NETWORK = "the sandbox gives each command a network of its own: no other reaches its ports"
 
 
 class BashArguments(ToolArguments):
@@ -23,16 +28,23 @@ class BashArguments(ToolArguments):
 
     command: str = Field(min_length=1)
     timeout: float | None = Field(
-        default=None, gt=0, le=_LONGEST_TIMEOUT_S, description="seconds, default 120"
+        default=None,
+        gt=0,
+        le=_LONGEST_TIMEOUT_S,
+        description="seconds; unset: after 120 it goes on as a job",
     )
+    background: bool = Field(default=False, description="go on as a job: servers, long work")
 
 
 @dataclass(frozen=True, slots=True)
 class BashTool:
-    """Runs commands without a terminal; see `run_shell` for what bounds them.
+    """Runs commands without a terminal; see `ShellCommand` for what bounds them.
 
     Those of the model run in `sandbox`, where there is one. The files a command changed are found
     by `changes`, however the command ended; one that only reads is not held up by that.
+
+    What is wanted in the background, what takes longer than anybody said it may, and what a
+    command of the model's leaves running goes on as a job of the conversation.
     """
 
     keeper: ProcessKeeper
@@ -50,19 +62,22 @@ class BashTool:
         if sandbox is not None and (refusal := sandbox.refusal(context.cwd)):
             raise ToolError(f"{refusal}.")
         is_boxed = sandbox is not None and sandbox.state(context.cwd).is_on
-        bound = "\0".join((command, str(context.cwd.resolve()), str(is_boxed)))
+        goes_on = arguments.background
+        bound = "\0".join((command, str(context.cwd.resolve()), str(is_boxed), str(goes_on)))
         return Intent(
             title=" ".join(command.split()),
             access="execute",
             command=command,
             body=command,
             body_kind="command",
-            note=NOTE if is_boxed else "",
+            note="; ".join(filter(None, (NOTE * is_boxed, "runs in the background" * goes_on))),
             fingerprint=hashlib.sha256(bound.encode("utf-8", "surrogatepass")).hexdigest(),
         )
 
     async def run(self, arguments: BashArguments, context: ToolContext) -> ToolOutput:
-        """Output, shortened if long, and how it ended."""
+        """Output, shortened if long, and how it ended or as which job it goes on."""
+        if arguments.background and context.jobs.is_full:
+            raise ToolError(f"{MAX_RUNNING} background commands run; stop one with job first.")
         prefix: tuple[str, ...] = ()
         if self.sandbox is not None and not context.is_persons:
             prefix = await asyncio.to_thread(self.sandbox.prefix, context.cwd)
@@ -73,39 +88,69 @@ class BashTool:
             if not context.is_persons:
                 known = await asyncio.to_thread(files.known_as_they_are)
             before = await self.changes.snapshot(context.cwd, context.environ)
-        result = await run_shell(
-            self.keeper,
-            arguments.command,
-            prefix=prefix,
-            cwd=context.cwd,
-            environ=context.environ,
-            timeout_s=arguments.timeout or context.default_timeout_s,
-            output_dir=context.output_dir,
-            emit=context.emit,
-            limits=context.limits,
-            secrets=context.secrets,
-        )
-        await asyncio.to_thread(
-            files.note_command, known, arguments.command, result.text, context.cwd
-        )
+        command = ShellCommand(self.keeper, _order(arguments, context, prefix), context.emit)
+        try:
+            jobs = await _wait(command, arguments, context)
+            result = command.result(context.limits)
+            await asyncio.to_thread(
+                files.note_command, known, arguments.command, result.text, context.cwd
+            )
+            changed = await self.changes.since(before)
+        except BaseException:
+            await command.stop()
+            command.output.drop_file()
+            raise
         path = result.full_output_path
+        if path is None and not jobs:
+            command.output.drop_file()
         details = ToolDetails(
-            summary=result.ending,
+            summary=_ending(result, jobs),
             exit_code=result.exit_code,
             truncated=result.is_cut,
             full_output_path=None if path is None else os.fspath(path),
-            files=await self.changes.since(before),
+            files=changed,
+            jobs=jobs,
         )
-        is_error = result.exit_code != 0
+        is_error = result.exit_code != 0 and not (jobs and result.exit_code is None)
         hint = refusal_hint(result.text) if prefix and is_error else ""
-        return ToolOutput(_for_model(result, hint), details, is_error=is_error)
+        if prefix and jobs:
+            hint = _OWN_NETWORK
+        return ToolOutput(result.for_model(details.summary, hint), details, is_error=is_error)
 
 
-def _for_model(result: ShellResult, hint: str) -> str:
-    lines = [result.text or "(no output)"]
-    if path := result.full_output_path:
-        at_most = f", at most {MAX_KEPT_BYTES // 1_000_000} MB" if result.is_cut else ""
-        lines.append(f"[whole output{at_most}: {path}]")
-    if hint:
-        lines.append(f"[{hint}]")
-    return "\n".join([*lines, f"[{result.ending}]"])
+def _order(arguments: BashArguments, context: ToolContext, prefix: tuple[str, ...]) -> ShellOrder:
+    return ShellOrder(
+        command=arguments.command,
+        cwd=context.cwd,
+        environ=context.environ,
+        output_dir=context.output_dir,
+        prefix=prefix,
+        secrets=context.secrets,
+    )
+
+
+async def _wait(
+    command: ShellCommand, arguments: BashArguments, context: ToolContext
+) -> tuple[Job, ...]:
+    """Wait for `command` as long as it may take; the job as which it goes on, if it does."""
+    if arguments.background:
+        await command.wait(_SETTLE_S)
+    else:
+        await command.wait_for_shell(arguments.timeout or context.default_timeout_s)
+    if not command.is_running:
+        return ()
+    is_late = command.exit_code is None and arguments.timeout is not None
+    may_go_on = arguments.background or not is_late
+    if context.is_persons or context.jobs.is_full or not may_go_on:
+        await command.stop()
+        return ()
+    return (context.jobs.add(command).fact,)
+
+
+def _ending(result: ShellResult, jobs: tuple[Job, ...]) -> str:
+    if not jobs:
+        return result.ending
+    id = jobs[0].id
+    if result.exit_code is not None:
+        return f"{result.ending}; what it left running is job {id}"
+    return f"goes on in the background: job {id}"

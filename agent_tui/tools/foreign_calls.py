@@ -43,6 +43,7 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
         "background": "run_in_background is_background isBackground",
         "todos": "plan items tasks",
         "patch": "input diff patch_text",
+        "id": "bash_id shell_id task_id session_id job_id terminal_id",
     }.items()
     for other in others.split()
 } | {"text": "content", "content": "text", "search": "old"}
@@ -61,6 +62,10 @@ _SAY_WHY = frozenset(
 _CHANGE_MUCH = frozenset({"append", "mode", "insert_line", "dry_run", "dryRun"})
 """Arguments without which a call would do something else: left for the tool to refuse."""
 
+_STOPPERS = frozenset({"killshell", "kill_shell", "killbash", "taskstop", "task_stop"})
+"""Tools of their own that end what ours ends with an argument."""
+
+_CTRL_C = "\x03"
 _MOST_TOLD = 5
 _LONGEST_S = 3_600
 _FILE_TYPES: Final = {"python": "py", "typescript": "ts", "javascript": "js", "rust": "rs"}
@@ -108,6 +113,8 @@ def _own_name(name: str, arguments: JsonObject, offered: Collection[str]) -> tup
     if name.casefold() in _COMMAND_EDITORS:
         rest = {key: value for key, value in arguments.items() if key != "command"}
         return _COMMANDS.get(str(arguments.get("command")), name), rest
+    if name.casefold() in _STOPPERS:
+        return meant_tool(name, offered), {**arguments, "stop": True}
     return meant_tool(name, offered), arguments
 
 
@@ -200,6 +207,25 @@ def _of_bash(given: JsonObject, cwd: Path) -> JsonObject:
     return rest
 
 
+def _of_job(given: JsonObject, _cwd: Path) -> JsonObject:
+    """Text for numbers, seconds for milliseconds; Control C is what ends it."""
+    rest = dict(given)
+    typed = rest.pop("chars", None)
+    if typed == _CTRL_C:
+        rest["stop"] = True
+    elif typed:
+        rest["chars"] = typed  # there is no input: told as an argument that there is not
+    limit = rest.pop("timeout", None)
+    is_waiting = rest.pop("block", True) is not False
+    for value in (rest.pop("yield_time_ms", None), limit):
+        if is_waiting and isinstance(value, int | float):
+            rest.setdefault("wait", min(value / 1_000, _LONGEST_S))
+    for key in ("id", "bash_id", "shell_id", "task_id", "session_id", "job_id", "terminal_id"):
+        if isinstance(id := rest.get(key), int) and not isinstance(id, bool):
+            rest[key] = str(id)
+    return rest
+
+
 def _one_command(words: list[str]) -> str:
     """``["bash", "-lc", script]`` is the script; other words are quoted."""
     is_script = len(words) == 3 and words[0] in ("bash", "sh") and words[1] in ("-c", "-lc")
@@ -258,4 +284,5 @@ _REWRITES: Final[Mapping[str, Callable[[JsonObject, Path], JsonObject]]] = {
     "read": _of_read,
     "edit": _of_edit,
     "grep": _of_grep,
+    "job": _of_job,
 }

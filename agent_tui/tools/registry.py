@@ -25,6 +25,7 @@ from agent_tui.tools.find import FindTool
 from agent_tui.tools.foreign_calls import UnderstoodCall, understood
 from agent_tui.tools.git.changes import GitChanges
 from agent_tui.tools.grep import GrepTool
+from agent_tui.tools.job import JobTool
 from agent_tui.tools.ls import LsTool
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.sandbox import Sandbox
@@ -59,6 +60,7 @@ def default_toolbox(
         offered(GrepTool(keeper)),
         offered(FindTool()),
         offered(LsTool()),
+        offered(JobTool()),
         offered(TodoTool()),
         offered(CompactTool()),
         offered(RecallTool()),

@@ -4,6 +4,8 @@ Each reader returns the reply as its protocol demands it back, with the tokens t
 """
 
 import json
+import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -151,4 +153,43 @@ def chat_reply(recorded: Recording) -> Given:
                 known["name"] = known.get("name") or call["function"].get("name")
                 known["arguments"] += call["function"].get("arguments") or ""
     given.items = [calls[index] for index in sorted(calls)]
+    if given.text.startswith("<think>"):
+        thought, _, text = given.text.removeprefix("<think>").partition("</think>")
+        given.thinking, given.text = given.thinking + thought, text.lstrip()
     return given
+
+
+def bedrock_reply(recorded: Recording) -> Given:
+    """A reply of Bedrock's ``ConverseStream``."""
+    given = Given()
+    blocks: dict[int, dict[str, Any]] = {}
+    for kind, event in _frames(recorded.body):
+        if kind == "metadata":
+            given.input_tokens = event["usage"]["inputTokens"]
+            given.output_tokens = event["usage"]["outputTokens"]
+        if kind != "contentBlockDelta":
+            continue
+        block, delta = blocks.setdefault(event["contentBlockIndex"], {}), event["delta"]
+        if "text" in delta:
+            block["text"] = block.get("text", "") + delta["text"]
+        else:
+            inner = block.setdefault("reasoningContent", {"reasoningText": {}})["reasoningText"]
+            for name, value in delta["reasoningContent"].items():
+                inner[name] = inner.get(name, "") + value
+    for _, block in sorted(blocks.items()):
+        given.text += block.get("text", "")
+        given.thinking += block.get("reasoningContent", {}).get("reasoningText", {}).get("text", "")
+        given.items.append(block)
+    return given
+
+
+def _frames(raw: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Kind and payload of each frame; the kind is the value of the first header."""
+    while raw:
+        total, headers_size = struct.unpack(">II", raw[:8])
+        headers = raw[12 : 12 + headers_size]
+        at = headers.index(b":event-type") + len(b":event-type") + 1
+        (size,) = struct.unpack(">H", headers[at : at + 2])
+        kind = headers[at + 2 : at + 2 + size].decode()
+        yield kind, json.loads(raw[12 + headers_size : total - 4])
+        raw = raw[total:]

@@ -14,6 +14,7 @@ from agent_tui.providers.litellm.host import ProviderHost
 from tests.providers.recorded_replies import (
     Given,
     anthropic_reply,
+    bedrock_reply,
     chat_reply,
     gemini_reply,
     responses_reply,
@@ -184,3 +185,17 @@ async def test_chat_services_are_read_whole_and_get_their_reasoning_back(
         detail["text"] for detail in sent[2].get("reasoning_details", [])
     )
     assert thoughts == given.thinking
+
+
+@pytest.mark.parametrize("name", recordings("converse-stream"))
+async def test_bedrock_gets_back_each_block_as_it_gave_it(
+    host: ProviderHost, recorded: RecordedServer, name: str
+) -> None:
+    given = bedrock_reply(recording(name))
+    model = "nova-micro-v1" if "nova" in recording(name).address else "us.anthropic.claude-sonnet-4"
+    request = asking(recorded.url, f"bedrock/{model}")
+    reply = await play(host, recorded, request, name)
+    check_reading(reply, given)
+    sent = (await next_body(host, recorded, request, reply))["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "user"]
+    assert sent[1]["content"] == given.items

@@ -128,3 +128,33 @@ async def test_reasoning_goes_back_to_the_model_that_gave_it_and_to_no_other(
     other = replace(request, model=replace(request.model, name=f"{name}-x"))
     await collect(host, other)
     assert field not in server.chats[1].body["messages"][2]
+
+
+async def test_a_copy_of_the_protocol_gets_its_unsigned_thinking_back_and_no_claudes(
+    host: ProviderHost, server: OpenAiServer
+) -> None:
+    unsigned = (ThinkingContent(thinking="first"), *BLOCKS[1:2], BLOCKS[4])
+    request = tool_round(server, "anthropic/glm-4.7", unsigned)
+    server.play(Reply(text="ok"), Reply(text="ok"))
+    await collect(host, request)
+    (thought, *_) = server.chats[0].body["messages"][1]["content"]
+    assert thought == {"type": "thinking", "thinking": "first", "signature": ""}
+    of_claude = tool_round(server, "anthropic/claude-sonnet-4-5").messages
+    await collect(host, replace(request, messages=of_claude))
+    sent = server.chats[1].body["messages"][1]["content"]
+    assert [block["type"] for block in sent] == ["text", "tool_use"]
+
+
+async def test_what_a_call_is_sealed_with_in_chat_goes_back_with_it_to_its_model(
+    host: ProviderHost, server: OpenAiServer
+) -> None:
+    sealed = ToolCall(
+        id="toolu_1", name="read", signature='{"google":{"thought_signature":"c2ln"}}'
+    )
+    request = tool_round(server, "gemini-3-pro", (sealed,))
+    server.play(Reply(text="ok"), Reply(text="ok"))
+    await collect(host, request)
+    (call,) = server.chats[0].body["messages"][2]["tool_calls"]
+    assert call["extra_content"] == {"google": {"thought_signature": "c2ln"}}
+    await collect(host, replace(request, model=replace(request.model, name="another")))
+    assert "extra_content" not in server.chats[1].body["messages"][2]["tool_calls"][0]

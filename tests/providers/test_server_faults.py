@@ -165,7 +165,7 @@ VLLM_404 = (
 async def test_a_model_that_the_server_does_not_have_comes_with_the_way_to_get_it(
     host: ProviderHost, server: OpenAiServer, answer: Failure, hint: str
 ) -> None:
-    server.play(answer)
+    server.play(answer, answer)
     error, _ = await fails(host, server.base_url)
     assert (error.kind, error.is_retryable) == ("not_found", False)
     assert server.base_url in error.message

@@ -1,9 +1,11 @@
 """Messages on the wire: whatever is in a settled conversation, both services would take it."""
 
 import json
+import re
 from collections.abc import Sequence
 from itertools import chain
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -268,6 +270,17 @@ def test_geminis_long_call_ids_carry_its_signature_and_stay() -> None:
     written = openai_messages("", _tool_round(long_id, {}), model="gemini/gemini-2.5-pro")
     assert written[-1]["tool_call_id"] == long_id
     assert model_family("openrouter/google/gemini-2.5-pro") == "gemini"
+
+
+@pytest.mark.parametrize("given", ["call_PTLP8xhu3uwZk4l3nlnrrJha", "", "ab", "toolu_1-2"])
+def test_mistral_gets_ids_of_nine_letters_and_digits(given: str) -> None:
+    for name in ("mistral/devstral-latest", "mistralai/Ministral-8B", "mistral/x"):
+        written = openai_messages("", _tool_round(given, {}), model=name)
+        (call,) = json.loads(json.dumps(written[-2]["tool_calls"]))
+        assert re.fullmatch(r"[A-Za-z0-9]{9}", call["id"])
+        assert written[-1]["tool_call_id"] == call["id"]
+    own = openai_messages("", _tool_round("aB3dE6gH9", {}), model="mistral/devstral-latest")
+    assert own[-1]["tool_call_id"] == "aB3dE6gH9"
 
 
 def _tool_round(call_id: str, arguments: JsonObject) -> list[Message]:

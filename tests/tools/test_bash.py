@@ -77,7 +77,10 @@ async def test_a_command_goes_on_where_its_output_cannot_be_kept(context: ToolCo
     assert output.for_person.full_output_path is None
 
 
-async def test_a_background_process_neither_hangs_the_call_nor_outlives_it(context: ToolContext):
+async def test_a_process_that_the_persons_command_leaves_running_ends_with_it(
+    context: ToolContext,
+):
+    context.is_persons = True
     output = await call_tool(context, "bash", {"command": "sleep 76543 & echo done"})
     assert output.for_model == "done\n[exit code 0]"
     assert alive("sleep 76543") == []
@@ -98,7 +101,7 @@ async def test_long_output_is_shortened_and_kept_whole(context: ToolContext):
 async def test_what_is_kept_on_disk_is_bounded(
     context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("agent_tui.tools.processes.shell.MAX_KEPT_BYTES", 600_000)
+    monkeypatch.setattr("agent_tui.tools.processes.output.MAX_KEPT_BYTES", 600_000)
     command = "head -c 2000000 /dev/zero | tr '\\0' x; echo; echo end"
     output = await call_tool(context, "bash", {"command": command})
     assert output.for_model.rstrip().split("\n")[-3] == "end"

@@ -106,6 +106,28 @@ TOOLBOX = default_toolbox()
             {"todos": [{"text": "x", "status": "completed"}]},
         ),
         ("functions.bash", {"command": "ls"}, "bash", {"command": "ls"}),
+        (
+            "Bash",
+            {"command": "npm run dev", "run_in_background": True, "description": "Start"},
+            "bash",
+            {"command": "npm run dev", "background": True},
+        ),
+        ("BashOutput", {"bash_id": "1"}, "job", {"id": "1"}),
+        (
+            "TaskOutput",
+            {"task_id": "1", "block": True, "timeout": 30_000},
+            "job",
+            {"id": "1", "wait": 30},
+        ),
+        ("TaskOutput", {"task_id": "1", "block": False, "timeout": 30_000}, "job", {"id": "1"}),
+        ("KillShell", {"shell_id": "1"}, "job", {"id": "1", "stop": True}),
+        (
+            "write_stdin",
+            {"session_id": 1, "chars": "", "yield_time_ms": 5_000},
+            "job",
+            {"id": "1", "wait": 5},
+        ),
+        ("write_stdin", {"session_id": 1, "chars": "\x03"}, "job", {"id": "1", "stop": True}),
     ],
 )
 def test_calls_of_other_agents_are_understood(name, arguments, own_name, own_arguments):

@@ -5,7 +5,7 @@ import pytest
 
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.processes.shell import ShellResult, run_shell
+from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
 
 EVERYTHING = OutputLimits(max_bytes=100_000_000)
 
@@ -18,16 +18,11 @@ def keeper() -> Iterator[ProcessKeeper]:
 
 
 async def run(keeper: ProcessKeeper, folder: Path, command: str) -> ShellResult:
-    return await run_shell(
-        keeper,
-        command,
-        cwd=folder,
-        environ={"PATH": "/usr/bin:/bin"},
-        timeout_s=60,
-        output_dir=folder / "outputs",
-        emit=lambda text: None,
-        limits=EVERYTHING,
-    )
+    environ = {"PATH": "/usr/bin:/bin"}
+    order = ShellOrder(command, cwd=folder, environ=environ, output_dir=folder / "outputs")
+    running = ShellCommand(keeper, order, lambda text: None)
+    await running.wait(60)
+    return running.result(EVERYTHING)
 
 
 async def test_of_a_huge_output_only_beginning_and_end_are_held_in_memory(

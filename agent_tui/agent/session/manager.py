@@ -45,6 +45,7 @@ from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.lineage.chain import PastSessions, is_of_another_program
 from agent_tui.sessions.lineage.forking import fork_session
 from agent_tui.sessions.log import SessionLog
+from agent_tui.tools.jobs.table import JobTable
 
 OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
 """How a session is opened: to go on in it, to read it, or to go on in a copy of it."""
@@ -86,11 +87,12 @@ class SessionManager:
         self._past = past
         self._is_busy = is_busy
         self._is_branch_begun = False
+        self._jobs = JobTable()
         permissions, files = services.make_permissions(cwd, mode), load_folder_files(services, cwd)
         thinking = services.settings.thinking
         log = new_log(services, cwd, model, thinking)
         self.conversation = open_conversation(
-            services, log, cwd, model, thinking, permissions, files
+            services, log, cwd, model, thinking, permissions, files, self._jobs
         )
 
     async def start_new(self) -> tuple[AgentEvent, ...]:
@@ -98,7 +100,8 @@ class SessionManager:
         before = self.conversation
         log = new_log(self._services, before.cwd, before.model, before.thinking)
         changes = self._switch(log, before.cwd, before.model, before.thinking, "new")
-        return (*changes, *await self.conversation.refresh_usage())
+        ended = await self._leave_jobs()
+        return (*changes, *ended, *await self.conversation.refresh_usage())
 
     async def open(
         self,
@@ -152,7 +155,15 @@ class SessionManager:
             log.append_many(unnamed_changes(log, model, self.conversation.thinking))
         noted = [note for note in (model_note, *log.warnings) if note]
         notices = (*opened.notices, *(Notice("warning", note) for note in noted))
-        return (*events, *notices)
+        return (*events, *await self._leave_jobs(), *notices)
+
+    async def _leave_jobs(self) -> tuple[Notice, ...]:
+        """End the background commands of the session that was left, and say so."""
+        ended = await self._jobs.leave()
+        if not ended:
+            return ()
+        commands = "; ".join(job.shown for job in ended)
+        return (Notice("info", f"Stopped with the session they were begun in: {commands}"),)
 
     async def status(self, ref: str) -> SessionStatus:
         """What is to be known of a session before it is opened: its folder, who has it open.
@@ -238,6 +249,7 @@ class SessionManager:
             before.thinking,
             before.permissions,
             FolderFiles(before.context_files, before.withheld_files),
+            self._jobs,
         )
         after.totals, after.told_note = before.totals, before.told_note
         self._is_branch_begun = True
@@ -368,7 +380,7 @@ class SessionManager:
             permissions = services.make_permissions(cwd, permissions.mode)
         files = load_folder_files(services, cwd)
         self.conversation = after = open_conversation(
-            services, log, cwd, model, thinking, permissions, files
+            services, log, cwd, model, thinking, permissions, files, self._jobs
         )
         if reason == "compacted":
             after.queue, after.files, after.todos = before.queue, before.files, before.todos

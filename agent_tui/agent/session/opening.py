@@ -38,7 +38,9 @@ from agent_tui.sessions.entries import (
     as_thinking_level,
 )
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.jobs import known_jobs
 from agent_tui.text import repair_text
+from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.suited import suited_tools
 
@@ -84,6 +86,7 @@ def open_conversation(
     thinking: ThinkingLevel,
     permissions: PermissionEngine,
     files: FolderFiles,
+    jobs: JobTable,
 ) -> Conversation:
     """The conversation that `log` holds, ready for its next turn."""
     conversation = Conversation(
@@ -97,6 +100,7 @@ def open_conversation(
         context_files=files.in_force,
         withheld_files=files.withheld,
         fit=prompt_fitter(services, cwd, files.in_force),
+        jobs=jobs,
     )
     _take_up_history(conversation)
     return conversation
@@ -187,7 +191,7 @@ def last_thinking_level(log: SessionLog) -> ThinkingLevel:
 
 
 def _take_up_history(conversation: Conversation) -> None:
-    """Give a fresh conversation the totals and the plan that its log tells of.
+    """Give a fresh conversation the totals, the plan and the jobs that its log tells of.
 
     What was spent on branches that were left was spent, and the ids of calls made there stay
     taken; the plan is that of the present branch. What was copied here from another session (it
@@ -207,6 +211,10 @@ def _take_up_history(conversation: Conversation) -> None:
                 conversation.totals = add_totals(conversation.totals, usage)
             case _:
                 pass
+    carried = log.header.compaction
+    earlier = carried.handover.state.jobs if carried and carried.handover else {}
+    conversation.known_jobs.update(known_jobs(log.path_entries(), earlier))
+    conversation.jobs.spare(conversation.known_jobs)
     for entry in reversed(log.path_entries()):
         match entry:
             case MessageEntry(message=ToolResultMessage(details={"todos": list()}) as result):

@@ -21,6 +21,7 @@ from agent_tui.messages import (
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
+    NoticeChunk,
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
@@ -112,6 +113,8 @@ class ReplyBuilder:
                 self._usage = usage
             case FinishChunk():
                 self._finish = chunk
+            case NoticeChunk():
+                pass
 
     def argument_chars(self, index: int) -> int:
         """Characters of arguments received so far for one call."""

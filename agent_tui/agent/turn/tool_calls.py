@@ -318,6 +318,7 @@ class ToolRunner:
             compact=self._compact,
             scope=self._scope,
             secrets=conversation.services.secrets,
+            jobs=conversation.jobs,
         )
 
     async def _compact(self, focus: str) -> ToolOutput:

@@ -34,6 +34,7 @@ from agent_tui.events import (
 from agent_tui.messages import ImageContent, StopReason, UserMessage
 from agent_tui.providers.base import (
     Chunk,
+    NoticeChunk,
     Provider,
     ProviderError,
     TextChunk,
@@ -176,6 +177,7 @@ class Turn:
         cuts = 0
         while True:
             await self._deliver_inbox()
+            self._conversation.tell_ended_jobs()
             await self._make_room_if_due()
             await self._compactor.write_ahead()
             reply = await self._reply_once_more_if_empty()
@@ -396,6 +398,8 @@ class Turn:
             case ToolCallChunk(index):
                 name, size = builder.call_name(index), builder.argument_chars(index)
                 self._emit(ToolCallDelta(name, size))
+            case NoticeChunk(text):
+                self._emit(Notice("info", text))
             case _:
                 pass
 

@@ -32,7 +32,9 @@ from agent_tui.compaction.sections.state import (
 from agent_tui.compaction.sections.task import rules_of_finished, task_blocks, task_texts
 from agent_tui.compaction.sections.way import way_so_far
 from agent_tui.compaction.transcript.text import escape_tags
+from agent_tui.messages import Job
 from agent_tui.sessions.entries import Entry, Handover, Ledger, TaskText, WorkState
+from agent_tui.sessions.replay.jobs import known_jobs
 from agent_tui.tokens import TokenCounter
 
 PERSON_SHARE = 0.15
@@ -107,11 +109,12 @@ def read_work(
     new = read_history(path[known:]) if known else events
     said: dict[str, str] = {text: "" for text in reversed(ledger.user_messages)}
     said.update((event.text, event.entry_id) for event in events if isinstance(event, Said))
+    state = StateReader.after(earlier.state).read(new)
     return WorkRecord(
         said=tuple((entry_id, text) for text, entry_id in said.items()),
         events=events,
         tasks=task_texts(new, earlier.tasks),
-        state=StateReader.after(earlier.state).read(new),
+        state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
         findings=all_findings(new, earlier.findings),
         errors=open_errors(new, earlier.errors),
         commands=_united(earlier.commands, commands_run(new)),
@@ -120,6 +123,12 @@ def read_work(
         earlier_way=earlier.way,
         folders=tuple(folders),
     )
+
+
+def _running(path: Sequence[Entry], earlier: WorkState) -> dict[str, Job]:
+    """The background commands that run by the end of `path`."""
+    known = known_jobs(path, earlier.jobs)
+    return {id: job for id, job in known.items() if not job.ending}
 
 
 def _united(earlier: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:

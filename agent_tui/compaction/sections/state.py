@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
@@ -12,6 +13,7 @@ from agent_tui.compaction.sections.history import Done, Event
 from agent_tui.compaction.sections.task import item_changes
 from agent_tui.compaction.shorten import one_line
 from agent_tui.compaction.tiers.model import Action, Output
+from agent_tui.messages import Job
 from agent_tui.sessions.entries import WorkState
 
 _COMMIT = re.compile(
@@ -53,7 +55,7 @@ class StateReader:
         )
 
     def read(self, events: Iterable[Event]) -> WorkState:
-        """The state after `events`."""
+        """The state after `events`; of background commands others know."""
         for event in events:
             if isinstance(event, Done):
                 self._read(event.output)
@@ -125,9 +127,15 @@ def pending_lines(state: WorkState) -> list[str]:
 
 
 def check_lines(state: WorkState) -> list[str]:
-    """Branch and newest test results, one line each."""
+    """Branch, newest test results and what runs in the background, one line each."""
     lines = [f"- branch: {state.branch}"] if state.branch else []
-    return lines + [f"- `{command}` -> {result}" for command, result in state.tests.items()]
+    lines += [f"- `{command}` -> {result}" for command, result in state.tests.items()]
+    return lines + [_running(job) for job in state.jobs.values()]
+
+
+def _running(job: Job) -> str:
+    since = datetime.fromtimestamp(job.since / 1_000, UTC)
+    return f"- background job {job.id} runs since {since:%Y-%m-%d %H:%M} UTC: `{job.shown}`"
 
 
 def _item(item: str, state: WorkState) -> str:

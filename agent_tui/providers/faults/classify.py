@@ -129,7 +129,15 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
         delay_s = _stated_delay_s(kind, fault.text)
     if delay_s is None:
         delay_s = loading_delay_s(kind, detail)
-    return ProviderError(kind, message, hint, status=status, retry_after_s=delay_s)
+    return ProviderError(
+        kind,
+        message,
+        hint,
+        status=status,
+        retry_after_s=delay_s,
+        detail=detail,
+        is_no_stream=fault.name == "NoStreamError",
+    )
 
 
 def classify(fault: Fault, *, is_mid_stream: bool = False) -> FaultKind:
@@ -171,6 +179,8 @@ def _stated_delay_s(kind: FaultKind, text: str) -> float | None:
 def _kind_of_answer(fault: Fault) -> FaultKind:
     if fault.name == "IdleTimeout":
         return "timeout"
+    if fault.name == "MalformedReplyError":
+        return "server"
     text = f"{fault.text} {' '.join(fault.codes)}"
     status = _real_status(fault)
     if status in (429, 402) or _RATE.search(text):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
+    NoticeChunk,
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
@@ -110,7 +111,7 @@ def _pieces(chunk: Chunk) -> Iterator[Chunk]:
             yield replace(chunk, arguments_json=parts[0])
             for part in parts[1:]:
                 yield ToolCallChunk(index, "", "", part)
-        case UsageChunk() | FinishChunk():
+        case UsageChunk() | FinishChunk() | NoticeChunk():
             yield chunk
 
 

@@ -1,7 +1,9 @@
-"""Event streams over HTTP (server-sent events), read as JSON objects; only the worker has httpx."""
+"""Event streams over HTTP, read as JSON objects; only the worker has httpx."""
 
+import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import cast
 
@@ -9,20 +11,36 @@ import httpx
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.wires.base import STREAM_END, Address, InTime, RefusedError
+from agent_tui.providers.wires.base import (
+    STREAM_END,
+    Address,
+    InTime,
+    LostConnectionError,
+    MalformedReplyError,
+    NoStreamError,
+    RefusedError,
+)
 
 _CONNECT_TIMEOUT_S = 30.0
 _KEEP_ALIVE_S = 120.0
 """A tool may run between two requests of a turn; servers close earlier if they want to."""
 _EVENT_STREAM = "text/event-stream"
+_FRAMES = "application/vnd.amazon.eventstream"
 _END = b"[DONE]"
+_BOM = b"\xef\xbb\xbf"
+_LOOKS_LIKE_EVENTS = re.compile(rb"\s*(?:data:|event:|:)")
 
 
 class HttpClient:
-    """A client that never gives up on a silent stream by itself; connections are kept."""
+    """A client that never gives up on a silent stream by itself; connections are kept.
 
-    def __init__(self) -> None:
+    Args:
+        transport: What carries the requests; None for the network.
+    """
+
+    def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._http = httpx.AsyncClient(
+            transport=transport,
             timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S),
             limits=httpx.Limits(keepalive_expiry=_KEEP_ALIVE_S),
         )
@@ -38,24 +56,61 @@ class HttpClient:
             in_time: Waits for the answer and for each of its pieces, comments included.
 
         Raises:
-            RefusedError: the answer is an error, or no event stream.
-            httpx.HTTPError: the connection failed.
+            RefusedError: the answer is an error, or nothing that could be a stream.
+            LostConnectionError: the connection failed.
+            MalformedReplyError: an event is no JSON.
+            MissingKeyError: it is to be signed, and there is nothing to sign with.
         """
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         headers = {"content-type": "application/json", "accept": _EVENT_STREAM, **address.headers}
+        if address.aws_region:
+            headers |= await in_time(asyncio.to_thread(_signature, address, content))
         request = self._http.build_request("POST", address.url, content=content, headers=headers)
-        response = await in_time(self._http.send(request, stream=True))
         try:
-            if response.is_error:
-                raise await in_time(_refusal(response, response.status_code))
-            if not response.headers.get("content-type", "").startswith(_EVENT_STREAM):
-                raise await in_time(_refusal(response, None))
-            async with aclosing(_data(response.aiter_bytes(), in_time)) as events:
-                async for data in events:
-                    if (event := _object(data)) is not None:
+            response = await in_time(self._http.send(request, stream=True))
+            try:
+                async with aclosing(_events(response, in_time)) as events:
+                    async for event in events:
                         yield event
-        finally:
-            await response.aclose()
+            finally:
+                await response.aclose()
+        except httpx.HTTPError as error:
+            raise LostConnectionError(str(error)) from error
+
+
+async def _events(response: httpx.Response, in_time: InTime) -> AsyncGenerator[JsonObject, None]:
+    if response.is_error:
+        raise _refusal(await in_time(response.aread()), response)
+    pieces = response.aiter_bytes()
+    if response.headers.get("content-type", "").startswith(_FRAMES):
+        from agent_tui.providers.litellm.aws import framed_events
+
+        async with aclosing(framed_events(pieces, in_time)) as events:
+            async for event in events:
+                yield event
+        return
+    if not response.headers.get("content-type", "").startswith(_EVENT_STREAM):
+        whole = await in_time(response.aread())
+        if (reply := _object_in(whole)) is not None and "choices" in reply:
+            yield reply  # some do not stream whatever they are asked
+            return
+        if not _LOOKS_LIKE_EVENTS.match(whole):
+            raise _refusal(whole, response)
+        pieces = _one(whole)
+    async with aclosing(_data(pieces, in_time)) as events:
+        async for data in events:
+            for event in _objects(data):
+                yield event
+
+
+def _signature(address: Address, content: bytes) -> dict[str, str]:
+    from agent_tui.providers.litellm.aws import signature_headers
+
+    return signature_headers(address.url, content, address.aws_region)
+
+
+async def _one(piece: bytes) -> AsyncGenerator[bytes, None]:
+    yield piece
 
 
 async def _data(pieces: AsyncIterator[bytes], in_time: InTime) -> AsyncGenerator[bytes, None]:
@@ -68,10 +123,10 @@ async def _data(pieces: AsyncIterator[bytes], in_time: InTime) -> AsyncGenerator
     while (piece := await in_time(anext(pieces, None))) is not None:
         *ended, rest = piece.split(b"\n")
         for end in ended:
-            line = b"".join((*waiting, end)).removesuffix(b"\r")
+            line = b"".join((*waiting, end)).removesuffix(b"\r").removeprefix(_BOM)
             waiting.clear()
             if line.startswith(b"data:"):
-                data.append(line[5:].removeprefix(b" "))
+                data.append(line[5:])
             elif not line and data:
                 yield b"\n".join(data)
                 data.clear()
@@ -84,25 +139,44 @@ async def _data(pieces: AsyncIterator[bytes], in_time: InTime) -> AsyncGenerator
         yield b"\n".join(data)
 
 
-def _object(data: bytes) -> JsonObject | None:
-    """The object an event holds, or `STREAM_END`; None for anything else.
+def _objects(data: bytes) -> Iterator[JsonObject]:
+    """The objects an event holds, `STREAM_END` among them.
+
+    It is one, in a line or several; some servers leave out the empty line between two events.
 
     Raises:
-        ValueError: it is broken.
+        MalformedReplyError: it is broken.
     """
-    if data.strip() == _END:
-        return STREAM_END
-    value = cast(JsonValue, json.loads(data))
+    lines = data.split(b"\n")
+    try:
+        values = [_value(data)]
+    except ValueError as error:
+        try:
+            values = [_value(line) for line in lines]
+        except ValueError:
+            raise MalformedReplyError("an event of its stream is broken") from error
+    yield from (value for value in values if isinstance(value, dict))
+
+
+def _value(data: bytes) -> JsonValue:
+    return STREAM_END if data.strip() == _END else cast(JsonValue, json.loads(data))
+
+
+def _object_in(text: bytes) -> JsonObject | None:
+    """The object that an answer is; Google sends a list with one. None for anything else."""
+    try:
+        value = cast(JsonValue, json.loads(text))
+    except ValueError:
+        return None
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
     return value if isinstance(value, dict) else None
 
 
-async def _refusal(response: httpx.Response, status: int | None) -> RefusedError:
+def _refusal(answer: bytes, response: httpx.Response) -> RefusedError:
     """The error in an answer; one that says it is fine and is no stream has no status."""
-    text = (await response.aread()).decode("utf-8", "replace")
-    try:
-        found = _object(text.encode())
-    except ValueError:
-        found = None
-    if status is None:
-        text = f"it sent no event stream: {text}"
-    return RefusedError(text, status, found, dict(response.headers))
+    text, found = answer.decode("utf-8", "replace"), _object_in(answer)
+    headers = dict(response.headers)
+    if response.is_error:
+        return RefusedError(text, response.status_code, found, headers)
+    return NoStreamError(f"it sent no event stream: {text}", None, found, headers)

@@ -74,6 +74,9 @@ def _message(answer: object) -> str:
         return answer if isinstance(answer, str) else ""
     message = answer.get("message") or answer.get("detail")
     said = message if isinstance(message, str) else ""
+    param = answer.get("param")  # OpenAI names the field beside its text
+    if said and isinstance(param, str) and param and param not in said:
+        said = f"{said} ({param})"
     metadata: object = answer.get("metadata")
     raw = metadata.get("raw") if _is_mapping(metadata) else None
     if not isinstance(raw, str) or not raw.strip():

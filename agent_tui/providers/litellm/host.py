@@ -15,6 +15,7 @@ from agent_tui.providers.base import (
     FinishChunk,
     ModelRef,
     ModelRequest,
+    NoticeChunk,
     ProviderError,
 )
 from agent_tui.providers.faults.classify import provider_error
@@ -28,17 +29,16 @@ from agent_tui.providers.litellm.protocol import (
     Warmed,
     command_line,
 )
-from agent_tui.providers.litellm.refusals import Refusals
+from agent_tui.providers.litellm.refusals import Refusals, Way
 from agent_tui.providers.litellm.worker_process import WorkerDiedError, WorkerProcess
-from agent_tui.providers.wires.base import Wire
 from agent_tui.text import repair_json
 
 _SILENCE_MARGIN_S = 60.0
 """Beyond the idle time: importing litellm on a slow machine is part of the first wait."""
 
 _WARM_ID: Final = 0
-_MAX_LESSONS: Final = 3
-"""How often one request is sent anew: by another wire, without old thinking, without any."""
+_MAX_LESSONS: Final = 6
+"""How often one request is sent anew: by another wire or name, without a field or old thinking."""
 
 
 class ProviderHost:
@@ -105,29 +105,38 @@ class ProviderHost:
         """
         if request.idle_timeout_s is None:
             request = replace(request, idle_timeout_s=self._idle_timeout_s)
+        told: list[str] = []
+        unknown: ProviderError | None = None
         for tries_left in reversed(range(_MAX_LESSONS + 1)):
-            heeded = self._refusals.heeded(request)
-            wire = self._refusals.wire_to(request.model)
+            way = self._refusals.way(request)
             has_begun = False
             try:
-                async with aclosing(self._spoken(heeded, wire)) as chunks:
+                async with aclosing(self._spoken(way)) as chunks:
                     async for chunk in chunks:
+                        if not has_begun:
+                            for text in filter(None, told):
+                                yield NoticeChunk(text)
                         has_begun = True
                         yield chunk
                 return
             except ProviderError as error:
                 may_repeat = tries_left > 0 and not has_begun
-                if not may_repeat or not self._refusals.learn(heeded, wire, error):
+                lesson = self._refusals.learn(way, error) if may_repeat else None
+                if lesson is None:
+                    if unknown is not None and error.kind == "not_found":
+                        raise unknown from error  # the other name was only a guess
                     raise
+                unknown = unknown or (error if error.kind == "not_found" else None)
+                told.append(lesson)
 
-    async def _spoken(self, request: ModelRequest, wire: Wire) -> AsyncGenerator[Chunk, None]:
+    async def _spoken(self, way: Way) -> AsyncGenerator[Chunk, None]:
         """One request; a death of the process before the first chunk is made good once.
 
         Raises:
             ProviderError: the request failed, or the stream broke off.
         """
-        request_id = next(self._ids)
-        line = await asyncio.to_thread(_start_line, request_id, request, wire)
+        request, request_id = way.request, next(self._ids)
+        line = await asyncio.to_thread(_start_line, request_id, way)
         for is_last_attempt in (False, True):
             has_begun = False
             try:
@@ -230,15 +239,17 @@ def _is_over(launching: "asyncio.Task[WorkerProcess]") -> bool:
     return launching.exception() is not None or not launching.result().is_alive
 
 
-def _start_line(request_id: int, request: ModelRequest, wire: Wire) -> bytes:
-    model = request.model
+def _start_line(request_id: int, way: Way) -> bytes:
+    request, model = way.request, way.request.model
     assert request.idle_timeout_s is not None
     return command_line(
         Start(
             id=request_id,
-            wire=wire.name,
+            wire=way.wire.name,
             model=model.name,
-            messages=wire.write(request.system, request.messages, model),
+            model_id=way.model_id,
+            without=list(way.without),
+            messages=way.wire.write(request.system, request.messages, model),
             tools=[_tool(spec) for spec in request.tools],
             base_url=model.base_url,
             api_key_env=model.api_key_env,

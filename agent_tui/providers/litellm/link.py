@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
 from agent_tui.providers.table import bundled_entry
-from agent_tui.providers.wires.base import Address, InTime
+from agent_tui.providers.wires.base import Address, IdleTimeoutError, InTime
 from agent_tui.providers.wires.litellm_module import LiteLlm
 
 _T = TypeVar("_T")
@@ -29,10 +29,6 @@ class EventClient(Protocol):
     ) -> AsyncGenerator[JsonObject, None]:
         """See `event_stream.HttpClient.events`."""
         ...
-
-
-class IdleTimeoutError(Exception):
-    """Nothing came within the idle time."""
 
 
 class Shared:

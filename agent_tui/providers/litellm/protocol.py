@@ -15,6 +15,7 @@ from agent_tui.messages import JsonObject
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
+    NoticeChunk,
     TextChunk,
     ThinkingChunk,
     ThinkingEffort,
@@ -39,12 +40,15 @@ class Start:
     """Begin a request. The key is not here: the process reads `api_key_env` itself.
 
     `messages` are in the form of the `wire`; `tools` have name, description and parameters.
+    `model_id` is what the server calls the model; `without` are fields that it refused.
     """
 
     id: int
     wire: str
     model: str
     messages: list[JsonObject]
+    model_id: str = ""
+    without: list[str] = field(default_factory=list[str])
     tools: list[JsonObject] = field(default_factory=list[JsonObject])
     base_url: str = ""
     api_key_env: str = ""
@@ -106,6 +110,7 @@ _EVENTS: Final[Mapping[str, TypeAdapter[Event]]] = MappingProxyType(
         "call": TypeAdapter(ToolCallChunk),
         "usage": TypeAdapter(UsageChunk),
         "finish": TypeAdapter(FinishChunk),
+        "notice": TypeAdapter(NoticeChunk),
         "fault": TypeAdapter(Fault),
         "ended": TypeAdapter(Ended),
         "warmed": TypeAdapter(Warmed),
@@ -121,6 +126,7 @@ _KINDS: Final[Mapping[type[Command] | type[Event], str]] = MappingProxyType(
         ToolCallChunk: "call",
         UsageChunk: "usage",
         FinishChunk: "finish",
+        NoticeChunk: "notice",
         Fault: "fault",
         Ended: "ended",
         Warmed: "warmed",

@@ -1,8 +1,9 @@
 """What a program learns from refusals, so that a request that was refused can be sent again."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agent_tui.messages import (
     AssistantContent,
@@ -17,24 +18,94 @@ from agent_tui.providers.wires.table import wires_to
 
 _ABOUT_THINKING = re.compile(r"thinking|thought|reasoning|signature|encrypted.content", re.I)
 _NO_SUCH_ADDRESS = frozenset({404, 405, 501})
+_ABOUT_MODELS = re.compile(r"\bmodels?\b", re.I)
+_FAULTY = frozenset({"bad_request", "not_found", "server"})
+"""What a request that holds something unknown is answered with: llama.cpp says 500."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a request is put.
+
+    Attributes:
+        wire: The protocol.
+        request: Without what was refused before.
+        model_id: What the server is asked for.
+        without: Fields of the body to leave out.
+    """
+
+    wire: Wire
+    request: ModelRequest
+    model_id: str
+    without: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Lessons:
+    """What was learned of one model by one wire."""
+
+    is_lacking: bool = False
+    is_otherwise_named: bool = False
+    refused_fields: tuple[str, ...] = ()
 
 
 class Refusals:
-    """Which servers lack a wire, which thinking and which models' thinking were refused."""
+    """Which wires, names and fields servers do not know, and which thinking was refused."""
 
     def __init__(self) -> None:
-        self._lacking: set[tuple[str, str]] = set()
+        self._lessons: defaultdict[tuple[ModelRef, str], _Lessons] = defaultdict(_Lessons)
         self._refused_thoughts: set[int] = set()
         self._unthinking: set[ModelRef] = set()
 
     def wire_to(self, model: ModelRef) -> Wire:
         """The wire to speak to `model` by."""
         wires = wires_to(model)
-        there = (wire for wire in wires if (model.base_url, wire.name) not in self._lacking)
+        there = (wire for wire in wires if not self._lessons[model, wire.name].is_lacking)
         return next(there, wires[-1])
 
-    def heeded(self, request: ModelRequest) -> ModelRequest:
-        """`request` without what was refused before."""
+    def way(self, request: ModelRequest) -> Way:
+        """How to put `request`, after all that was learned."""
+        wire = self.wire_to(request.model)
+        lessons = self._lessons[request.model, wire.name]
+        first, other = _names(wire, request.model)
+        model_id = other if lessons.is_otherwise_named else first
+        return Way(wire, self._heeded(request), model_id, lessons.refused_fields)
+
+    def learn(self, way: Way, error: ProviderError) -> str | None:
+        """Take in why a request was refused; None where it is not to be sent once more.
+
+        Returns:
+            What to tell the person; empty where nothing is lost.
+        """
+        model, lessons = way.request.model, self._lessons[way.request.model, way.wire.name]
+        first, other = _names(way.wire, model)
+        if error.kind == "not_found" and _ABOUT_MODELS.search(error.detail) and first != other:
+            lessons.is_otherwise_named = not lessons.is_otherwise_named and bool(model.base_url)
+            if lessons.is_otherwise_named:
+                return ""
+        if way.wire is not wires_to(model)[-1] and _is_address_unknown(error):
+            lessons.is_lacking = True
+            return ""
+        if field := _refused_field(way, error):
+            lessons.refused_fields += (field,)
+            return f"{model.name} does not take {field!r}: it is left out. {error.detail}"
+        if error.kind != "bad_request" or not _ABOUT_THINKING.search(error.detail):
+            return None
+        return self._learn_of_thinking(way.request, error)
+
+    def _learn_of_thinking(self, request: ModelRequest, error: ProviderError) -> str | None:
+        name = request.model.name
+        replies = (m for m in request.messages if isinstance(m, AssistantMessage))
+        if seals := {seal for reply in replies for seal in _seals(reply)}:
+            self._refused_thoughts |= seals
+            return f"{name} refused its earlier thinking, which is left out. {error.detail}"
+        if request.thinking != "off":
+            self._unthinking.add(request.model)
+            return f"{name} is not asked to think any more. {error.detail}"
+        return None
+
+    def _heeded(self, request: ModelRequest) -> ModelRequest:
+        """`request` without thinking that was refused before."""
         if request.model in self._unthinking:
             request = replace(request, thinking="off")
         if not self._refused_thoughts:
@@ -48,21 +119,28 @@ class Refusals:
         )
         return replace(request, messages=messages)
 
-    def learn(self, request: ModelRequest, wire: Wire, error: ProviderError) -> bool:
-        """Take in why `request` was refused by `wire`; says whether to send it once more."""
-        if wire is not wires_to(request.model)[-1] and _is_address_unknown(error):
-            self._lacking.add((request.model.base_url, wire.name))
-            return True
-        if error.kind != "bad_request" or not _ABOUT_THINKING.search(error.message):
-            return False
-        replies = (m for m in request.messages if isinstance(m, AssistantMessage))
-        if seals := {seal for reply in replies for seal in _seals(reply)}:
-            self._refused_thoughts |= seals
-            return True
-        if request.thinking != "off":
-            self._unthinking.add(request.model)
-            return True
-        return False
+
+def _names(wire: Wire, model: ModelRef) -> tuple[str, str]:
+    """What a server is asked for first, and what else it may call `model`."""
+    first = wire.id_of(model.name)
+    return first, model.model_id if first == model.name else model.name
+
+
+def _refused_field(way: Way, error: ProviderError) -> str:
+    """The field of the request's that `error` names, one not yet left out; empty if none.
+
+    OpenAI names the field it wants in the place of another behind that one: the first counts.
+    """
+    if error.kind not in _FAULTY:
+        return ""
+    places: dict[str, int] = {}
+    for field in way.wire.spare_fields:
+        name = field.rpartition(".")[2]
+        before = r"\b" if "_" in name else r"(?<=[.'\"`\]])"  # else it may be a mere word
+        named = re.search(rf"{before}{name}\b", error.detail)
+        if named and field not in way.without:
+            places[field] = named.start()
+    return min(places, key=lambda field: places[field], default="")
 
 
 def without_seals(reply: AssistantMessage) -> AssistantMessage:
@@ -87,6 +165,6 @@ def _seals(reply: AssistantMessage) -> Iterator[int]:
 
 
 def _is_address_unknown(error: ProviderError) -> bool:
-    """Whether the server answered like one that has no such address: some do so with 200."""
-    is_no_stream = error.kind == "server" and error.status is None
-    return error.kind == "not_found" or error.status in _NO_SUCH_ADDRESS or is_no_stream
+    """Whether the server answered like one that has no such address."""
+    is_unknown = error.kind == "not_found" or error.status in _NO_SUCH_ADDRESS
+    return is_unknown or error.is_no_stream

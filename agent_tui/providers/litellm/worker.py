@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine
 from agent_tui.providers.keys import secret_values
 from agent_tui.providers.litellm.coalesce import Coalescer
 from agent_tui.providers.litellm.exceptions import fault_of
-from agent_tui.providers.litellm.link import IdleTimeoutError, RequestLink, Shared
+from agent_tui.providers.litellm.link import RequestLink, Shared
 from agent_tui.providers.litellm.protocol import (
     Cancel,
     Ended,
@@ -29,6 +29,7 @@ from agent_tui.providers.litellm.protocol import (
     event_line,
     parse_command,
 )
+from agent_tui.providers.wires.base import IdleTimeoutError
 from agent_tui.providers.wires.table import wire_named
 
 _FLUSH_INTERVAL_S = 0.03

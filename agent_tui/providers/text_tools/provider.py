@@ -131,7 +131,7 @@ class TextToolProvider:
 def refuses_tools(error: ProviderError) -> bool:
     """Whether a server refused a request because of its tools."""
     kinds = ("bad_request", "server", "not_found")  # llama.cpp says 500, OpenRouter 404
-    return error.kind in kinds and _TAKES_NO_TOOLS.search(error.message) is not None
+    return error.kind in kinds and _TAKES_NO_TOOLS.search(error.detail) is not None
 
 
 def _sent_texts(request: ModelRequest) -> tuple[str, ...]:

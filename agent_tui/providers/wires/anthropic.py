@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, assert_never
 
@@ -29,20 +28,18 @@ from agent_tui.providers.base import (
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
-    UsageChunk,
 )
 from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
-    Link,
     MissingKeyError,
     RefusedError,
-    Wire,
     is_own,
     key_of,
 )
 from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
+from agent_tui.providers.wires.http import Known, http_wire
 from agent_tui.providers.wires.parts import (
     CONTINUE,
     GO_ON,
@@ -60,7 +57,7 @@ from agent_tui.text import repair_json, repair_text
 
 _HOME = "https://api.anthropic.com"
 _VERSION = "2023-06-01"
-_INTERLEAVED_THINKING = "interleaved-thinking-2025-05-14"
+INTERLEAVED_THINKING = "interleaved-thinking-2025-05-14"
 """Lets models with a budget think between their calls; those that adapt do so by themselves."""
 _BUDGETED = re.compile(r"claude-(?:3|(?:[a-z]+-)4(?:[-.][0-5])?(?:[-@]\d{8})?$)")
 _MAX_OUTPUT_TOKENS = 32_000
@@ -72,7 +69,7 @@ _CACHED: Final[JsonObject] = {"type": "ephemeral"}
 
 def is_claude(name: str) -> bool:
     """Whether a model is one of Anthropic's, whoever serves it."""
-    return "claude" in name.lower() or name.lower().startswith("anthropic/")
+    return "claude" in name.lower()
 
 
 def anthropic_payload(
@@ -108,18 +105,20 @@ def anthropic_payload(
     return payload
 
 
-def sealed_thinking(part: ThinkingContent) -> list[JsonObject]:
+def sealed_thinking(part: ThinkingContent, *, may_be_unsigned: bool = False) -> list[JsonObject]:
     """The block to send back, none where it is unsigned or would have to be repaired.
 
-    The signature covers the text to the byte, so that a repaired one would be refused.
+    The signature covers the text to the byte, so that a repaired one would be refused. Models
+    that only copy the protocol do not always sign, and want their thinking all the same.
     """
-    if not part.signature or repair_text(part.thinking + part.signature) != (
-        part.thinking + part.signature
-    ):
+    signature = part.signature or ""
+    if not signature and not (may_be_unsigned and part.thinking.strip()):
+        return []
+    if repair_text(part.thinking + signature) != part.thinking + signature:
         return []
     if part.redacted:
-        return [{"type": "redacted_thinking", "data": part.signature}]
-    return [{"type": "thinking", "thinking": part.thinking, "signature": part.signature}]
+        return [{"type": "redacted_thinking", "data": signature}]
+    return [{"type": "thinking", "thinking": part.thinking, "signature": signature}]
 
 
 def gave_claudes_thinking(reply: AssistantMessage) -> bool:
@@ -129,9 +128,9 @@ def gave_claudes_thinking(reply: AssistantMessage) -> bool:
 
 def _reply_blocks(message: AssistantMessage, model: ModelRef | None) -> list[JsonObject]:
     blocks: list[JsonObject] = []
-    takes_thinking = gave_claudes_thinking(message) or (
-        model is not None and is_own(message, model)
-    )
+    is_same = model is not None and is_own(message, model)
+    to_claude = model is None or is_claude(model.name)
+    takes_thinking = is_same or (to_claude and gave_claudes_thinking(message))
     for part in message.content:
         match part:
             case TextContent():
@@ -139,7 +138,7 @@ def _reply_blocks(message: AssistantMessage, model: ModelRef | None) -> list[Jso
                     blocks.append({"type": "text", "text": text})
             case ThinkingContent():
                 if takes_thinking:
-                    blocks += sealed_thinking(part)
+                    blocks += sealed_thinking(part, may_be_unsigned=not to_claude)
             case ToolCall():
                 blocks.append(
                     {
@@ -198,24 +197,15 @@ def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[Js
 
 
 def _fit(model: ModelRef) -> Fit:
+    if model.provider == "anthropic":
+        return "try" if model.base_url else "yes"
     is_bare = not model.provider and not model.base_url and model.name.startswith("claude")
-    return "yes" if is_bare or model.provider == "anthropic" else "no"
+    return "yes" if is_bare else "no"
 
 
-async def _warm(link: Link) -> None:
-    await link.open_http()
-
-
-async def _stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
-    known = await link.known(start.model)
+def _ask(start: Start, environ: Mapping[str, str], known: Known) -> tuple[Address, JsonObject]:
     body = request_body(start, known)
-    reading = _Reading()
-    async with aclosing(link.events(_address(start, body, link.environ), body)) as events:
-        async for event in events:
-            for chunk in reading.chunks(event):
-                yield chunk
-    for chunk in reading.ending(start, known):
-        yield chunk
+    return _address(start, body, environ), body
 
 
 def _address(start: Start, body: JsonObject, environ: Mapping[str, str]) -> Address:
@@ -228,7 +218,7 @@ def _address(start: Start, body: JsonObject, environ: Mapping[str, str]) -> Addr
     home = re.sub(r"(?:/v1)?(?:/messages)?/?$", "", home or _HOME)
     headers = {"anthropic-version": _VERSION}
     if "budget_tokens" in object_at(body, "thinking"):
-        headers["anthropic-beta"] = _INTERLEAVED_THINKING
+        headers["anthropic-beta"] = INTERLEAVED_THINKING
     if key := key_of(start, environ, "ANTHROPIC_API_KEY"):
         headers["x-api-key"] = key
     elif (token := environ.get("ANTHROPIC_AUTH_TOKEN")) and not start.base_url:
@@ -245,7 +235,7 @@ def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
     max_tokens = start.max_output_tokens or count_at(known, "max_output_tokens")
     max_tokens = max_tokens or _MAX_OUTPUT_TOKENS
     body: JsonObject = {
-        "model": start.model.removeprefix("anthropic/"),
+        "model": start.model_id,
         "max_tokens": max_tokens,
         "stream": True,
     }
@@ -311,16 +301,13 @@ class _Reading:
     """One stream as it comes."""
 
     def __init__(self) -> None:
+        self.is_over = False
         self._blocks: dict[int, _Block] = {}
         self._usage: JsonObject = {}
         self._stop_reason = ""
 
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
-        """The chunks of one event.
-
-        Raises:
-            RefusedError: it is an error.
-        """
+        """See `Reading.chunks`."""
         index = count_at(event, "index")
         match event.get("type"):
             case "message_start":
@@ -332,7 +319,8 @@ class _Reading:
             case "content_block_stop":
                 yield from self._end(index)
             case "message_delta":
-                self._stop_reason = text_at(object_at(event, "delta"), "stop_reason")
+                reason = text_at(object_at(event, "delta"), "stop_reason")
+                self._stop_reason = reason or self._stop_reason
                 counted = object_at(event, "usage").items()
                 self._usage |= {name: count for name, count in counted if count is not None}
             case "error":
@@ -340,28 +328,35 @@ class _Reading:
             case _:
                 pass
 
-    def ending(self, start: Start, known: Mapping[str, JsonValue]) -> Iterator[Chunk]:
-        """What is known at the end: usage, and why it stopped if the server said so."""
+    def rest(self) -> Iterator[Chunk]:
+        """See `Reading.rest`."""
+        return iter(())
+
+    def counts(self) -> TokenCounts | None:
+        """See `Reading.counts`."""
         usage = self._usage
-        counts = TokenCounts(
+        if not usage:
+            return None
+        return TokenCounts(
             fresh=count_at(usage, "input_tokens"),
             output=count_at(usage, "output_tokens"),
             cache_read=count_at(usage, "cache_read_input_tokens"),
             cache_write=count_at(usage, "cache_creation_input_tokens"),
         )
-        if usage:
-            yield UsageChunk(counts.priced(start, known, is_estimate=False))
+
+    def finish(self) -> FinishChunk | None:
+        """See `Reading.finish`; a turn that was only paused is gone on with as a long one is."""
         match self._stop_reason:
             case "":
-                pass
-            case "max_tokens" | "model_context_window_exceeded":
-                yield FinishChunk("length")
+                return None
+            case "max_tokens" | "model_context_window_exceeded" | "pause_turn":
+                return FinishChunk("length")
             case "tool_use":
-                yield FinishChunk("toolUse")
+                return FinishChunk("toolUse")
             case "refusal":
-                yield FinishChunk("contentFilter")
+                return FinishChunk("contentFilter")
             case _:
-                yield FinishChunk("stop")
+                return FinishChunk("stop")
 
     def _begin(self, index: int, content: JsonObject) -> Iterator[Chunk]:
         block = self._blocks[index] = _Block(text_at(content, "type"))
@@ -405,4 +400,12 @@ class _Reading:
             yield ThinkingChunk("", "".join(block.signature))
 
 
-ANTHROPIC: Final = Wire("anthropic", _fit, _write, _warm, _stream)
+ANTHROPIC: Final = http_wire(
+    "anthropic",
+    _fit,
+    _write,
+    _ask,
+    _Reading,
+    prefixes=("anthropic/",),
+    spare_fields=("output_config",),
+)

@@ -16,10 +16,15 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a request goes and what it says of itself."""
+    """Where a request goes and what it says of itself.
+
+    Attributes:
+        aws_region: Where one to Amazon is signed for; empty for one that is not to be signed.
+    """
 
     url: str
     headers: Mapping[str, str]
+    aws_region: str = ""
 
 
 class InTime(Protocol):
@@ -57,7 +62,7 @@ class Link(Protocol):
         """Post `body` as JSON and yield the objects of the event stream that answers.
 
         Raises:
-            RefusedError: the server answered with an error, before the stream or within it.
+            StreamError: the server answered with an error, or its stream broke off.
         """
         ...
 
@@ -70,7 +75,23 @@ class Link(Protocol):
         ...
 
 
-class RefusedError(Exception):
+class StreamError(Exception):
+    """A request that came to no good end; what was counted until then still holds."""
+
+
+class IdleTimeoutError(StreamError):
+    """Nothing came within the idle time."""
+
+
+class LostConnectionError(StreamError):
+    """The connection failed; why is in the exception behind it."""
+
+
+class MalformedReplyError(StreamError):
+    """The reply cannot be used though the server sees nothing wrong: another try may be well."""
+
+
+class RefusedError(StreamError):
     """A server's answer that is an error.
 
     Attributes:
@@ -93,6 +114,19 @@ class RefusedError(Exception):
         self.headers: Mapping[str, str] = headers or {}
 
 
+class MissingKeyError(Exception):
+    """No key is set; names the variable that is looked for."""
+
+    status_code = 401
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(f"no key is set in {variable}")
+
+
+class NoStreamError(RefusedError):
+    """An answer that says it is fine and is no stream: what some give for an unknown address."""
+
+
 Fit: TypeAlias = Literal["no", "try", "yes"]
 """Whether a wire is for a model; ``try``: where its server has no such address, the next one is."""
 
@@ -112,6 +146,9 @@ class Wire:
         warm: Gets ready what the first request would wait for.
         stream: Sends the request and yields its chunks; a `FinishChunk` only where the server
             itself ended the reply.
+        prefixes: What stands before a model's own name where this wire is meant, longest first.
+        spare_fields: Fields of the body, inner ones as ``outer.inner``, that a request is made
+            without where a server refuses them.
     """
 
     name: str
@@ -119,20 +156,18 @@ class Wire:
     write: Write
     warm: Callable[[Link], Awaitable[None]]
     stream: Stream
+    prefixes: tuple[str, ...] = ()
+    spare_fields: tuple[str, ...] = ()
+
+    def id_of(self, name: str) -> str:
+        """What a server is to be asked for, if it means the model called `name`."""
+        fitting = (prefix for prefix in self.prefixes if name.startswith(prefix))
+        return name.removeprefix(next(fitting, ""))
 
 
 def is_own(reply: AssistantMessage, model: ModelRef) -> bool:
     """Whether `reply` is of `model` itself, which alone takes its sealed reasoning back."""
     return (reply.provider, reply.model) == (model.provider, model.model_id)
-
-
-class MissingKeyError(Exception):
-    """No key is set; names the variable that is looked for."""
-
-    status_code = 401
-
-    def __init__(self, variable: str) -> None:
-        super().__init__(f"no key is set in {variable}")
 
 
 def key_of(start: Start, environ: Mapping[str, str], *usual: str) -> str:

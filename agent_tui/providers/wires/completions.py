@@ -1,8 +1,8 @@
 """The chat format that OpenAI began, as most services and servers speak it."""
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -15,7 +15,6 @@ from agent_tui.providers.base import (
     ModelRef,
     TextChunk,
     ThinkingChunk,
-    UsageChunk,
 )
 from agent_tui.providers.keys import KEY_VARIABLES, key_variable
 from agent_tui.providers.litellm.protocol import Start
@@ -25,17 +24,18 @@ from agent_tui.providers.wires.base import (
     STREAM_END,
     Address,
     Fit,
-    Link,
+    MalformedReplyError,
     MissingKeyError,
     RefusedError,
-    Wire,
     key_of,
 )
 from agent_tui.providers.wires.chat.grammar import waiting_grammar
 from agent_tui.providers.wires.chat.messages import messages_to_send
 from agent_tui.providers.wires.chat.replies import CallSplitter, finish_reason, sealed_details
 from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
+from agent_tui.providers.wires.http import Known, http_wire
 from agent_tui.providers.wires.parts import as_value
+from agent_tui.providers.wires.think_tags import ThinkTags
 from agent_tui.providers.wires.thinking import effort
 from agent_tui.providers.wires.usage import TokenCounts
 
@@ -66,14 +66,34 @@ _SERVICES: Final[Mapping[str, _Service]] = MappingProxyType(
     }
 )
 """By the name before the slash."""
-_THINKING_TEXTS = ("reasoning_content", "reasoning")
+_OTHER_PROTOCOLS: Final = frozenset(
+    {
+        "azure",
+        "azure_ai",
+        "bedrock",
+        "cohere",
+        "cohere_chat",
+        "databricks",
+        "ollama",
+        "ollama_chat",
+        "replicate",
+        "sagemaker",
+        "vertex_ai",
+        "watsonx",
+    }
+)
+"""Names before the slash by which litellm speaks to an address otherwise. Any other that is not
+in `_SERVICES` is the first part of the name that the server there gives its model."""
+_THINKING_TEXTS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+_BROKEN: Final = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
+"""Reasons to stop of OpenRouter and Mistral, z.ai, DeepSeek, vLLM: the reply is not whole."""
 _CACHED: Final[JsonObject] = {"type": "ephemeral"}
 
 
 def _fit(model: ModelRef) -> Fit:
     if model.provider in _SERVICES:
         return "yes"
-    return "yes" if model.base_url and not model.provider else "no"
+    return "yes" if model.base_url and model.provider not in _OTHER_PROTOCOLS else "no"
 
 
 def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
@@ -86,23 +106,8 @@ def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[Js
     return written
 
 
-async def _warm(link: Link) -> None:
-    await link.open_http()
-
-
-async def _stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
-    known = await link.known(start.model)
-    reading = _Reading()
-    address, body = _address(start, link.environ), request_body(start, known)
-    async with aclosing(link.events(address, body)) as events:
-        async for event in events:
-            if event is STREAM_END:
-                reading.was_ended = True
-                break
-            for chunk in reading.chunks(event):
-                yield chunk
-    for chunk in reading.ending(start, known):
-        yield chunk
+def _ask(start: Start, environ: Mapping[str, str], known: Known) -> tuple[Address, JsonObject]:
+    return _address(start, environ), request_body(start, known)
 
 
 def _address(start: Start, environ: Mapping[str, str]) -> Address:
@@ -127,10 +132,9 @@ def _address(start: Start, environ: Mapping[str, str]) -> Address:
 
 def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
     """The body for `start`; `known` is what the table says of its model."""
-    provider, slash, model_id = start.model.partition("/")
-    is_named = slash and provider in _SERVICES
+    provider = start.model.partition("/")[0]
     body: JsonObject = {
-        "model": model_id if is_named else start.model,
+        "model": start.model_id,
         "messages": as_value(start.messages),
         "stream": True,
     }
@@ -139,8 +143,8 @@ def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
     if start.tools:
         body["tools"] = [{"type": "function", "function": tool} for tool in start.tools]
     if start.max_output_tokens is not None:
-        is_home = provider == "openai" and not start.base_url
-        body["max_completion_tokens" if is_home else "max_tokens"] = start.max_output_tokens
+        is_newer = (provider == "openai" and not start.base_url) or "max_tokens" in start.without
+        body["max_completion_tokens" if is_newer else "max_tokens"] = start.max_output_tokens
     if start.reply_schema is not None:
         schema: JsonObject = {"name": "reply", "schema": start.reply_schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -171,42 +175,49 @@ class _Reading:
     """One stream as it comes."""
 
     def __init__(self) -> None:
-        self.was_ended = False
+        self.is_over = False
         self._calls = CallSplitter()
+        self._tags = ThinkTags()
         self._details: list[JsonObject] = []
         self._usage: JsonObject = {}
         self._reason = ""
         self._pieces = 0
 
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
-        """The chunks of one event.
-
-        Raises:
-            RefusedError: it is an error.
-        """
+        """See `Reading.chunks`."""
+        self.is_over = event is STREAM_END
         of_groq = object_at(object_at(event, "x_groq"), "usage")
         self._usage = object_at(event, "usage") or of_groq or self._usage
+        error = _error_in(event)
         for choice in objects_at(event, "choices")[:1]:
             self._usage = object_at(choice, "usage") or self._usage
-            for chunk in self._delta(object_at(choice, "delta")):
+            # One that does not stream gives the whole message.
+            for chunk in self._delta(object_at(choice, "delta") or object_at(choice, "message")):
                 self._pieces += 1
                 yield chunk
             self._reason = text_at(choice, "finish_reason") or self._reason
-        if error := event.get("error"):
-            said = text_at(event, "error") or text_at(object_at(event, "error"), "message")
-            raise RefusedError(said, body={"error": error})
+            error = error or _error_in(choice)
+        if error is not None:
+            raise error
+        if self._reason in _BROKEN:
+            raise MalformedReplyError(f"the model stopped with {self._reason!r}")
 
-    def ending(self, start: Start, known: Mapping[str, JsonValue]) -> Iterator[Chunk]:
-        """What is known at the end: usage, and why it stopped if the server ended it."""
+    def rest(self) -> Iterator[Chunk]:
+        """See `Reading.rest`."""
+        yield from self._tags.rest()
         if self._details:
             yield sealed_details(self._details)
+
+    def counts(self) -> TokenCounts | None:
+        """See `Reading.counts`; where none came, most servers send a token a piece."""
         if self._usage:
-            yield UsageChunk(_counts(self._usage).priced(start, known, is_estimate=False))
-        elif self._pieces:
-            counts = TokenCounts(output=self._pieces)  # most servers send a token a piece
-            yield UsageChunk(counts.priced(start, known, is_estimate=True))
-        if self._reason or self.was_ended:
-            yield FinishChunk(finish_reason(self._reason))
+            return _counts(self._usage)
+        return TokenCounts(output=self._pieces, is_estimate=True) if self._pieces else None
+
+    def finish(self) -> FinishChunk | None:
+        """See `Reading.finish`."""
+        is_whole = self._reason or self.is_over
+        return FinishChunk(finish_reason(self._reason)) if is_whole else None
 
     def _delta(self, delta: JsonObject) -> Iterator[Chunk]:
         details = objects_at(delta, "reasoning_details")
@@ -215,22 +226,45 @@ class _Reading:
         pieces = "".join(text_at(one, "text") or text_at(one, "summary") for one in details)
         if thought := next(filter(None, thoughts), pieces):
             yield ThinkingChunk(thought)
-        for part in objects_at(delta, "content"):  # Mistral's parts
-            if part.get("type") == "thinking":
-                for inner in objects_at(part, "thinking"):
-                    yield ThinkingChunk(text_at(inner, "text"))
-            elif text := text_at(part, "text"):
-                yield TextChunk(text)
+        for part in objects_at(delta, "content"):
+            yield from _part(part)
         if text := text_at(delta, "content") or text_at(delta, "refusal"):
-            yield TextChunk(text)
+            yield from self._tags.chunks(text)
         for call in objects_at(delta, "tool_calls"):
-            function = object_at(call, "function")
-            yield self._calls.piece(
-                count_at(call, "index"),
-                text_at(call, "id"),
-                text_at(function, "name"),
-                text_at(function, "arguments"),
-            )
+            yield self._call(call)
+
+    def _call(self, call: JsonObject) -> Chunk:
+        function = object_at(call, "function")
+        arguments = text_at(function, "arguments")
+        if whole := object_at(function, "arguments"):
+            arguments = json.dumps(whole, ensure_ascii=False)
+        piece = self._calls.piece(
+            count_at(call, "index"), text_at(call, "id"), text_at(function, "name"), arguments
+        )
+        extra = object_at(call, "extra_content")  # Google's, which holds a signature
+        return replace(piece, signature=json.dumps(extra, separators=(",", ":")) if extra else "")
+
+
+def _part(part: JsonObject) -> Iterator[Chunk]:
+    """The chunks of a part of a text that comes in parts, as Mistral's does."""
+    if part.get("type") == "thinking":
+        inner = objects_at(part, "thinking")
+        yield ThinkingChunk(
+            text_at(part, "thinking") or "".join(text_at(one, "text") for one in inner)
+        )
+    elif text := text_at(part, "text"):
+        yield TextChunk(text)
+
+
+def _error_in(holder: JsonObject) -> RefusedError | None:
+    """The error that an event or a choice holds, or is."""
+    error = holder.get("error")
+    if not error and holder.get("object") == "error":
+        error = holder
+    if not error:
+        return None
+    said = text_at(error, "message") if isinstance(error, dict) else str(error)
+    return RefusedError(said or json.dumps(error), body={"error": error})
 
 
 def _counts(usage: JsonObject) -> TokenCounts:
@@ -238,12 +272,28 @@ def _counts(usage: JsonObject) -> TokenCounts:
     read = count_at(details, "cached_tokens") or count_at(usage, "prompt_cache_hit_tokens")
     read = read or count_at(usage, "cached_tokens")
     write = count_at(details, "cache_write_tokens")
+    prompt, output = count_at(usage, "prompt_tokens"), count_at(usage, "completion_tokens")
+    thought = count_at(object_at(usage, "completion_tokens_details"), "reasoning_tokens")
+    if count_at(usage, "total_tokens") == prompt + output + thought:
+        output += thought  # xAI counts it beside the rest, others as a part of it
     return TokenCounts(
-        fresh=max(count_at(usage, "prompt_tokens") - read - write, 0),
-        output=count_at(usage, "completion_tokens"),
-        cache_read=read,
-        cache_write=write,
+        fresh=max(prompt - read - write, 0), output=output, cache_read=read, cache_write=write
     )
 
 
-COMPLETIONS: Final = Wire("completions", _fit, _write, _warm, _stream)
+COMPLETIONS: Final = http_wire(
+    "completions",
+    _fit,
+    _write,
+    _ask,
+    _Reading,
+    prefixes=tuple(f"{service}/" for service in _SERVICES),
+    spare_fields=(
+        "stream_options",
+        "max_completion_tokens",
+        "max_tokens",
+        "reasoning_effort",
+        "prompt_cache_key",
+        "response_format",
+    ),
+)

@@ -2,11 +2,8 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, assert_never
-
-from pydantic import JsonValue
 
 from agent_tui.messages import (
     AssistantMessage,
@@ -29,20 +26,19 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ThinkingEffort,
     ToolCallChunk,
-    UsageChunk,
 )
 from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
-    Link,
+    MalformedReplyError,
     MissingKeyError,
     RefusedError,
-    Wire,
     is_own,
     key_of,
 )
 from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
+from agent_tui.providers.wires.http import Known, http_wire
 from agent_tui.providers.wires.parts import (
     CONTINUE,
     GO_ON,
@@ -67,14 +63,25 @@ _ANY_SIGNATURE = "skip_thought_signature_validator"
 _FILTERED = frozenset(
     {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "LANGUAGE"}
 )
-_BROKEN = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER"})
+_BROKEN = frozenset(
+    {
+        "MALFORMED_FUNCTION_CALL",
+        "MALFORMED_RESPONSE",
+        "MISSING_THOUGHT_SIGNATURE",
+        "OTHER",
+        "TOO_MANY_TOOL_CALLS",
+        "UNEXPECTED_TOOL_CALL",
+    }
+)
 _FLASH_BUDGET_TOKENS = 24_576
 _LEAST_BUDGET_TOKENS = 128
 """Of Gemini 2.5: the most for Flash, the least for Pro, which cannot do without."""
 
 
 def _fit(model: ModelRef) -> Fit:
-    return "yes" if model.provider == "gemini" else "no"
+    if model.provider != "gemini":
+        return "no"
+    return "try" if model.base_url else "yes"
 
 
 def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
@@ -164,20 +171,8 @@ def _user_parts(parts: Iterable[UserContent]) -> list[JsonObject]:
     return written
 
 
-async def _warm(link: Link) -> None:
-    await link.open_http()
-
-
-async def _stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
-    known = await link.known(start.model)
-    reading = _Reading()
-    body = request_body(start)
-    async with aclosing(link.events(_address(start, link.environ), body)) as events:
-        async for event in events:
-            for chunk in reading.chunks(event):
-                yield chunk
-    for chunk in reading.ending(start, known):
-        yield chunk
+def _ask(start: Start, environ: Mapping[str, str], _known: Known) -> tuple[Address, JsonObject]:
+    return _address(start, environ), request_body(start)
 
 
 def _address(start: Start, environ: Mapping[str, str]) -> Address:
@@ -192,9 +187,8 @@ def _address(start: Start, environ: Mapping[str, str]) -> Address:
     key = key_of(start, environ, "GEMINI_API_KEY", "GOOGLE_API_KEY")
     if not key and not start.base_url:
         raise MissingKeyError("GEMINI_API_KEY")
-    name = start.model.removeprefix("gemini/")
     headers = {"x-goog-api-key": key} if key else {}
-    return Address(f"{home}/models/{name}:streamGenerateContent?alt=sse", headers)
+    return Address(f"{home}/models/{start.model_id}:streamGenerateContent?alt=sse", headers)
 
 
 def request_body(start: Start) -> JsonObject:
@@ -221,7 +215,7 @@ def request_body(start: Start) -> JsonObject:
     if start.reply_schema is not None:
         config["responseMimeType"] = "application/json"
         config["responseJsonSchema"] = start.reply_schema
-    if thinking := _thinking(start.model.removeprefix("gemini/"), start.thinking):
+    if thinking := _thinking(start.model_id, start.thinking):
         config["thinkingConfig"] = thinking
     if config:
         body["generationConfig"] = config
@@ -256,16 +250,13 @@ class _Reading:
     """One stream as it comes."""
 
     def __init__(self) -> None:
+        self.is_over = False
         self._usage: JsonObject = {}
         self._reason = ""
         self._calls = 0
 
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
-        """The chunks of one event.
-
-        Raises:
-            RefusedError: it is an error, or the model wrote a call that nobody can read.
-        """
+        """See `Reading.chunks`; a call that nobody can read is asked for again."""
         if "error" in event:
             error = object_at(event, "error")
             raise RefusedError(text_at(error, "message"), body={"error": error})
@@ -278,27 +269,34 @@ class _Reading:
             self._reason = text_at(candidate, "finishReason") or self._reason
             if self._reason in _BROKEN:
                 said = text_at(candidate, "finishMessage")
-                raise RefusedError(said or f"the model stopped with {self._reason}")
+                raise MalformedReplyError(said or f"the model stopped with {self._reason}")
 
-    def ending(self, start: Start, known: Mapping[str, JsonValue]) -> Iterator[Chunk]:
-        """What is known at the end: usage, and why it stopped if the server said so."""
-        if usage := self._usage:
-            read = count_at(usage, "cachedContentTokenCount")
-            prompt = count_at(usage, "promptTokenCount")
-            prompt += count_at(usage, "toolUsePromptTokenCount")
-            counts = TokenCounts(
-                fresh=max(prompt - read, 0),
-                output=count_at(usage, "candidatesTokenCount")
-                + count_at(usage, "thoughtsTokenCount"),
-                cache_read=read,
-            )
-            yield UsageChunk(counts.priced(start, known, is_estimate=False))
+    def rest(self) -> Iterator[Chunk]:
+        """See `Reading.rest`."""
+        return iter(())
+
+    def counts(self) -> TokenCounts | None:
+        """See `Reading.counts`."""
+        usage = self._usage
+        if not usage:
+            return None
+        read = count_at(usage, "cachedContentTokenCount")
+        prompt = count_at(usage, "promptTokenCount") + count_at(usage, "toolUsePromptTokenCount")
+        return TokenCounts(
+            fresh=max(prompt - read, 0),
+            output=count_at(usage, "candidatesTokenCount") + count_at(usage, "thoughtsTokenCount"),
+            cache_read=read,
+        )
+
+    def finish(self) -> FinishChunk | None:
+        """See `Reading.finish`."""
         if self._reason == "MAX_TOKENS":
-            yield FinishChunk("length")
-        elif self._reason in _FILTERED:
-            yield FinishChunk("contentFilter")
-        elif self._reason:
-            yield FinishChunk("toolUse" if self._calls else "stop")
+            return FinishChunk("length")
+        if self._reason in _FILTERED:
+            return FinishChunk("contentFilter")
+        if self._reason:
+            return FinishChunk("toolUse" if self._calls else "stop")
+        return None
 
     def _part(self, part: JsonObject) -> Iterator[Chunk]:
         signature = text_at(part, "thoughtSignature")
@@ -322,4 +320,4 @@ class _Reading:
             yield TextChunk(text)
 
 
-GEMINI: Final = Wire("gemini", _fit, _write, _warm, _stream)
+GEMINI: Final = http_wire("gemini", _fit, _write, _ask, _Reading, prefixes=("gemini/",))

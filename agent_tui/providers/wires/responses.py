@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, assert_never, cast
 
@@ -29,20 +28,18 @@ from agent_tui.providers.base import (
     TextChunk,
     ThinkingChunk,
     ToolCallChunk,
-    UsageChunk,
 )
 from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
-    Link,
     MissingKeyError,
     RefusedError,
-    Wire,
     is_own,
     key_of,
 )
 from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
+from agent_tui.providers.wires.http import Known, http_wire
 from agent_tui.providers.wires.parts import (
     CONTINUE,
     GO_ON,
@@ -63,6 +60,7 @@ _REASONING = re.compile(r"(?:gpt-[5-9](?!-chat)|o[1-9]|codex)")
 _NAMED = "openai/responses/"
 """litellm's way to say that a model is to be spoken to in this protocol, wherever it is."""
 _MAX_CACHE_KEY_CHARS = 64
+_CALLS = frozenset({"function_call", "custom_tool_call"})
 
 
 def _fit(model: ModelRef) -> Fit:
@@ -185,22 +183,8 @@ def _content(parts: Iterable[UserContent]) -> JsonValue:
     return as_value(blocks)
 
 
-async def _warm(link: Link) -> None:
-    await link.open_http()
-
-
-async def _stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
-    known = await link.known(start.model)
-    reading = _Reading()
-    address, body = _address(start, link.environ), request_body(start, known)
-    async with aclosing(link.events(address, body)) as events:
-        async for event in events:
-            for chunk in reading.chunks(event):
-                yield chunk
-            if reading.response:
-                break  # some hosts keep the connection open behind the last event
-    for chunk in reading.ending(start, known):
-        yield chunk
+def _ask(start: Start, environ: Mapping[str, str], known: Known) -> tuple[Address, JsonObject]:
+    return _address(start, environ), request_body(start, known)
 
 
 def _address(start: Start, environ: Mapping[str, str]) -> Address:
@@ -232,7 +216,7 @@ def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
     Nothing is kept by the server: the sealed reasoning comes back to us instead.
     """
     body: JsonObject = {
-        "model": start.model.removeprefix("openai/").removeprefix("responses/"),
+        "model": start.model_id,
         "input": as_value(start.messages),
         "stream": True,
         "store": False,
@@ -277,6 +261,7 @@ class _Item:
 
     chars: int = 0
     thoughts: int = 0
+    has_come: bool = False
     has_begun: bool = False
     is_open_reasoning: bool = False
     held: list[Chunk] = field(default_factory=list[Chunk])
@@ -286,18 +271,20 @@ class _Reading:
     """One stream as it comes."""
 
     def __init__(self) -> None:
-        self.response: JsonObject = {}
+        self._response: JsonObject = {}
         self._items: dict[int, _Item] = {}
         self._has_calls = False
 
+    @property
+    def is_over(self) -> bool:
+        """See `Reading.is_over`."""
+        return bool(self._response)
+
     def chunks(self, event: JsonObject) -> Iterator[Chunk]:
-        """The chunks of one event, and of others when their turn comes.
+        """See `Reading.chunks`; those of other events come along when it is their turn.
 
         Items go back in their order, so that what follows a reasoning item waits for its end;
         some hosts end it last.
-
-        Raises:
-            RefusedError: it is an error, or says that the response failed.
         """
         index = count_at(event, "output_index")
         item = self._items.setdefault(index, _Item())
@@ -306,7 +293,7 @@ class _Reading:
             one = self._items[at]
             yield from one.held
             one.held.clear()
-            if one.is_open_reasoning and not self.response:
+            if one.is_open_reasoning and not self._response:
                 break
 
     def _read(self, event: JsonObject, index: int, item: _Item) -> Iterator[Chunk]:
@@ -320,40 +307,58 @@ class _Reading:
             case "response.output_item.done":
                 yield from self._end(index, item, object_at(event, "item"))
             case "response.completed" | "response.incomplete" | "response.done":
-                self.response = object_at(event, "response")
+                self._response = object_at(event, "response")
+                yield from self._end_unsaid()
             case "response.failed":
-                raise _refusal(object_at(event, "response"))
+                self._response = object_at(event, "response")
+                raise _refusal(self._response)
             case "error":
                 raise _refusal(event)
             case _:
                 pass
 
-    def ending(self, start: Start, known: Mapping[str, JsonValue]) -> Iterator[Chunk]:
-        """What is known at the end: usage, and why it stopped if the server said so."""
-        if not self.response:
-            return
-        if usage := object_at(self.response, "usage"):
-            read = count_at(object_at(usage, "input_tokens_details"), "cached_tokens")
-            counts = TokenCounts(
-                fresh=max(count_at(usage, "input_tokens") - read, 0),
-                output=count_at(usage, "output_tokens"),
-                cache_read=read,
-            )
-            yield UsageChunk(counts.priced(start, known, is_estimate=False))
-        reason = text_at(object_at(self.response, "incomplete_details"), "reason")
+    def rest(self) -> Iterator[Chunk]:
+        """See `Reading.rest`."""
+        return iter(())
+
+    def counts(self) -> TokenCounts | None:
+        """See `Reading.counts`."""
+        usage = object_at(self._response, "usage")
+        if not usage:
+            return None
+        read = count_at(object_at(usage, "input_tokens_details"), "cached_tokens")
+        return TokenCounts(
+            fresh=max(count_at(usage, "input_tokens") - read, 0),
+            output=count_at(usage, "output_tokens"),
+            cache_read=read,
+        )
+
+    def finish(self) -> FinishChunk | None:
+        """See `Reading.finish`."""
+        if not self._response:
+            return None
+        reason = text_at(object_at(self._response, "incomplete_details"), "reason")
         if reason == "content_filter":
-            yield FinishChunk("contentFilter")
-        elif self.response.get("status") == "incomplete":
-            yield FinishChunk("length")
-        else:
-            yield FinishChunk("toolUse" if self._has_calls else "stop")
+            return FinishChunk("contentFilter")
+        if self._response.get("status") == "incomplete":
+            return FinishChunk("length")
+        return FinishChunk("toolUse" if self._has_calls else "stop")
+
+    def _end_unsaid(self) -> Iterator[Chunk]:
+        """The items of a host that tells none before its last event."""
+        if not any(item.has_come for item in self._items.values()):
+            for index, given in enumerate(objects_at(self._response, "output")):
+                yield from self._end(index, _Item(), given)
 
     def _begin(self, index: int, item: _Item, given: JsonObject) -> Iterator[Chunk]:
+        item.has_come = True
         item.is_open_reasoning = given.get("type") == "reasoning"
-        if given.get("type") == "function_call" and not item.has_begun:
+        if given.get("type") in _CALLS and not item.has_begun:
             item.has_begun = self._has_calls = True
             call_id = text_at(given, "call_id") or text_at(given, "id")
-            yield ToolCallChunk(index, call_id, text_at(given, "name"), "")
+            # A custom tool takes one text: that is its input.
+            opening = '{"input":"' if given.get("type") == "custom_tool_call" else ""
+            yield ToolCallChunk(index, call_id, text_at(given, "name"), opening)
 
     def _go_on(self, index: int, item: _Item, kind: str, delta: str) -> Iterator[Chunk]:
         match kind:
@@ -363,6 +368,9 @@ class _Reading:
             case "response.function_call_arguments.delta":
                 item.chars += len(delta)
                 yield ToolCallChunk(index, "", "", delta)
+            case "response.custom_tool_call_input.delta":
+                item.chars += len(delta)
+                yield ToolCallChunk(index, "", "", _escaped(delta))
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 item.thoughts += len(delta)
                 yield ThinkingChunk(delta)
@@ -371,6 +379,7 @@ class _Reading:
 
     def _end(self, index: int, item: _Item, given: JsonObject) -> Iterator[Chunk]:
         """What came with the whole item only, and what it must be given back with."""
+        item.has_come = True
         match given.get("type"):
             case "reasoning":
                 item.is_open_reasoning = False
@@ -393,6 +402,10 @@ class _Reading:
                 yield from self._begin(index, item, given)
                 rest = "" if item.chars else text_at(given, "arguments")
                 yield ToolCallChunk(index, "", "", rest, signature=text_at(given, "id"))
+            case "custom_tool_call":
+                yield from self._begin(index, item, given)
+                rest = "" if item.chars else _escaped(text_at(given, "input"))
+                yield ToolCallChunk(index, "", "", f'{rest}"}}')
             case _:
                 pass
 
@@ -402,10 +415,31 @@ def _compact(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def _escaped(text: str) -> str:
+    """`text` as it stands inside a text of JSON."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
 def _refusal(holder: JsonObject) -> RefusedError:
     """The error an event holds, in it or beside its type."""
     error = object_at(holder, "error") or holder
     return RefusedError(text_at(error, "message"), body={"error": error})
 
 
-RESPONSES: Final = Wire("responses", _fit, _write, _warm, _stream)
+RESPONSES: Final = http_wire(
+    "responses",
+    _fit,
+    _write,
+    _ask,
+    _Reading,
+    prefixes=(_NAMED, "openai/"),
+    spare_fields=(
+        "reasoning.summary",
+        "reasoning.effort",
+        "include",
+        "max_output_tokens",
+        "prompt_cache_key",
+        "tools.strict",
+        "text.format",
+    ),
+)

@@ -5,6 +5,7 @@ from typing import Final
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.wires.anthropic import ANTHROPIC
 from agent_tui.providers.wires.base import Wire
+from agent_tui.providers.wires.bedrock import BEDROCK
 from agent_tui.providers.wires.chat import CHAT
 from agent_tui.providers.wires.completions import COMPLETIONS
 from agent_tui.providers.wires.gemini import GEMINI
@@ -14,6 +15,7 @@ WIRES: Final = (
     ANTHROPIC,
     RESPONSES,
     GEMINI,
+    BEDROCK,
     COMPLETIONS,
     CHAT,
 )

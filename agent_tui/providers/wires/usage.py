@@ -9,14 +9,18 @@ from agent_tui.providers.litellm.protocol import Start
 
 @dataclass(frozen=True, slots=True)
 class TokenCounts:
-    """Tokens of one request; `fresh` leaves out what was read from or written to the cache."""
+    """Tokens of one request; `fresh` leaves out what was read from or written to the cache.
+
+    `is_estimate`: the provider sent no counts.
+    """
 
     fresh: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    is_estimate: bool = False
 
-    def priced(self, start: Start, known: Mapping[str, object], *, is_estimate: bool) -> Usage:
+    def priced(self, start: Start, known: Mapping[str, object]) -> Usage:
         """These counts with their cost.
 
         A server of the person's own may call anything by a known name: it has no price.
@@ -24,7 +28,6 @@ class TokenCounts:
         Args:
             start: The request.
             known: What the table says of its model: prices in dollars per token, 0 where unknown.
-            is_estimate: Whether the provider sent no counts.
         """
         prices: Mapping[str, object] = {} if start.base_url else known
         input_price = _price(prices, "input_cost_per_token", 0.0)
@@ -43,7 +46,7 @@ class TokenCounts:
             cache_write=self.cache_write,
             total_tokens=self.fresh + self.cache_read + self.cache_write + self.output,
             cost=cost.model_copy(update={"total": total}),
-            is_estimate=is_estimate,
+            is_estimate=self.is_estimate,
         )
 
 

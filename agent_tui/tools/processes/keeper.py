@@ -41,9 +41,10 @@ _KEEPER_ENDED = "the process that runs commands was ended from outside. Try agai
 class Child:
     """A running child and the output of its whole group."""
 
-    def __init__(self, output: asyncio.StreamReader, ending: "asyncio.Future[int]") -> None:
+    def __init__(self, output: asyncio.StreamReader, process: "_Process") -> None:
         self._output = output
-        self._ending = ending
+        self._ending = process.ending
+        self._gone = process.gone
 
     @property
     def exit_code(self) -> int | None:
@@ -51,15 +52,28 @@ class Child:
         is_over = self._ending.done() and not self._ending.cancelled()
         return self._ending.result() if is_over else None
 
-    async def read_until_exit(self) -> AsyncGenerator[bytes, None]:
+    async def pause(self, most_s: float) -> None:
+        """Wait so many seconds, or until the child has ended."""
+        await asyncio.wait((self._ending,), timeout=most_s)
+
+    def read_until_exit(self) -> AsyncGenerator[bytes, None]:
         """Output as it comes, until the pipe closes or the child has ended and it is quiet.
 
         A background process that keeps the pipe open does not hold this up.
         """
+        return self._read_until(self._ending)
+
+    def read_until_gone(self) -> AsyncGenerator[bytes, None]:
+        """Output as it comes, until nothing runs any more of all that the child started."""
+        return self._read_until(self._gone)
+
+    async def _read_until(
+        self, end: "asyncio.Future[int] | asyncio.Future[None]"
+    ) -> AsyncGenerator[bytes, None]:
         while True:
             read = asyncio.ensure_future(self._output.read(READ_BYTES))
             try:
-                await asyncio.wait((read, self._ending), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((read, end), return_when=asyncio.FIRST_COMPLETED)
                 if not read.done():
                     await asyncio.wait((read,), timeout=_DRAIN_S)
                 if not read.done():
@@ -68,7 +82,7 @@ class Child:
             finally:
                 read.cancel()
             if not chunk:
-                await asyncio.wait((self._ending,))
+                await asyncio.wait((end,))
                 return
             yield chunk
 
@@ -141,8 +155,8 @@ class ProcessKeeper:
                     given.append(_fill(handles.enter_context(TemporaryFile()), stdin))
                 lifeline = self._lifeline(given, order)
                 handles.close()
-                async with _running(lifeline, order) as ending:
-                    yield Child(output, ending)
+                async with _running(lifeline, order) as process:
+                    yield Child(output, process)
             finally:
                 transport.close()
 
@@ -177,12 +191,12 @@ class ProcessKeeper:
             ours.callback(_drop_unsent, stdin)
             lifeline = self._lifeline(given, order)
             handles.close()
-            async with _running(lifeline, order) as ending:
+            async with _running(lifeline, order) as process:
                 try:
-                    yield TalkingChild(stdin, readers[0], readers[1], ending)
+                    yield TalkingChild(stdin, readers[0], readers[1], process.ending)
                 finally:
                     stdin.close()
-                    await asyncio.wait((ending,), timeout=_GOODBYE_S)
+                    await asyncio.wait((process.ending,), timeout=_GOODBYE_S)
 
     def _lifeline(self, handles: Sequence[int], order: Order) -> socket.socket:
         """A connection to a new guardian, which has `handles`."""
@@ -261,47 +275,66 @@ def _fill(file: IO[bytes], content: bytes) -> int:
     return file.fileno()
 
 
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """A command under way: how it ends (negative for a signal), and when all of it is gone."""
+
+    ending: "asyncio.Future[int]"
+    gone: "asyncio.Future[None]"
+
+
 @asynccontextmanager
-async def _running(
-    lifeline: socket.socket, order: Order
-) -> AsyncGenerator["asyncio.Future[int]", None]:
-    """Have `order` carried out; gives how it ends. On the way out all of it is ended."""
+async def _running(lifeline: socket.socket, order: Order) -> AsyncGenerator[_Process, None]:
+    """Have `order` carried out. On the way out all of it is ended."""
     try:
         answers, orders = await asyncio.open_connection(sock=lifeline)
     except BaseException:
         lifeline.close()
         raise
-    ending: asyncio.Future[int] | None = None
+    ending: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    gone: asyncio.Future[None] | None = None
     try:
         orders.write(json.dumps(order).encode() + b"\n")
         started = await _answer(answers)
         if "pid" not in started:
             raise _cannot_start(order, started.get("error", _KEEPER_ENDED))
-        ending = asyncio.ensure_future(_exit_code(answers))
-        yield ending
+        gone = asyncio.ensure_future(_follow(answers, ending))
+        yield _Process(ending, gone)
     finally:
-        if ending is not None:
+        try:
+            await _until_gone(answers, orders, gone)
+        finally:
             ending.cancel()
-        await _until_gone(answers, orders, ending)
 
 
 async def _until_gone(
     answers: asyncio.StreamReader,
     orders: asyncio.StreamWriter,
-    ending: "asyncio.Future[int] | None",
+    gone: "asyncio.Future[None] | None",
 ) -> None:
+    gone = gone or asyncio.ensure_future(_end_of(answers))
     try:
         with suppress(OSError):
             orders.write_eof()
-        if ending is not None:
-            await asyncio.wait((ending,))
-        with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(_GONE_WITHIN_S):
-                await answers.read()
+        await asyncio.wait((gone,), timeout=_GONE_WITHIN_S)
     finally:
+        gone.cancel()
         orders.close()
     with suppress(OSError):
         await orders.wait_closed()
+
+
+async def _follow(answers: asyncio.StreamReader, ending: "asyncio.Future[int]") -> None:
+    """Tell `ending` how the command ended, and wait until all it started has, too."""
+    exit_code = (await _answer(answers)).get("exit_code", -signal.SIGKILL)
+    if not ending.done():
+        ending.set_result(exit_code)
+    await _end_of(answers)
+
+
+async def _end_of(answers: asyncio.StreamReader) -> None:
+    with suppress(OSError):
+        await answers.read()
 
 
 async def _answer(answers: asyncio.StreamReader) -> KeeperReply:
@@ -311,10 +344,6 @@ async def _answer(answers: asyncio.StreamReader) -> KeeperReply:
     except OSError:
         line = b""
     return json.loads(line or b"{}")
-
-
-async def _exit_code(answers: asyncio.StreamReader) -> int:
-    return (await _answer(answers)).get("exit_code", -signal.SIGKILL)
 
 
 def _cannot_start(order: Order, why: str) -> ToolError:

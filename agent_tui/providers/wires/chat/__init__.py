@@ -1,6 +1,7 @@
 """The chat format, through litellm: every provider that has no wire of its own."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
 from typing import Final
 
 from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, UsageChunk
@@ -59,8 +60,8 @@ async def _stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
     for chunk in reasoning.ending():
         yield chunk
     if usage is not None:
-        is_estimate = not was_usage_sent(response)
-        yield UsageChunk(counts_of(usage).priced(start, known, is_estimate=is_estimate))
+        counts = replace(counts_of(usage), is_estimate=not was_usage_sent(response))
+        yield UsageChunk(counts.priced(start, known))
     if was_finished(response):
         yield FinishChunk(finish_reason(reason))
 

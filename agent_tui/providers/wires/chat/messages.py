@@ -1,6 +1,8 @@
 """Our messages in the chat format that OpenAI began and most services read."""
 
+import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, assert_never, cast
@@ -14,6 +16,7 @@ from agent_tui.messages import (
     JsonObject,
     Message,
     ThinkingContent,
+    ToolCall,
     ToolResultMessage,
     UserContent,
     UserMessage,
@@ -34,13 +37,16 @@ from agent_tui.providers.wires.parts import (
 )
 from agent_tui.text import repair_json, repair_text
 
-ModelFamily: TypeAlias = Literal["anthropic", "gemini", "other"]
-"""What a model takes back in its own form: sealed thinking, long call ids, neither."""
+ModelFamily: TypeAlias = Literal["anthropic", "gemini", "mistral", "other"]
+"""What a model takes in its own form: sealed thinking, long call ids, short ones, nothing."""
 
 _TRANSLATED = frozenset({"anthropic", "azure_ai", "bedrock", "gemini", "vertex_ai"})
 """Providers that litellm speaks to in the model's own protocol."""
 _MAX_ID_CHARS = 40
 """OpenAI's limit on the id of a tool call."""
+_OF_MISTRAL = re.compile(r"mistral|mixtral|ministral|magistral|devstral|codestral|pixtral", re.I)
+_MISTRAL_ID_CHARS = 9
+"""Mistral takes ids of so many letters and digits and no others, and so do its templates."""
 
 _REASONING_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
     {"groq": "reasoning", "openrouter": "reasoning"}
@@ -52,6 +58,8 @@ def model_family(name: str) -> ModelFamily:
     """What the model called `name` takes back in its own form."""
     if is_claude(name) and is_translated(name):
         return "anthropic"
+    if _OF_MISTRAL.search(name):
+        return "mistral"
     return "gemini" if "gemini" in name.lower() else "other"
 
 
@@ -117,23 +125,30 @@ def _reply(message: AssistantMessage, model: ModelRef, family: ModelFamily) -> J
     text = repair_text(message.text)
     if family == "anthropic":  # which refuses white space at the end of a reply
         text = text.rstrip()
-    calls: list[JsonValue] = [
-        {
-            "id": _call_id(call.id, family),
-            "type": "function",
-            "function": {
-                "name": wire_name(call.name),
-                "arguments": json.dumps(repair_json(call.arguments), ensure_ascii=False),
-            },
-        }
-        for call in message.tool_calls
-    ]
+    is_same = is_own(message, model)
+    calls: list[JsonValue] = [_call(call, family, is_same) for call in message.tool_calls]
     if not calls and not text.strip():
         return None
     reply: JsonObject = {"role": "assistant", "content": text if text.strip() else None}
     if calls:
         reply["tool_calls"] = calls
     return reply | _reasoning(message, model, family)
+
+
+def _call(call: ToolCall, family: ModelFamily, is_same: bool) -> JsonObject:
+    """One call; what a server sealed it with (Google's) goes back to it."""
+    function: JsonObject = {
+        "name": wire_name(call.name),
+        "arguments": json.dumps(repair_json(call.arguments), ensure_ascii=False),
+    }
+    written: JsonObject = {
+        "id": _call_id(call.id, family),
+        "type": "function",
+        "function": function,
+    }
+    if is_same and (extra := _parsed(call.signature, "{")):
+        written["extra_content"] = extra
+    return written
 
 
 def _reasoning(message: AssistantMessage, model: ModelRef, family: ModelFamily) -> JsonObject:
@@ -159,13 +174,18 @@ def _reasoning(message: AssistantMessage, model: ModelRef, family: ModelFamily) 
 
 def _details(signature: str | None) -> list[JsonValue]:
     """The ``reasoning_details`` that `signature` is; empty for another's signature."""
-    if not signature or not signature.startswith("["):
-        return []
-    try:
-        value = cast(JsonValue, json.loads(signature))
-    except (ValueError, RecursionError):
-        return []
+    value = _parsed(signature, "[")
     return value if isinstance(value, list) else []
+
+
+def _parsed(signature: str | None, opening: str) -> JsonValue:
+    """The JSON that `signature` is where it begins so; None for another's signature."""
+    if not signature or not signature.startswith(opening):
+        return None
+    try:
+        return cast(JsonValue, json.loads(signature))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _blocks(parts: Iterable[UserContent]) -> list[JsonObject]:
@@ -196,4 +216,9 @@ def _flush_images(written: list[JsonObject], images: list[JsonObject]) -> None:
 def _call_id(call_id: str, family: ModelFamily) -> str:
     if family == "gemini" and call_id and call_id.isascii():
         return call_id
+    if family == "mistral":
+        if re.fullmatch(rf"[A-Za-z0-9]{{{_MISTRAL_ID_CHARS}}}", call_id):
+            return call_id
+        digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
+        return digest[:_MISTRAL_ID_CHARS]
     return wire_id(call_id, _MAX_ID_CHARS)

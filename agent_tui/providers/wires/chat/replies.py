@@ -25,19 +25,23 @@ class CallSplitter:
 
     Some servers send several calls under one index (Gemini's compatible endpoint, old
     llama.cpp); taken as one, their arguments would run together. A new call is known by a new
-    id with a name or, where no ids are sent, by a name after complete arguments.
+    id with a name or, where no ids are sent, by a name after complete arguments; a piece with
+    the id of one that came before belongs to it.
     """
 
     def __init__(self) -> None:
         self._open: dict[int, _OpenCall] = {}
+        self._by_id: dict[tuple[int, str], _OpenCall] = {}
         self._count = 0
 
     def piece(self, server_index: int, call_id: str, name: str, arguments: str) -> ToolCallChunk:
         """The chunk for one piece of a call as the server sent it; missing parts are empty."""
         call = self._open.get(server_index)
+        if call_id and not name:
+            call = self._by_id.get((server_index, call_id), call)
         if call is None or _starts_another(call, call_id, name):
             call = _OpenCall(self._count, call_id)
-            self._open[server_index] = call
+            self._open[server_index] = self._by_id[server_index, call_id] = call
             self._count += 1
             first = ToolCallChunk(call.index, call_id, name, arguments)
         else:
@@ -125,13 +129,13 @@ def chunks_of(delta: object, calls: CallSplitter) -> Iterator[Chunk]:
 
 
 def finish_reason(reason: str) -> Literal["stop", "length", "toolUse", "contentFilter"]:
-    """OpenAI's finish reason, into which litellm translates all others, as ours."""
+    """OpenAI's finish reason as ours, with what Mistral and z.ai say in its place."""
     match reason:
-        case "length":
+        case "length" | "max_tokens" | "model_length" | "model_context_window_exceeded":
             return "length"
         case "tool_calls" | "function_call":
             return "toolUse"
-        case "content_filter":
+        case "content_filter" | "sensitive":
             return "contentFilter"
         case _:
             return "stop"

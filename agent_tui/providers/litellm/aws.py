@@ -1,0 +1,84 @@
+"""What Amazon's services want and send: signed requests, and event streams in frames.
+
+botocore comes with litellm and has no types; its import takes 0.4 s.
+"""
+
+import importlib
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+from pydantic import JsonValue
+
+from agent_tui.messages import JsonObject
+from agent_tui.providers.wires.base import (
+    InTime,
+    MalformedReplyError,
+    MissingKeyError,
+    RefusedError,
+)
+
+_SERVICE = "bedrock"
+_KEY_VARIABLE = "AWS_BEARER_TOKEN_BEDROCK or AWS_ACCESS_KEY_ID"
+_STATUS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "modelTimeoutException": 408,
+        "serviceUnavailableException": 503,
+        "throttlingException": 429,
+        "validationException": 400,
+    }
+)
+"""Of exceptions that come as a frame; after any other the same request may well do."""
+
+
+def signature_headers(url: str, content: bytes, region: str) -> dict[str, str]:
+    """The headers that sign a POST of JSON (Signature Version 4); blocks while it looks around.
+
+    The credentials are those that Amazon's own tools would take: of the environment, a profile,
+    a single sign-on, a role of the machine.
+
+    Raises:
+        MissingKeyError: there are none.
+    """
+    auth: Any = importlib.import_module("botocore.auth")
+    requests: Any = importlib.import_module("botocore.awsrequest")
+    sessions: Any = importlib.import_module("botocore.session")
+    credentials = sessions.Session().get_credentials()
+    if credentials is None:
+        raise MissingKeyError(_KEY_VARIABLE)
+    headers = {"content-type": "application/json"}
+    request = requests.AWSRequest(method="POST", url=url, data=content, headers=headers)
+    auth.SigV4Auth(credentials.get_frozen_credentials(), _SERVICE, region).add_auth(request)
+    return dict(request.headers.items())
+
+
+async def framed_events(
+    pieces: AsyncIterator[bytes], in_time: InTime
+) -> AsyncGenerator[JsonObject, None]:
+    """The events in frames that come in `pieces`, each an object with its kind as the only name.
+
+    Raises:
+        RefusedError: one is an exception.
+        MalformedReplyError: a frame is damaged or is no JSON.
+    """
+    eventstream: Any = importlib.import_module("botocore.eventstream")
+    frames = eventstream.EventStreamBuffer()
+    while (piece := await in_time(anext(pieces, None))) is not None:
+        frames.add_data(piece)
+        try:
+            for frame in frames:
+                yield _event(frame.headers, frame.payload)
+        except (eventstream.ParserError, ValueError) as error:
+            raise MalformedReplyError("a frame of its stream is broken") from error
+
+
+def _event(headers: Mapping[str, str], payload: bytes) -> JsonObject:
+    value = cast(JsonValue, json.loads(payload or b"{}"))
+    if (kind := headers.get(":event-type")) is not None:
+        return {kind: value}
+    kind = headers.get(":exception-type") or headers.get(":error-code") or "exception"
+    said = value.get("message") if isinstance(value, dict) else None
+    text = said if isinstance(said, str) else headers.get(":error-message", kind)
+    error: JsonObject = {"message": text, "type": kind}
+    raise RefusedError(text, _STATUS.get(kind), {"error": error})

@@ -1,0 +1,252 @@
+"""Amazon Bedrock's ``ConverseStream``, for whatever model it serves."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from agent_tui.messages import JsonObject
+from agent_tui.providers.base import (
+    Chunk,
+    FinishChunk,
+    ModelRef,
+    TextChunk,
+    ThinkingChunk,
+    ToolCallChunk,
+)
+from agent_tui.providers.litellm.protocol import Start
+from agent_tui.providers.wires import anthropic
+from agent_tui.providers.wires.base import Address, Fit, MalformedReplyError, key_of
+from agent_tui.providers.wires.fields import count_at, object_at, objects_at, text_at
+from agent_tui.providers.wires.http import Known, http_wire
+from agent_tui.providers.wires.parts import as_value
+from agent_tui.providers.wires.thinking import effort
+from agent_tui.providers.wires.usage import TokenCounts
+
+_REGION = re.compile(r"(?P<region>[a-z]{2}(?:-gov|-iso[a-z]?)?-[a-z]+-\d)/")
+"""litellm's way to name the region of one model, before its id."""
+_REGION_VARIABLES = ("AWS_REGION_NAME", "AWS_REGION", "AWS_DEFAULT_REGION")
+_USUAL_REGION = "us-west-2"
+_MARKS_ERRORS = re.compile(r"claude|nova")
+"""The models to which a result may be said to be an error."""
+_CACHES = re.compile(r"claude-(?:3-7|[a-z]+-[4-9])")
+_CACHE_POINT: Final[JsonObject] = {"cachePoint": {"type": "default"}}
+_BROKEN: Final = frozenset({"malformed_model_output", "malformed_tool_use"})
+
+
+def _fit(model: ModelRef) -> Fit:
+    """Other routes of litellm's (``bedrock/invoke/...``) are its own to go."""
+    if model.provider != "bedrock":
+        return "no"
+    name = _REGION.sub("", BEDROCK.id_of(model.name), count=1)
+    return "yes" if "/" not in name or name.startswith("arn:") else "no"
+
+
+def _ask(start: Start, environ: Mapping[str, str], known: Known) -> tuple[Address, JsonObject]:
+    return _address(start, environ), request_body(start, known)
+
+
+def _address(start: Start, environ: Mapping[str, str]) -> Address:
+    """Where Bedrock listens; signed with the account's credentials where no key is set."""
+    named = _REGION.match(start.model_id)
+    region = named["region"] if named else ""
+    region = region or next(filter(None, map(environ.get, _REGION_VARIABLES)), "")
+    region = region or _configured_region(environ) or _USUAL_REGION
+    home = start.base_url or environ.get("AWS_BEDROCK_RUNTIME_ENDPOINT")
+    home = (home or f"https://bedrock-runtime.{region}.amazonaws.com").rstrip("/")
+    name = quote(_REGION.sub("", start.model_id, count=1), safe="")
+    url = f"{home}/model/{name}/converse-stream"
+    if key := key_of(start, environ, "AWS_BEARER_TOKEN_BEDROCK"):
+        return Address(url, {"authorization": f"Bearer {key}"})
+    return Address(url, {}, aws_region=region)
+
+
+def _configured_region(environ: Mapping[str, str]) -> str:
+    """The region of the profile in use; empty where none is set."""
+    profile = environ.get("AWS_PROFILE", "default")
+    path = Path(environ.get("AWS_CONFIG_FILE") or "~/.aws/config").expanduser()
+    config = ConfigParser(interpolation=None)
+    try:
+        config.read(path, encoding="utf-8")
+    except (ConfigError, UnicodeDecodeError):
+        return ""
+    section = profile if profile == "default" else f"profile {profile}"
+    return config.get(section, "region", fallback="")
+
+
+def request_body(start: Start, known: Known) -> JsonObject:
+    """The body for `start`: that of Anthropic's own API in the words of this one.
+
+    Args:
+        start: Its messages are in the form of Anthropic's API.
+        known: What the table says of its model.
+    """
+    of_claude = anthropic.is_claude(start.model)
+    given = anthropic.request_body(start, known)
+    body: JsonObject = {
+        "messages": as_value(
+            {"role": message["role"], "content": as_value(_blocks(message, start.model))}
+            for message in objects_at(given, "messages")
+        )
+    }
+    if "system" in given:
+        body["system"] = as_value(_blocks({"content": given["system"]}, start.model))
+    if of_claude or start.max_output_tokens is not None:
+        body["inferenceConfig"] = {"maxTokens": given["max_tokens"]}
+    if tools := [_tool(tool) for tool in objects_at(given, "tools")] or _called_tools(body):
+        body["toolConfig"] = {"tools": as_value(tools)}
+    if fields := _thinking(start, given, known):
+        body["additionalModelRequestFields"] = fields
+    return body
+
+
+def _thinking(start: Start, given: JsonObject, known: Known) -> JsonObject:
+    """The fields of the model's own that say how much it is to think."""
+    if anthropic.is_claude(start.model):
+        fields = {name: given[name] for name in ("thinking", "output_config") if name in given}
+        if "budget_tokens" in object_at(given, "thinking"):
+            fields["anthropic_beta"] = [anthropic.INTERLEAVED_THINKING]
+        return fields
+    if "gpt-oss" in start.model and start.thinking != "off":
+        return {"reasoning_effort": effort(start.thinking, known)}
+    return {}
+
+
+def _tool(tool: JsonObject) -> JsonObject:
+    schema: JsonObject = {"json": tool["input_schema"]}
+    described = {name: tool[name] for name in ("name", "description") if tool[name]}
+    return {"toolSpec": {**described, "inputSchema": schema}}
+
+
+def _called_tools(body: JsonObject) -> list[JsonObject]:
+    """A tool for each that was called: such messages are refused where none is offered."""
+    blocks = (
+        block
+        for message in objects_at(body, "messages")
+        for block in objects_at(message, "content")
+    )
+    names = dict.fromkeys(text_at(object_at(block, "toolUse"), "name") for block in blocks)
+    schema: JsonObject = {"type": "object"}
+    return [{"toolSpec": {"name": name, "inputSchema": {"json": schema}}} for name in names if name]
+
+
+def _blocks(message: JsonObject, model: str) -> Iterator[JsonObject]:
+    for block in objects_at(message, "content"):
+        if block["type"] == "thinking" and not block["signature"]:
+            continue  # here none may be without
+        yield _block(block, model)
+        if "cache_control" in block and _CACHES.search(model):
+            yield _CACHE_POINT
+
+
+def _block(block: JsonObject, model: str) -> JsonObject:
+    """A block of Anthropic's API as one of this one's."""
+    match block["type"]:
+        case "thinking":
+            text: JsonObject = {"text": block["thinking"], "signature": block["signature"]}
+            return {"reasoningContent": {"reasoningText": text}}
+        case "redacted_thinking":
+            return {"reasoningContent": {"redactedContent": block["data"]}}
+        case "tool_use":
+            use: JsonObject = {"toolUseId": block["id"], "name": block["name"]}
+            return {"toolUse": {**use, "input": block["input"]}}
+        case "tool_result":
+            result: JsonObject = {"toolUseId": block["tool_use_id"]}
+            result["content"] = as_value(_blocks(block, model))
+            if block.get("is_error") and _MARKS_ERRORS.search(model):
+                result["status"] = "error"
+            return {"toolResult": result}
+        case "image":
+            source = object_at(block, "source")
+            kind = text_at(source, "media_type").removeprefix("image/")
+            return {"image": {"format": kind, "source": {"bytes": source["data"]}}}
+        case _:
+            return {"text": block["text"]}
+
+
+class _Reading:
+    """One stream as it comes; each event is an object with its kind as the only name."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._signatures: dict[int, list[str]] = {}
+        self._usage: JsonObject = {}
+        self._stop_reason = ""
+
+    def chunks(self, event: JsonObject) -> Iterator[Chunk]:
+        """See `Reading.chunks`."""
+        if started := object_at(event, "contentBlockStart"):
+            use = object_at(object_at(started, "start"), "toolUse")
+            if use:
+                index = count_at(started, "contentBlockIndex")
+                yield ToolCallChunk(index, text_at(use, "toolUseId"), text_at(use, "name"), "")
+        if delta := object_at(event, "contentBlockDelta"):
+            yield from self._go_on(count_at(delta, "contentBlockIndex"), object_at(delta, "delta"))
+        if stopped := object_at(event, "contentBlockStop"):
+            index = count_at(stopped, "contentBlockIndex")
+            if index in self._signatures:
+                yield ThinkingChunk("", "".join(self._signatures.pop(index)))
+        if ended := object_at(event, "messageStop"):
+            self._stop_reason = text_at(ended, "stopReason")
+            if self._stop_reason in _BROKEN:
+                raise MalformedReplyError(f"the model stopped with {self._stop_reason!r}")
+        self._usage = object_at(object_at(event, "metadata"), "usage") or self._usage
+
+    def rest(self) -> Iterator[Chunk]:
+        """See `Reading.rest`."""
+        return iter(())
+
+    def counts(self) -> TokenCounts | None:
+        """See `Reading.counts`."""
+        usage = self._usage
+        if not usage:
+            return None
+        return TokenCounts(
+            fresh=count_at(usage, "inputTokens"),
+            output=count_at(usage, "outputTokens"),
+            cache_read=count_at(usage, "cacheReadInputTokens"),
+            cache_write=count_at(usage, "cacheWriteInputTokens"),
+        )
+
+    def finish(self) -> FinishChunk | None:
+        """See `Reading.finish`."""
+        match self._stop_reason:
+            case "":
+                return None
+            case "max_tokens" | "model_context_window_exceeded":
+                return FinishChunk("length")
+            case "tool_use":
+                return FinishChunk("toolUse")
+            case "content_filtered" | "guardrail_intervened":
+                return FinishChunk("contentFilter")
+            case _:
+                return FinishChunk("stop")
+
+    def _go_on(self, index: int, delta: JsonObject) -> Iterator[Chunk]:
+        if text := text_at(delta, "text"):
+            yield TextChunk(text)
+        if "toolUse" in delta:
+            given = object_at(delta, "toolUse").get("input")
+            arguments = given if isinstance(given, str) else json.dumps(given)
+            yield ToolCallChunk(index, "", "", arguments)
+        if thought := object_at(delta, "reasoningContent"):
+            if sealed := text_at(thought, "redactedContent"):
+                yield ThinkingChunk("", sealed, redacted=True)
+                return
+            self._signatures.setdefault(index, []).append(text_at(thought, "signature"))
+            if text := text_at(thought, "text"):
+                yield ThinkingChunk(text)
+
+
+BEDROCK: Final = http_wire(
+    "bedrock",
+    _fit,
+    anthropic.ANTHROPIC.write,
+    _ask,
+    _Reading,
+    prefixes=("bedrock/converse/", "bedrock/"),
+)

@@ -1,0 +1,75 @@
+"""The `job` tool: what a background command printed since the last look; waiting; stopping."""
+
+import os
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from agent_tui.messages import ToolDetails
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
+from agent_tui.tools.jobs.table import RunningJob
+
+_LONGEST_WAIT_S = 3_600
+
+
+class JobArguments(ToolArguments):
+    """Arguments of `job`."""
+
+    id: str | None = None
+    wait: float | None = Field(
+        default=None, ge=0, le=_LONGEST_WAIT_S, description="seconds for it to end"
+    )
+    stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JobTool:
+    """Looks at the background commands of the conversation."""
+
+    name: str = "job"
+    arguments_type: type[JobArguments] = JobArguments
+
+    def intent(self, arguments: JobArguments, context: ToolContext) -> Intent:
+        """Nothing is done that was not agreed to when the command began."""
+        if arguments.id is None:
+            if arguments.stop:
+                raise ToolError("stop needs an id.")
+            return Intent("background commands", "none")
+        job = context.jobs.named(arguments.id)
+        verb = "stop " if arguments.stop else ""
+        return Intent(f"{verb}{job.id}: {job.fact.shown}", "none")
+
+    async def run(self, arguments: JobArguments, context: ToolContext) -> ToolOutput:
+        """New output, and how it stands."""
+        if arguments.id is None:
+            return _all_jobs(context)
+        job = context.jobs.named(arguments.id)
+        if arguments.stop:
+            await job.stop()
+        elif arguments.wait:
+            await job.command.wait(arguments.wait)
+        result = job.command.result(context.limits)
+        fact, path = job.fact, result.full_output_path
+        details = ToolDetails(
+            summary=fact.ending or "runs",
+            exit_code=result.exit_code,
+            truncated=result.is_cut,
+            full_output_path=None if path is None else os.fspath(path),
+            jobs=(fact,),
+        )
+        is_idle = job.is_running and not (result.text or arguments.wait)
+        advice = "; wait gives it time" if is_idle else ""
+        return ToolOutput(result.for_model(f"job {job.id}: {job.state}{advice}"), details)
+
+
+def _all_jobs(context: ToolContext) -> ToolOutput:
+    jobs = context.jobs.jobs
+    lines = [_line(job) for job in jobs]
+    details = ToolDetails(
+        summary=f"{len(context.jobs.running)} running", jobs=tuple(job.fact for job in jobs)
+    )
+    return ToolOutput("\n".join(lines) or "(none)", details)
+
+
+def _line(job: RunningJob) -> str:
+    return f"{job.id}: {job.fact.shown} [{job.state}]"

@@ -1,0 +1,167 @@
+"""What a command prints: freed of keys, bounded in memory, kept whole on disk."""
+
+import codecs
+import os
+import secrets
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from agent_tui.paths import make_private_dir
+from agent_tui.secret_text import REMOVED, mask_values
+from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.shorten import keep_ends, plain_text
+
+MAX_KEPT_BYTES = 50_000_000
+"""Output beyond this is not kept on disk."""
+
+_HEAD_BYTES = 100_000
+_TAIL_BYTES = 400_000
+"""What is held in memory of a long output: enough for the shortened text, cleaned."""
+
+_SHOWN_BYTES = 100_000
+"""Of the kept file, so much of its end is read to be shown."""
+
+
+class CommandOutput:
+    """The output of one command, handed out in pieces: each time what came since the last.
+
+    Where the file cannot be written (disk full), the command goes on and only the ends are kept.
+
+    Args:
+        folder: Where the file with the whole output goes.
+        secrets: Values that neither the pieces nor the file may hold.
+    """
+
+    def __init__(self, folder: Path, secrets: Sequence[str]) -> None:
+        self._folder = folder
+        self._secrets = tuple(secrets)
+        self._hidden = sorted((os.fsencode(value) for value in secrets), key=len, reverse=True)
+        self._withheld = b""
+        self._path: Path | None = None
+        self._file: BinaryIO | None = None
+        self._may_keep = True
+        self._is_over = False
+        self._unread = _Ends()
+
+    @property
+    def path(self) -> Path | None:
+        """The file with all of it so far; None where nothing was printed or can be kept."""
+        return self._path
+
+    def add(self, chunk: bytes) -> bytes:
+        """Take in what was read; gives what of it may be shown now."""
+        ready = self._without_secrets(self._withheld + chunk)
+        self._store(ready)
+        self._unread.add(ready)
+        return ready
+
+    def close(self) -> None:
+        """No more is coming."""
+        rest, self._withheld = self._withheld, b""
+        self._store(rest)
+        self._unread.add(rest)
+        self._is_over = True
+        self._close_file()
+
+    def take(self, limits: OutputLimits) -> tuple[str, bool]:
+        """What came since the last time, as the model gets it, and whether some is left out."""
+        held, missing = self._unread.held()
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        decoded = decoder.decode(held, final=self._is_over)
+        self._unread = _Ends()
+        self._unread.add(decoder.getstate()[0])
+        text = mask_values(plain_text(decoded), self._secrets).rstrip("\n")
+        kept = keep_ends(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
+        return kept.text, kept.is_cut or missing > 0
+
+    def last_lines(self) -> str:
+        """The end of all of it, for the person. Reads the file: blocking.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
+        if self._path is None:
+            return ""
+        with self._path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - _SHOWN_BYTES, 0))
+            return plain_text(file.read().decode("utf-8", "replace"))
+
+    def drop_file(self) -> None:
+        """Delete the file, as nobody will ask for it; no other is begun."""
+        self._may_keep = False
+        self._close_file()
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+            self._path = None
+
+    def _without_secrets(self, piece: bytes) -> bytes:
+        """`piece` with secrets taken out; what may be the beginning of one waits for the rest."""
+        for value in self._hidden:
+            piece = piece.replace(value, REMOVED.encode())
+        begun = max((_overlap(piece, value) for value in self._hidden), default=0)
+        self._withheld = piece[len(piece) - begun :]
+        return piece[: len(piece) - begun]
+
+    def _store(self, chunk: bytes) -> None:
+        if not (self._may_keep and chunk):
+            return
+        try:
+            file = self._file or self._open()
+            room = max(MAX_KEPT_BYTES - file.tell(), 0)
+            file.write(chunk[:room])
+            file.flush()
+        except OSError:
+            with suppress(OSError):
+                self.drop_file()
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            file, self._file = self._file, None
+            with suppress(OSError):  # disk full
+                file.close()
+
+    def _open(self) -> BinaryIO:
+        self._path = make_private_dir(self._folder) / f"bash-{secrets.token_hex(8)}.log"
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        self._file = os.fdopen(descriptor, "wb")
+        return self._file
+
+
+class _Ends:
+    """Bytes of which the beginning and the end are held."""
+
+    def __init__(self) -> None:
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes = 0
+        self._total_bytes = 0
+
+    def add(self, chunk: bytes) -> None:
+        self._total_bytes += len(chunk)
+        room = _HEAD_BYTES - len(self._head)
+        self._head += chunk[: max(room, 0)]
+        if len(chunk) > room:
+            self._add_to_tail(chunk[max(room, 0) :])
+
+    def held(self) -> tuple[bytes, int]:
+        """What is held, with a mark where some is not; how many bytes are not."""
+        tail = b"".join(self._tail)
+        missing = self._total_bytes - len(self._head) - len(tail)
+        gap = f"\n[... {missing} bytes left out ...]\n".encode() if missing else b""
+        return b"".join((self._head, gap, tail)), missing
+
+    def _add_to_tail(self, chunk: bytes) -> None:
+        self._tail.append(chunk)
+        self._tail_bytes += len(chunk)
+        while self._tail_bytes - len(self._tail[0]) >= _TAIL_BYTES:
+            self._tail_bytes -= len(self._tail.popleft())
+
+
+def _overlap(piece: bytes, value: bytes) -> int:
+    """How many bytes at the end of `piece` are the beginning of `value`."""
+    longest = min(len(value) - 1, len(piece))
+    return next((n for n in range(longest, 0, -1) if piece.endswith(value[:n])), 0)

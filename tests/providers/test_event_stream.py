@@ -1,0 +1,123 @@
+"""Event streams as they come over HTTP: cut anywhere, in every form that servers give them."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import aclosing
+from typing import TypeVar
+
+import httpx
+import pytest
+
+from agent_tui.messages import JsonObject
+from agent_tui.providers.litellm.event_stream import HttpClient
+from agent_tui.providers.wires.base import (
+    STREAM_END,
+    Address,
+    LostConnectionError,
+    MalformedReplyError,
+    RefusedError,
+)
+
+_T = TypeVar("_T")
+
+pytestmark = pytest.mark.asyncio
+
+EVENTS: list[JsonObject] = [{"n": 1, "text": "naïve 😀\u2028\r"}, {"n": 2}]
+FIRST, SECOND = (json.dumps(event, ensure_ascii=False) for event in EVENTS)
+
+
+class Pieces(httpx.AsyncByteStream):
+    """A body that comes in these pieces, and then breaks if it is to."""
+
+    def __init__(self, pieces: Sequence[bytes], broken_by: Exception | None = None) -> None:
+        self._pieces = pieces
+        self._broken_by = broken_by
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece
+        if self._broken_by is not None:
+            raise self._broken_by
+
+
+async def _patiently(awaitable: Awaitable[_T]) -> _T:
+    return await awaitable
+
+
+async def read(
+    *pieces: bytes,
+    content_type: str = "text/event-stream",
+    status: int = 200,
+    broken_by: Exception | None = None,
+) -> list[JsonObject]:
+    """The events of an answer that comes in `pieces`."""
+
+    def answer(_request: httpx.Request) -> httpx.Response:
+        headers = {"content-type": content_type}
+        return httpx.Response(status, headers=headers, stream=Pieces(pieces, broken_by))
+
+    client = HttpClient(httpx.MockTransport(answer))
+    events = client.events(Address("http://server/v1", {}), {"stream": True}, _patiently)
+    async with aclosing(events):
+        return [event async for event in events]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+async def test_a_stream_is_the_same_wherever_it_is_cut(newline: str) -> None:
+    lines = ["\ufeff: keep-alive", "", "event: x", f"data: {FIRST}", "id: 7", "", f"data:{SECOND}"]
+    raw = newline.join((*lines, "", "")).encode()
+    for at in range(1, len(raw)):
+        assert await read(raw[:at], raw[at:]) == EVENTS
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"data: {FIRST}\n\ndata: {SECOND}",  # no line end behind the last
+        f"data: {FIRST}\ndata: {SECOND}\n\n",  # no empty line between them
+        f"data: {FIRST}\n\n\n\ndata: [1]\n\ndata: 7\n\ndata: {SECOND}\n\n",  # others between
+        'data: {"n": 1,\ndata: "text": "naïve 😀\u2028\\r"}\n\n' + f"data: {SECOND}\n\n",
+    ],
+    ids=["unfinished", "unparted", "others", "in two lines"],
+)
+async def test_what_servers_make_of_an_event_stream_is_understood(body: str) -> None:
+    assert await read(body.encode()) == EVENTS
+
+
+async def test_the_mark_of_the_end_is_told() -> None:
+    assert (await read(b'data: {"n": 1}\n\ndata: [DONE]\n\n'))[-1] is STREAM_END
+
+
+async def test_a_stream_under_another_type_is_read_all_the_same() -> None:
+    body = f"data: {FIRST}\n\ndata: {SECOND}\n\n".encode()
+    assert await read(body, content_type="text/plain") == EVENTS
+
+
+async def test_a_whole_reply_of_a_server_that_does_not_stream_is_one_event() -> None:
+    reply = b'{"choices": [{"message": {"content": "Hi."}}]}'
+    assert await read(reply, content_type="application/json") == [json.loads(reply)]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b'{"error": {"message": "no"}}', 200, None),
+        (b"<html></html>", 200, None),
+        (b'[{"error": {"message": "no"}}]', 400, 400),
+    ],
+    ids=["an error that says it is fine", "a page", "an error in a list"],
+)
+async def test_an_answer_that_is_no_stream_is_an_error(
+    body: bytes, status: int, said: int | None
+) -> None:
+    with pytest.raises(RefusedError) as caught:
+        await read(body, content_type="application/json", status=status)
+    assert caught.value.status_code == said
+    assert (caught.value.body is not None) == (b"error" in body)
+
+
+async def test_a_broken_event_and_a_lost_connection_are_told_apart() -> None:
+    with pytest.raises(MalformedReplyError):
+        await read(b'data: {"n": 1}\n\ndata: {"n":\n\n')
+    with pytest.raises(LostConnectionError):
+        await read(b'data: {"n": 1}\n\n', broken_by=httpx.ReadError("reset"))
