@@ -44,11 +44,11 @@ from agent_tui.providers.wires.parts import (
     CONTINUE,
     GO_ON,
     NO_OUTPUT,
+    CallIds,
     as_value,
     is_sendable,
     text_of,
     user_parts,
-    wire_id,
     wire_name,
 )
 from agent_tui.providers.wires.thinking import BUDGET_TOKENS, effort
@@ -81,15 +81,16 @@ def anthropic_payload(
     Sealed thinking goes back as it came: between Claudes, and to the `model` that gave it.
     """
     turns: list[tuple[Literal["user", "assistant"], list[JsonObject]]] = []
+    ids = CallIds(keeps_own=model is not None and not is_claude(model.name))
     for message in messages:
         role: Literal["user", "assistant"] = "user"
         match message:
             case UserMessage() | BashExecutionMessage():
                 blocks = _user_blocks(user_parts(message))
             case AssistantMessage():
-                role, blocks = "assistant", _reply_blocks(message, model)
+                role, blocks = "assistant", _reply_blocks(message, model, ids)
             case ToolResultMessage():
-                blocks = [_result_block(message)]
+                blocks = [_result_block(message, ids)]
             case _:
                 assert_never(message)
         if not blocks:
@@ -126,7 +127,9 @@ def gave_claudes_thinking(reply: AssistantMessage) -> bool:
     return is_claude(f"{reply.provider}/{reply.model}")
 
 
-def _reply_blocks(message: AssistantMessage, model: ModelRef | None) -> list[JsonObject]:
+def _reply_blocks(
+    message: AssistantMessage, model: ModelRef | None, ids: CallIds
+) -> list[JsonObject]:
     blocks: list[JsonObject] = []
     is_same = model is not None and is_own(message, model)
     to_claude = model is None or is_claude(model.name)
@@ -143,7 +146,7 @@ def _reply_blocks(message: AssistantMessage, model: ModelRef | None) -> list[Jso
                 blocks.append(
                     {
                         "type": "tool_use",
-                        "id": wire_id(part.id),
+                        "id": ids.of_call(part, is_own=is_same),
                         "name": wire_name(part.name),
                         "input": repair_json(part.arguments),
                     }
@@ -156,11 +159,11 @@ def _reply_blocks(message: AssistantMessage, model: ModelRef | None) -> list[Jso
     return blocks if says_something else []
 
 
-def _result_block(message: ToolResultMessage) -> JsonObject:
+def _result_block(message: ToolResultMessage, ids: CallIds) -> JsonObject:
     content = _user_blocks(message.content) or [{"type": "text", "text": NO_OUTPUT}]
     block: JsonObject = {
         "type": "tool_result",
-        "tool_use_id": wire_id(message.tool_call_id),
+        "tool_use_id": ids.of_result(message.tool_call_id),
         "content": as_value(content),
     }
     if message.is_error:

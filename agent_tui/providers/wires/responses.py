@@ -44,11 +44,11 @@ from agent_tui.providers.wires.parts import (
     CONTINUE,
     GO_ON,
     NO_OUTPUT,
+    CallIds,
     as_value,
     is_sendable,
     text_of,
     user_parts,
-    wire_id,
     wire_name,
 )
 from agent_tui.providers.wires.thinking import effort
@@ -74,19 +74,20 @@ def _fit(model: ModelRef) -> Fit:
 def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
     """The input items; the system prompt is the first, of role ``developer``."""
     items: list[JsonObject] = []
+    ids = CallIds(keeps_own=bool(model.base_url))
     for message in messages:
         match message:
             case UserMessage() | BashExecutionMessage():
                 if content := _content(user_parts(message)):
                     items.append({"role": "user", "content": content})
             case AssistantMessage():
-                items += _reply_items(message, is_same=is_own(message, model))
+                items += _reply_items(message, ids, is_same=is_own(message, model))
             case ToolResultMessage():
                 output: JsonValue = _content(message.content) or NO_OUTPUT
                 items.append(
                     {
                         "type": "function_call_output",
-                        "call_id": wire_id(message.tool_call_id),
+                        "call_id": ids.of_result(message.tool_call_id),
                         "output": output,
                     }
                 )
@@ -101,7 +102,7 @@ def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[Js
     return items
 
 
-def _reply_items(message: AssistantMessage, *, is_same: bool) -> Iterator[JsonObject]:
+def _reply_items(message: AssistantMessage, ids: CallIds, *, is_same: bool) -> Iterator[JsonObject]:
     """What the model gave, item by item.
 
     A reasoning item is refused without the item it led to, and that one's id without it: so the
@@ -124,7 +125,7 @@ def _reply_items(message: AssistantMessage, *, is_same: bool) -> Iterator[JsonOb
             case ToolCall():
                 item = {
                     "type": "function_call",
-                    "call_id": wire_id(part.id),
+                    "call_id": ids.of_call(part, is_own=is_same),
                     "name": wire_name(part.name),
                     "arguments": _compact(repair_json(part.arguments)),
                 }
