@@ -36,6 +36,7 @@ from agent_tui.sessions.replay.changes import (
     is_undo_mark,
     report_of,
 )
+from agent_tui.sessions.replay.jobs import jobs_in
 from agent_tui.sessions.replay.scope_entries import (
     ScopeEnter,
     ScopeExit,
@@ -148,7 +149,7 @@ def _blocks_of(path: Sequence[Entry]) -> Iterator[Block]:
                 yield Block("summary", "A branch that was left", entry.summary)
             case CustomMessageEntry() if mark := mark_of(entry):
                 yield from _scope_blocks(mark)
-            case CustomMessageEntry() if entry.display:
+            case CustomMessageEntry() if entry.display or jobs_in(entry):
                 images = images_in(entry.content)
                 yield Block("user", entry.custom_type or "Note", entry.text, images=images)
             case CustomEntry() if report := report_of(entry):

@@ -145,7 +145,7 @@ async def test_a_compaction_keeps_the_jobs_and_says_which_run(stage: Stage):
     assert "UTC: `touch a; sleep 76606`" in summary
     assert "job 2" not in summary
     assert [job.id for job in runtime.conversation.jobs.running] == ["1"]
-    await runtime.conversation.jobs.stop_all()
+    await runtime.conversation.jobs.named("1").stop()
     await collect(runtime.submit("and now"))
     assert any("Background job 1 has ended: stopped" in line for line in told(runtime))
 
