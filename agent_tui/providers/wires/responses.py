@@ -30,6 +30,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
 )
 from agent_tui.providers.litellm.protocol import Start
+from agent_tui.providers.wires import azure
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
@@ -57,7 +58,7 @@ from agent_tui.text import repair_json, repair_text
 
 _HOME = "https://api.openai.com/v1"
 _REASONING = re.compile(r"(?:gpt-[5-9](?!-chat)|o[1-9]|codex)")
-_NAMED = "openai/responses/"
+_NAMED = ("openai/responses/", "azure/responses/")
 """litellm's way to say that a model is to be spoken to in this protocol, wherever it is."""
 _MAX_CACHE_KEY_CHARS = 64
 _CALLS = frozenset({"function_call", "custom_tool_call"})
@@ -66,9 +67,9 @@ _CALLS = frozenset({"function_call", "custom_tool_call"})
 def _fit(model: ModelRef) -> Fit:
     if model.name.startswith(_NAMED):
         return "yes"
-    if model.provider not in ("", "openai") or not _REASONING.match(model.model_id):
+    if model.provider not in ("", "azure", "openai") or not _REASONING.match(model.model_id):
         return "no"
-    return "try" if model.base_url else "yes"
+    return "try" if model.base_url or model.provider == "azure" else "yes"
 
 
 def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
@@ -194,6 +195,8 @@ def _address(start: Start, environ: Mapping[str, str]) -> Address:
     Raises:
         MissingKeyError: no key is set.
     """
+    if start.model.startswith("azure/"):
+        return azure.openai_address(start, environ, "responses")
     home = start.base_url or environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE")
     home = re.sub(r"/(?:responses/?)?$", "", home or _HOME)
     headers: dict[str, str] = {}
@@ -433,7 +436,7 @@ RESPONSES: Final = http_wire(
     _write,
     _ask,
     _Reading,
-    prefixes=(_NAMED, "openai/"),
+    prefixes=(*_NAMED, "azure/", "openai/"),
     spare_fields=(
         "reasoning.summary",
         "reasoning.effort",
