@@ -35,7 +35,7 @@ from agent_tui.messages import (
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, thinking_effort
-from agent_tui.sessions.context import Context, build_context, wrap_summary
+from agent_tui.sessions.context import Context, build_context, extended_context, wrap_summary
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
@@ -258,11 +258,13 @@ class Conversation:
         known = self.replayed  # taken once: threads that measure replay beside the event loop
         if known is not None and known[0] is path:
             return known[1]
-        context = build_context(
-            path,
-            carryover=self.log.header.compaction,
-            summary_role=self.settings.summary_role,
-        )
+        context = extended_context(known[1], known[0], path) if known is not None else None
+        if context is None:
+            context = build_context(
+                path,
+                carryover=self.log.header.compaction,
+                summary_role=self.settings.summary_role,
+            )
         self.replayed = (path, context)
         return context
 

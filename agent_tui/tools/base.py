@@ -137,7 +137,11 @@ class ToolContext:
         default_timeout_s: For commands that name none.
         limits: How much of its output the model may be given.
         history: What `recall` looks in.
+<<<<<<< HEAD
+        only_reads: Whether the call is known to change nothing; told once it may run.
+=======
         jobs: The commands that go on in the background.
+>>>>>>> main
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
         compact: Makes room in the context, with what to pay attention to; never raises for a
             compaction that cannot be made.
@@ -156,6 +160,7 @@ class ToolContext:
     history: History = field(default_factory=NoHistory)
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
     scope: Callable[[ScopeAction, str, str], Awaitable[ToolOutput]] = _has_no_scopes
+    only_reads: bool = False
     is_persons: bool = False
     secrets: tuple[str, ...] = ()
     jobs: JobTable = field(default_factory=JobTable)
