@@ -10,7 +10,7 @@ from agent_tui.events import TotalsChanged
 from agent_tui.providers.base import ModelRef
 
 
-@command()
+@command(aliases=("usage",))
 async def cost(front: Front, _argument: str) -> None:
     """Say what this session took and cost."""
     runtime = front.runtime

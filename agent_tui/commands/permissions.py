@@ -40,11 +40,21 @@ async def permissions(front: Front, argument: str) -> None:
         return
     for mode in PERMISSION_MODES:
         if mode == argument.lower():
-            front.runtime.conversation.permissions.mode = mode
-            front.show_events(())
-            front.say(f"Permissions: {mode}")
+            _use_mode(front, mode)
             return
     front.say(f"No mode {argument}: use one of {', '.join(PERMISSION_MODES)}.", "warning")
+
+
+@command()
+async def plan(front: Front, _argument: str) -> None:
+    """Let the model read only, until the mode is changed again."""
+    _use_mode(front, "plan")
+
+
+def _use_mode(front: Front, mode: PermissionMode) -> None:
+    front.runtime.conversation.permissions.mode = mode
+    front.show_events(())
+    front.say(f"Permissions: {mode}")
 
 
 def _removals(front: Front) -> tuple[str, ...]:

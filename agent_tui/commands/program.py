@@ -10,10 +10,9 @@ from agent_tui.commands.core.registry import CommandRegistry
 
 @command()
 async def help_(front: Front, _argument: str) -> None:
-    """List the commands and first keys."""
+    """List all commands and keys."""
     known = front.help()
-    first = (PageSection("Keys", known.first_keys),) if known.first_keys else ()
-    await front.show(Page("Help", (*first, *known.commands)))
+    await front.show(Page("Help", (*known.commands, *known.keys), is_searched=True))
 
 
 @command()
@@ -31,12 +30,27 @@ async def exit_(front: Front, _argument: str) -> None:
     front.leave()
 
 
+_SUBJECTS = (
+    ("Conversation", ("conversation", "jobs", "tools")),
+    ("Context", ("compaction", "context", "memory", "init")),
+    ("Sessions", ("sessions", "tree")),
+    ("Model and cost", ("model", "cost")),
+    ("Permissions", ("permissions", "trust", "mcp")),
+    ("Program", ("program", "status", "settings", "screen")),
+)
+"""Headings in ``/help``, with the rooms whose commands stand under them."""
+
+
 def command_sections(registry: CommandRegistry, front: Front) -> tuple[PageSection, ...]:
-    """Every command that does something in `front`, then those that prompt files make."""
+    """Every command that does something in `front` by subject, then those of prompt files."""
     usable = [entry for entry in registry.commands if not entry.missing_in(front)]
     own = [entry for entry in usable if entry.source == "program"]
     others = [entry for entry in usable if entry.source != "program"]
-    sections = [PageSection("Commands", tuple(map(_help_row, own)))]
+    sections = [
+        PageSection(subject, tuple(map(_help_row, entries)))
+        for subject, rooms in _SUBJECTS
+        if (entries := [entry for entry in own if not rooms or entry.room in rooms])
+    ]
     if others:
         sections.append(PageSection("From prompt files", tuple(map(_help_row, others))))
     if registry.unusable:

@@ -118,7 +118,7 @@ async def resume(front: Front, argument: str) -> None:
         await ask_about_workspace(front)
 
 
-@command("<name>")
+@command("<name>", aliases=("rename",))
 async def name(front: Front, argument: str) -> None:
     """Name this session."""
     if not argument:

@@ -19,6 +19,7 @@ _HOW = "agent-tui config set NAME VALUE keeps it in your file, for the next star
 
 @command(
     "[name]",
+    aliases=("config",),
     completions=lambda _front: [
         Completion(spec.name, spec.description) for spec in setting_specs(Settings())
     ],

@@ -31,7 +31,7 @@ class TreeChoice:
     action: TreeAction | None
 
 
-@command(refusal=_BUSY, needs="person")
+@command(aliases=("rewind",), refusal=_BUSY, needs="person")
 async def tree(front: Front, _argument: str) -> None:
     """Go back to an earlier message."""
     runtime = front.runtime

@@ -51,7 +51,7 @@ class HeadlessFront:
 
     def help(self) -> FrontHelp:
         """The commands that do something here."""
-        return FrontHelp((), (), command_sections(self.registry, self))
+        return FrontHelp((), command_sections(self.registry, self))
 
     def say(self, text: str, level: Level = "info") -> None:
         """Print it; what is more than information is a failure."""

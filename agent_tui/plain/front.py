@@ -69,7 +69,7 @@ class PlainFront:
 
     def help(self) -> FrontHelp:
         """How to type, and the commands that do something here."""
-        return FrontHelp(KEYS, (PageSection("", KEYS),), command_sections(self.registry, self))
+        return FrontHelp((PageSection("Keys", KEYS),), command_sections(self.registry, self))
 
     # Telling
 

@@ -258,6 +258,11 @@ class AgentApp(App[UiOutcome]):
 
         self.prompt.go_back_to(await self.window.ask(HistoryPicker(event.drafts)))
 
+    @on(Prompt.HelpWanted)
+    def _help_wanted(self) -> None:
+        if self.loaded is not None:
+            self.loaded.controller.dispatch("/help")
+
     @on(Prompt.Typed)
     def _typed(self) -> None:
         if self.loaded is not None:

@@ -26,7 +26,7 @@ from agent_tui.events import AgentEvent
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
-from agent_tui.ui.key_guide import FIRST_KEYS, KEYS
+from agent_tui.ui.key_guide import KEYS
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal.clipboard import copy_text
 from agent_tui.ui.terminal.outcome import UiOutcome
@@ -85,7 +85,7 @@ class ScreenFront:
 
     def help(self) -> FrontHelp:
         """The keys, and every command."""
-        return FrontHelp(FIRST_KEYS, KEYS, command_sections(self._registry, self))
+        return FrontHelp(KEYS, command_sections(self._registry, self))
 
     # Telling
 

@@ -23,6 +23,7 @@ KEYS = (
         "Running",
         (
             ("ctrl+p", "find any command or action; in a menu: up, as ctrl+n is down"),
+            ("?", "all commands and keys, on an empty prompt"),
             ("esc", "close the menu, else stop what runs and keep the partial reply"),
             ("esc esc", "go back to an earlier message, while nothing runs (/tree)"),
             ("shift+tab", "next permission mode: ask, accept-edits, plan, full"),
@@ -54,13 +55,4 @@ KEYS = (
             ("ctrl+z", "suspend; fg in the shell comes back"),
         ),
     ),
-)
-
-FIRST_KEYS = (
-    ("enter / shift+enter", "send / new line"),
-    ("@  !", "attach a file, run a shell command"),
-    ("ctrl+p", "find any command or action"),
-    ("esc", "stop what runs; the partial reply is kept"),
-    ("shift+tab", "change what asks for approval"),
-    ("ctrl+c twice", "leave; the session can be resumed"),
 )

@@ -10,7 +10,7 @@ from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.model_picker import ModelPicker
-from agent_tui.ui.screens.page import PageScreen
+from agent_tui.ui.screens.page import PageRow, PageScreen
 from agent_tui.ui.screens.picker import PickerRow, search_rows
 from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.screens.theme_picker import ThemePicker
@@ -18,7 +18,7 @@ from agent_tui.ui.theme.themes import DARK, LIGHT
 from agent_tui.ui.transcript import UserBlock, WelcomeBlock
 from tests.support.models import LOCAL, MODEL, OTHER
 from tests.support.runtime import Stage
-from tests.ui.app_support import answer, asking, held, running_app, said
+from tests.ui.app_support import Ui, answer, asking, held, running_app, said
 
 COMMANDS = {entry.name for entry in built_in_commands().commands}
 
@@ -254,6 +254,57 @@ async def test_a_page_opens_and_escape_closes_it(tmp_path: Path, line: str):
         assert len(ui.app.screen_stack) == 1
         await ui.write("x")
         assert ui.text == "x"
+
+
+async def test_plan_sets_the_mode(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/plan")
+        assert ui.status.mode == "plan"
+
+
+async def test_status_is_one_page(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/status")
+        await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
+        shown = shown_words(ui)
+        assert ui.runtime.conversation.log.header.id in shown
+        assert "made" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "means"),
+    [("usage", "cost"), ("rename", "name"), ("rewind", "tree"), ("config", "settings")],
+)
+async def test_names_known_from_elsewhere_are_understood(tmp_path: Path, name: str, means: str):
+    async with running_app(tmp_path) as ui:
+        registry = ui.app.controller.registry
+        assert registry.find(name) is registry.find(means) is not None
+
+
+async def test_help_is_searched_by_words_and_opened_by_a_question_mark(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.pilot.press("question_mark")
+        await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
+        assert {"/compact", "ctrl+t"} <= set(shown_words(ui))
+        await ui.pilot.press(*"thinking")
+        assert "ctrl+t" in shown_words(ui)
+        assert "/compact" not in shown_words(ui)
+        await ui.pilot.press(*"zzz")
+        assert ui.app.screen.query_one("#page-nothing").display
+        await ui.pilot.press("escape")
+        assert not isinstance(ui.app.screen, PageScreen)
+
+
+async def test_a_question_mark_behind_other_letters_is_written(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.pilot.press(*"why", "question_mark")
+        assert ui.app.prompt.text == "why?"
+
+
+def shown_words(ui: Ui) -> list[str]:
+    """The words of the rows of a page that are not hidden."""
+    rows = [row for row in ui.app.screen.query(PageRow) if row.display]
+    return [word for row in rows for word in row.words.split()]
 
 
 async def test_cost_says_what_the_session_took(tmp_path: Path):

@@ -9,7 +9,7 @@ import pytest
 from textual.binding import Binding
 
 from agent_tui.ui.approval.panel import OPTIONS
-from agent_tui.ui.key_guide import FIRST_KEYS, KEYS
+from agent_tui.ui.key_guide import KEYS
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.prompt.area import NEW_LINE_KEYS, PromptArea
 from agent_tui.ui.prompt.prompt import Prompt
@@ -62,10 +62,6 @@ def test_bindings_that_the_palette_offers_say_what_they_do():
     for entry in APP_BINDINGS:
         assert isinstance(entry, Binding)
         assert len(entry.description) > 3
-
-
-def test_the_help_begins_with_the_keys_one_needs_first():
-    assert any("ctrl+p" in keys for keys, _ in FIRST_KEYS)
 
 
 @pytest.mark.parametrize("command", ["/help", "/keys"])

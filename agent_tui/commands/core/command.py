@@ -69,6 +69,11 @@ class Command:
         return self.argument_hint.startswith("<")
 
     @property
+    def room(self) -> str:
+        """The module that it is in."""
+        return self.run.__module__.rpartition(".")[2]
+
+    @property
     def usage(self) -> str:
         """``/name [argument]``."""
         return f"/{self.name} {self.argument_hint}".rstrip()

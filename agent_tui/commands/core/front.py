@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
 
-from agent_tui.commands.core.pages import PageSection, Row, Showable
+from agent_tui.commands.core.pages import PageSection, Showable
 from agent_tui.commands.core.questions import Pickable, Question
 
 if TYPE_CHECKING:  # pydantic and the conversation come after the first paint
@@ -62,12 +62,10 @@ class FrontHelp:
     """What a front tells of itself in ``/help`` and ``/keys``.
 
     Attributes:
-        first_keys: The keys one needs first.
         keys: All keys; empty where there are none.
-        commands: The commands that do something in this front, by where they come from.
+        commands: The commands that do something in this front, by subject.
     """
 
-    first_keys: tuple[Row, ...]
     keys: tuple[PageSection, ...]
     commands: tuple[PageSection, ...]
 

@@ -17,10 +17,11 @@ class PageSection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A titled list of sections."""
+    """A titled list of sections; `is_searched`: so long that one looks for a row by its words."""
 
     title: str
     sections: tuple[PageSection, ...]
+    is_searched: bool = False
 
     async def page(self) -> "Page":
         """Itself: a `Showable` that needs nothing more."""

@@ -103,7 +103,8 @@ class CommandRegistry:
         for file in self.unusable:
             if file.name == name:
                 return f"{file.shown} {file.why}."
-        close = difflib.get_close_matches(name, self._by_name, n=1, cutoff=0.5)
+        begun = sorted((known for known in self._by_name if known.startswith(name)), key=len)
+        close = begun or difflib.get_close_matches(name, self._by_name, n=1, cutoff=0.5)
         ask = f"Did you mean /{close[0]}?" if close else "/help lists all commands."
         return f"Unknown command /{name}. {ask}"
 

@@ -57,6 +57,9 @@ class Prompt(Vertical):
             super().__init__()
             self.drafts = drafts
 
+    class HelpWanted(Message):
+        """A question mark in the empty prompt."""
+
     class Typed(Message):
         """What stands in the prompt changed."""
 
@@ -153,6 +156,8 @@ class Prompt(Vertical):
                 self._enter()
             case "ctrl+r" if self._sources is not None:
                 self.post_message(self.HistoryWanted(self._sources.history.drafts))
+            case "question_mark" if self._sources is not None and not self.area.text:
+                self.post_message(self.HelpWanted())
             case "up" if self.area.is_on_first_row and self.area.selection.is_empty:
                 self._walk_history(older=True)
             case "down" if self.area.is_on_last_row and self._walk is not None:

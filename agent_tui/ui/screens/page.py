@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from agent_tui.commands.core.pages import Page, PageSection
 from agent_tui.safe_text import safe_text
@@ -23,10 +24,42 @@ class PageScreen(ReadingScreen):
 
     def compose(self) -> ComposeResult:
         """Title, sections, a line of keys."""
-        with VerticalScroll(id="page", can_focus=False):
+        classes = "-searched" if self._page.is_searched else ""
+        with VerticalScroll(id="page", can_focus=False, classes=classes):
             yield Static(safe_text(self._page.title), id="page-title", markup=False)
+            if self._page.is_searched:
+                yield Input(placeholder="Type to search", id="page-search", compact=True)
             yield from section_widgets(self._page.sections)
+            yield Static("Nothing found.", id="page-nothing", markup=False)
             yield Static("↑↓ scroll · esc close", id="page-keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Keys go to the search field, where there is one."""
+        self.query_one("#page-nothing").display = False
+        if self._page.is_searched:
+            self.query_one("#page-search").focus()
+
+    @on(Input.Changed, "#page-search")
+    def _search(self, event: Input.Changed) -> None:
+        """Show the rows that have all the words, with their headings."""
+        words = event.value.lower().split()
+        found = False
+        heading: Widget | None = None
+        for widget in self.query(".page-heading, .page-row").results(Widget):
+            if not isinstance(widget, PageRow):
+                heading = widget
+                heading.display = not words
+                continue
+            widget.display = all(word in widget.words for word in words)
+            found = found or widget.display
+            if heading is not None and widget.display:
+                heading.display = True
+        self.query_one("#page-nothing").display = not found
+        self.query_one("#page").scroll_home(animate=False)
+
+    @on(Input.Submitted, "#page-search")
+    def _done(self) -> None:
+        self.action_leave()
 
 
 def section_widgets(
@@ -55,6 +88,11 @@ class PageRow(Static):
         self._left = left
         self._right = right
         self._column = column
+
+    @property
+    def words(self) -> str:
+        """What it can be found by, in small letters."""
+        return f"{self._left} {self._right}".lower()
 
     def compose(self) -> ComposeResult:
         """The two cells."""

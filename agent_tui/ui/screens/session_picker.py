@@ -86,7 +86,7 @@ class SessionPicker(PickerScreen[PickedSession]):
     placeholder = "Type to search names and everything said"
     nothing = "There are no earlier sessions."
     column_titles = ("model", "messages", "tokens", "age")
-    title_width = 24
+    title_width = 40
     has_preview = True
 
     def __init__(

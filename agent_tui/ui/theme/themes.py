@@ -84,7 +84,7 @@ def theme_names() -> tuple[str, ...]:
 def theme_kind(theme: Theme) -> str:
     """In a word or two what a theme is made for."""
     if theme.ansi:
-        return "the terminal's own colours"
+        return "terminal's own"
     return "dark" if theme.dark else "light"
 
 
