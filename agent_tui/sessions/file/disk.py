@@ -22,6 +22,10 @@ class AppendFile(Protocol):
         """Return when everything written is on the disk."""
         ...
 
+    def is_deleted(self) -> bool:
+        """Whether no name leads to the file any more."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...
@@ -40,8 +44,6 @@ class DiskFile:
 
     def write(self, data: bytes) -> None:
         """Append all of `data`."""
-        if os.fstat(self._descriptor).st_nlink == 0:
-            raise FileNotFoundError("it was deleted while it was open")
         view = memoryview(data)
         while view:
             view = view[os.write(self._descriptor, view) :]
@@ -49,6 +51,10 @@ class DiskFile:
     def sync(self) -> None:
         """Return when everything written is on the disk."""
         os.fsync(self._descriptor)
+
+    def is_deleted(self) -> bool:
+        """Whether no name leads to the file any more."""
+        return os.fstat(self._descriptor).st_nlink == 0
 
     def close(self) -> None:
         """Let go of the file."""
