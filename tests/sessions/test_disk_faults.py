@@ -127,7 +127,7 @@ def test_whichever_operation_fails_again_and_again_every_committed_entry_is_kept
             assert again.header == log.header
             assert len(again.path_entries()) >= 30
             SessionLog.open(path).close()
-            assert not list(tmp_path.glob("*.draft"))
+            assert not list(tmp_path.glob(".*"))
     assert failures
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from agent_tui.atomic_files import scratch_beside
 from agent_tui.errors import SessionError
 from agent_tui.paths import make_private_dir
 
@@ -71,22 +72,15 @@ def write_new_file(path: Path, data: bytes, open_file: OpenFile, *, sync: bool) 
         OSError: Nothing was left behind.
     """
     make_private_dir(path.parent)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    with suppress(FileNotFoundError):
-        draft.unlink()
-    try:
-        file = open_file(draft, True)
+    with scratch_beside(path) as scratch:
+        file = open_file(scratch, True)
         try:
             file.write(data)
             if sync:
                 file.sync()
         finally:
             file.close()
-        draft.replace(path)
-    except OSError:
-        with suppress(OSError):
-            draft.unlink()
-        raise
+        scratch.replace(path)
     if sync:
         sync_folder(path.parent)
 
