@@ -137,6 +137,7 @@ class ToolContext:
         default_timeout_s: For commands that name none.
         limits: How much of its output the model may be given.
         history: What `recall` looks in.
+        only_reads: Whether the call is known to change nothing; told once it may run.
         jobs: The commands that go on in the background.
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
         compact: Makes room in the context, with what to pay attention to; never raises for a
@@ -156,6 +157,7 @@ class ToolContext:
     history: History = field(default_factory=NoHistory)
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
     scope: Callable[[ScopeAction, str, str], Awaitable[ToolOutput]] = _has_no_scopes
+    only_reads: bool = False
     is_persons: bool = False
     secrets: tuple[str, ...] = ()
     jobs: JobTable = field(default_factory=JobTable)

@@ -4,12 +4,13 @@ import asyncio
 import hashlib
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import Field
 
 from agent_tui.messages import Job, ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
-from agent_tui.tools.git.changes import GitChanges
+from agent_tui.tools.git.changes import GitChanges, Snapshot
 from agent_tui.tools.jobs.table import MAX_RUNNING
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.sandbox import NOTE, Sandbox, refusal_hint
@@ -40,7 +41,7 @@ class BashTool:
     """Runs commands without a terminal; see `ShellCommand` for what bounds them.
 
     Those of the model run in `sandbox`, where there is one. The files a command changed are found
-    by `changes`, however the command ended.
+    by `changes`, however the command ended; one that only reads is not held up by that.
 
     What is wanted in the background, what takes longer than anybody said it may, and what a
     command of the model's leaves running goes on as a job of the conversation.
@@ -81,8 +82,12 @@ class BashTool:
         if self.sandbox is not None and not context.is_persons:
             prefix = await asyncio.to_thread(self.sandbox.prefix, context.cwd)
         files = context.files
-        known = () if context.is_persons else await asyncio.to_thread(files.known_as_they_are)
-        before = await self.changes.snapshot(context.cwd, context.environ)
+        known: tuple[Path, ...] = ()
+        before: Snapshot | None = None
+        if not context.only_reads:
+            if not context.is_persons:
+                known = await asyncio.to_thread(files.known_as_they_are)
+            before = await self.changes.snapshot(context.cwd, context.environ)
         command = ShellCommand(self.keeper, _order(arguments, context, prefix), context.emit)
         try:
             jobs = await _wait(command, arguments, context)

@@ -227,6 +227,7 @@ class ToolRunner:
             return _Ready(_failure(str(error), context.limits), context.limits)
         if isinstance(permit, ToolOutput):
             return _Ready(permit, context.limits)
+        context.only_reads = permit.only_reads
         return _Ready(prepared.run, context.limits, only_reads=permit.only_reads)
 
     async def _output(self, ready: _Ready, remark: str) -> ToolOutput:
