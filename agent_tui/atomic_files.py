@@ -4,7 +4,7 @@ import contextlib
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from agent_tui.paths import make_private_dir, user_cache_dir
@@ -14,7 +14,7 @@ _SUFFIX = ".tmp"
 
 
 @contextlib.contextmanager
-def scratch_beside(path: Path) -> Iterator[Path]:
+def scratch_beside(path: Path) -> Generator[Path]:
     """A new name in the folder of `path`, for content that is renamed to `path` when complete.
 
     What is still there under that name at the end is removed; after a kill `remove_leftovers`
@@ -61,7 +61,7 @@ def _notes_dir() -> Path:
 
 
 @contextlib.contextmanager
-def _noted(token: str, scratch: Path) -> Iterator[None]:
+def _noted(token: str, scratch: Path) -> Generator[None]:
     try:
         note = make_private_dir(_notes_dir()) / token
         descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

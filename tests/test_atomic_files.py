@@ -48,7 +48,7 @@ def test_whenever_a_write_is_killed_the_next_start_finds_a_whole_file_and_nothin
     workspace: Path, cache: Path
 ) -> None:
     target = workspace / "a.txt"
-    left_behind = 0
+    left_behind, code = 0, -1
     for number in range(1, 20):
         target.write_bytes(b"old")
         command = [sys.executable, "-c", KILLED, str(target), str(number)]
