@@ -137,11 +137,8 @@ class ToolContext:
         default_timeout_s: For commands that name none.
         limits: How much of its output the model may be given.
         history: What `recall` looks in.
-<<<<<<< HEAD
         only_reads: Whether the call is known to change nothing; told once it may run.
-=======
         jobs: The commands that go on in the background.
->>>>>>> main
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
         compact: Makes room in the context, with what to pay attention to; never raises for a
             compaction that cannot be made.
