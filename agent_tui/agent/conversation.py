@@ -176,8 +176,8 @@ class Conversation:
             self.refill = self.refill.after_reply()
         return entry
 
-    def tell_ended_jobs(self) -> None:
-        """Have the model told, once, of background commands that run by the log and do not."""
+    def untold_jobs(self) -> tuple[Job, ...]:
+        """The background commands, as they ended, that run by the log and do not."""
         ended: list[Job] = []
         for known in self.known_jobs.values():
             if not known.ending:
@@ -185,6 +185,11 @@ class Conversation:
                 ending = job.ending if job is not None else WITH_ITS_PROGRAM
                 if ending:
                     ended.append(known.model_copy(update={"ending": ending}))
+        return tuple(ended)
+
+    def tell_ended_jobs(self) -> None:
+        """Have the model told, once, of background commands that have ended."""
+        ended = self.untold_jobs()
         if ended:
             self.log.append(ended_entry(ended))
             self.known_jobs.update((job.id, job) for job in ended)

@@ -167,6 +167,22 @@ async def test_a_key_cut_between_two_looks_is_in_neither(context: ToolContext):
     assert path.read_text() == "x [key removed]\n"
 
 
+async def test_what_is_printed_in_the_background_is_not_shown_as_a_calls_output(
+    context: ToolContext, emitted: list[str]
+):
+    id = await begin(context, "until [ -e go ]; do sleep 0.01; done; echo late")
+    (context.cwd / "go").touch()
+    assert (await call_tool(context, "job", {"id": id, "wait": 60})).for_model.startswith("late\n")
+    assert emitted == []
+
+
+async def test_what_prints_without_end_is_stopped_like_any_other(context: ToolContext):
+    id = await begin(context, "yes")
+    output = await call_tool(context, "job", {"id": id, "stop": True})
+    assert "left out" in output.for_model
+    assert output.for_person.truncated
+
+
 async def test_without_an_id_all_jobs_are_told(context: ToolContext):
     assert (await call_tool(context, "job", {})).for_model == "(none)"
     await begin(context, "echo a;\n sleep 76514")
@@ -228,7 +244,7 @@ async def test_whoever_listens_hears_of_each_beginning_and_end_once(context: Too
 
 
 async def test_ids_go_on_after_those_that_were_used(context: ToolContext):
-    context.jobs.spare(("3", "1", "odd"))
+    context.jobs.spare(("3", "1", "odd", "9" * 5_000))
     assert await begin(context, "sleep 76521") == "4"
 
 

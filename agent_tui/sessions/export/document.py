@@ -149,7 +149,9 @@ def _blocks_of(path: Sequence[Entry]) -> Iterator[Block]:
                 yield Block("summary", "A branch that was left", entry.summary)
             case CustomMessageEntry() if mark := mark_of(entry):
                 yield from _scope_blocks(mark)
-            case CustomMessageEntry() if entry.display or jobs_in(entry):
+            case CustomMessageEntry() if jobs_in(entry):
+                yield Block("summary", "Note", entry.text)
+            case CustomMessageEntry() if entry.display:
                 images = images_in(entry.content)
                 yield Block("user", entry.custom_type or "Note", entry.text, images=images)
             case CustomEntry() if report := report_of(entry):

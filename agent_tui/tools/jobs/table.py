@@ -11,6 +11,9 @@ from agent_tui.tools.processes.shell import ShellCommand
 MAX_RUNNING = 16
 """More at a time are a mistake rather than a need: each may be a server or a build."""
 
+_MOST_DIGITS = 10
+"""A longer number is none of ours, whatever a session file says."""
+
 _MAX_ENDED = 50
 """So many that have ended can still be asked about."""
 
@@ -97,7 +100,8 @@ class JobTable:
 
     def spare(self, ids: Iterable[str]) -> None:
         """Give none of `ids` to another: a session tells of them."""
-        self._last = max((self._last, *(int(id) for id in ids if id.isdecimal())))
+        numbers = (int(id) for id in ids if id.isdecimal() and len(id) < _MOST_DIGITS)
+        self._last = max((self._last, *numbers))
 
     def add(self, command: ShellCommand) -> RunningJob:
         """Keep `command`, which runs, as a background command."""
