@@ -38,12 +38,17 @@ ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """Result of a call: text (and images) for the model, details for the person."""
+    """Result of a call: text (and images) for the model, details for the person.
+
+    `find_changes` finds out which files a command changed, where that takes its time: to be called
+    once at most, before anything else changes files. It raises nothing.
+    """
 
     for_model: str
     for_person: ToolDetails = field(default_factory=ToolDetails)
     is_error: bool = False
     images: tuple[ImageContent, ...] = ()
+    find_changes: Callable[[], Awaitable[FileTouches]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +143,7 @@ class ToolContext:
         limits: How much of its output the model may be given.
         history: What `recall` looks in.
         jobs: The commands that go on in the background.
+        only_reads: Whether the call is known to change nothing: its changes are not looked for.
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
         compact: Makes room in the context, with what to pay attention to; never raises for a
             compaction that cannot be made.
@@ -156,6 +162,7 @@ class ToolContext:
     history: History = field(default_factory=NoHistory)
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
     scope: Callable[[ScopeAction, str, str], Awaitable[ToolOutput]] = _has_no_scopes
+    only_reads: bool = False
     is_persons: bool = False
     secrets: tuple[str, ...] = ()
     jobs: JobTable = field(default_factory=JobTable)
