@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
+    Job,
     JsonObject,
     Todo,
     ToolResultMessage,
@@ -212,6 +213,20 @@ class TodosChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class JobStarted:
+    """A command goes on in the background; comes before the result that says so."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded:
+    """A background command has ended; comes when it does, between turns, too."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
 class CompactionStarted:
     """A compaction runs; nothing is written until it succeeds."""
 
@@ -375,6 +390,8 @@ AgentEvent: TypeAlias = (
     | TotalsChanged
     | QueueChanged
     | TodosChanged
+    | JobStarted
+    | JobEnded
     | CompactionStarted
     | CompactionProgress
     | CompactionFinished

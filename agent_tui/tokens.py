@@ -72,8 +72,9 @@ class ContextUsage:
 class TokenCounter:
     """Estimates tokens with tiktoken, remembering each text by its hash.
 
-    Python's own has 64 bits and a secret seed, and a text that stays in memory keeps it: a message
-    counted again costs no look at its characters, and its text is not held on to for it.
+    Python's own has 64 bits and a secret seed, and a text that stays in memory keeps it: a text
+    counted again costs no look at its characters, and it is not held on to for it. A message is
+    counted once while it lives, as none of them ever changes.
     Thread-safe. The vocabulary (0.3-0.6 s, 75 MB) is loaded on first use, from the copy that
     litellm's wheel carries, so no network is needed; call `load` off the event loop first.
     """
@@ -82,7 +83,7 @@ class TokenCounter:
         self._encoding: tiktoken.Encoding | None = None
         self._lock = threading.Lock()
         self._cache: dict[int, int] = {}
-        self._messages: dict[int, tuple[weakref.ref[Message], int]] = {}
+        self._of_messages: dict[int, tuple[weakref.ref[Message], int]] = {}
 
     @property
     def is_loaded(self) -> bool:
@@ -121,16 +122,16 @@ class TokenCounter:
 
     def count_message(self, message: Message) -> int:
         """Tokens of one message with its role, calls, arguments and images."""
-        if isinstance(message, BashExecutionMessage) and message.exclude_from_context:
-            return 0
-        known = self._messages.get(id(message))
+        key = id(message)
+        known = self._of_messages.get(key)
         if known is not None and known[0]() is message:
             return known[1]
-        count = MESSAGE_OVERHEAD_TOKENS + self._count_body(message)
-        if len(self._messages) >= _CACHE_ENTRIES:
-            self._messages.clear()
-        self._messages[id(message)] = weakref.ref(message), count
-        return count
+        tokens = 0
+        if not (isinstance(message, BashExecutionMessage) and message.exclude_from_context):
+            tokens = MESSAGE_OVERHEAD_TOKENS + self._count_body(message)
+        while_it_lives = weakref.ref(message, lambda _gone: self._of_messages.pop(key, None))
+        self._of_messages[key] = (while_it_lives, tokens)
+        return tokens
 
     def count_messages(self, messages: Iterable[Message]) -> int:
         """Sum of `count_message`."""

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
 from tests.support.openai_server import Call, OpenAiServer, Reply, rate_limited
+from tests.support.processes import alive
 from tests.support.wire_rules import openai_problems
 
 
@@ -100,6 +102,29 @@ def test_two_rounds_of_tools_change_files_and_a_rate_limit_is_waited_out(program
     assert server.chats[0].headers["authorization"] == "Bearer sk-canary-0123456789"
     assert result["tokens"] == {"input": 33, "output": 21}
     assert result["context"]["is_estimate"] is False
+
+
+def test_a_server_started_in_one_call_answers_the_next_and_ends_with_the_run(program, server):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    (program.workspace / "index.html").write_text("hello from the job")
+    begin = f"exec {sys.executable} -m http.server {port} --bind 127.0.0.1"
+    ask = (
+        "import urllib.request as r; "
+        f"print(r.urlopen('http://127.0.0.1:{port}/', timeout=5).read().decode())"
+    )
+    look = f'until {sys.executable} -c "{ask}" 2>/dev/null; do sleep 0.05; done'
+    server.play(
+        Reply(tool_calls=(Call("bash", {"command": begin, "background": True}),)),
+        Reply(tool_calls=(Call("bash", {"command": look}),)),
+        Reply(text="It answers."),
+    )
+    code, result, err = program.run("--permission-mode", "full", "-p", "serve")
+    assert (code, result["result"]) == (0, "It answers."), err
+    assert "hello from the job" in server.chats[-1].body["messages"][-1]["content"]
+    assert result["stopped_jobs"] == [begin]
+    assert alive(f"http.server {port}") == []
 
 
 @pytest.mark.thorough

@@ -93,6 +93,17 @@ def test_a_command_outside_the_context_costs_nothing(counter: TokenCounter):
     assert counter.count_message(outside) == 0
 
 
+def test_a_message_is_looked_at_once_while_it_lives(monkeypatch: pytest.MonkeyPatch):
+    counter, counted = TokenCounter(), list[str]()
+    monkeypatch.setattr(counter, "count_text", lambda text: counted.append(text) or 1)
+    message = UserMessage(content="hello")
+    assert counter.count_message(message) == counter.count_message(message)
+    assert counted == ["hello"]
+    for number in range(50):  # may be put where one was that is gone
+        counter.count_message(UserMessage(content=f"{number}"))
+    assert len(counted) == 51
+
+
 def test_tools_count_with_their_schemas(counter: TokenCounter):
     tool = ToolSpec(name="read", description="Reads a file.", parameters={"type": "object"})
     assert counter.count_tools([tool, tool]) == 2 * counter.count_tools([tool]) > 10

@@ -35,7 +35,7 @@ from agent_tui.messages import (
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, thinking_effort
-from agent_tui.sessions.context import Context, build_context, wrap_summary
+from agent_tui.sessions.context import Context, build_context, extended_context, wrap_summary
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
@@ -177,8 +177,8 @@ class Conversation:
             self.refill = self.refill.after_reply()
         return entry
 
-    def tell_ended_jobs(self) -> None:
-        """Have the model told, once, of background commands that run by the log and do not."""
+    def untold_jobs(self) -> tuple[Job, ...]:
+        """The background commands, as they ended, that run by the log and do not."""
         ended: list[Job] = []
         for known in self.known_jobs.values():
             if not known.ending:
@@ -186,6 +186,11 @@ class Conversation:
                 ending = job.ending if job is not None else WITH_ITS_PROGRAM
                 if ending:
                     ended.append(known.model_copy(update={"ending": ending}))
+        return tuple(ended)
+
+    def tell_ended_jobs(self) -> None:
+        """Have the model told, once, of background commands that have ended."""
+        ended = self.untold_jobs()
         if ended:
             self.log.append(ended_entry(ended))
             self.known_jobs.update((job.id, job) for job in ended)
@@ -254,11 +259,13 @@ class Conversation:
         known = self.replayed  # taken once: threads that measure replay beside the event loop
         if known is not None and known[0] is path:
             return known[1]
-        context = build_context(
-            path,
-            carryover=self.log.header.compaction,
-            summary_role=self.settings.summary_role,
-        )
+        context = extended_context(known[1], known[0], path) if known is not None else None
+        if context is None:
+            context = build_context(
+                path,
+                carryover=self.log.header.compaction,
+                summary_role=self.settings.summary_role,
+            )
         self.replayed = (path, context)
         return context
 

@@ -23,8 +23,8 @@ from agent_tui.agent.turn.user_command import run_user_command
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.config import CompactionStrategy, PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import AgentEvent, Notice, QueueChanged, TurnFinished
-from agent_tui.messages import ImageContent, ThinkingLevel
+from agent_tui.events import AgentEvent, JobEnded, JobStarted, Notice, QueueChanged, TurnFinished
+from agent_tui.messages import ImageContent, Job, ThinkingLevel
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
 
@@ -135,8 +135,20 @@ class AgentRuntime:
         if self._activity is not None:
             await self._activity.stop()
         await self._background.aclose()
-        await self.conversation.jobs.stop_all()
+        await self.end_jobs()
         self.conversation.log.close()
+
+    # Background commands
+
+    def listen_to_jobs(self, listener: Callable[[AgentEvent], None]) -> None:
+        """Have `listener` told, on the event loop, when one begins and when one ends."""
+        self.conversation.jobs.listen(
+            lambda job: listener(JobEnded(job) if job.ending else JobStarted(job))
+        )
+
+    async def end_jobs(self) -> tuple[Job, ...]:
+        """Stop those that run; gives them as they ended."""
+        return await self.conversation.jobs.leave()
 
     # Queue
 

@@ -302,7 +302,9 @@ class Settings(SettingsSection):
         description="Calling who looks elsewhere: auto notifies where the terminal can, else rings",
     )
     bash_timeout_s: float = Field(
-        default=120.0, gt=0, description="Seconds a command of the model may take"
+        default=120.0,
+        gt=0,
+        description="Seconds a command may take; one of the model's then goes on in the background",
     )
     request_idle_timeout_s: float = Field(
         default=120.0, gt=0, description="Seconds without a word from the provider until it fails"

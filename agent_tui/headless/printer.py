@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from enum import IntEnum
 from typing import Literal, TextIO, TypeAlias
@@ -20,6 +20,7 @@ from agent_tui.events import (
     AgentEvent,
     CompactionFailed,
     CompactionFinished,
+    JobEnded,
     Notice,
     ReplyFinished,
     RetryScheduled,
@@ -28,9 +29,10 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.headless.front import HeadlessFront
-from agent_tui.messages import ImageContent, JsonObject
+from agent_tui.messages import ImageContent, Job, JsonObject
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
+from agent_tui.sessions.replay.jobs import ended_line
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -61,9 +63,11 @@ async def print_turn(
         `ExitCode.DONE` when the model finished, `ExitCode.FAILED` otherwise.
     """
     watcher = _WATCHERS[output_format](runtime, out, err)
+    runtime.listen_to_jobs(watcher.see)
     async with aclosing(runtime.submit(prompt, images)) as events:
         async for event in events:
             watcher.see(event)
+    watcher.stopped = await runtime.end_jobs()
     return watcher.close()
 
 
@@ -102,6 +106,7 @@ async def print_command(
         return await print_turn(runtime, text, output_format, out=out, err=err)
     watcher = _WATCHERS[output_format](runtime, out, err)
     watcher.finished = TurnFinished("done")
+    runtime.listen_to_jobs(watcher.see)
     front = HeadlessFront(runtime, services, registry, watcher, attached)
     why = called.why if isinstance(called, UnknownCommand) else called.refusal(front)
     if why:
@@ -119,6 +124,7 @@ async def print_command(
         watcher.tell("What was piped in is not used: this command sends nothing.", "warning")
     if front.problem and watcher.finished.outcome == "done":
         watcher.finished = TurnFinished("error", front.problem)
+    watcher.stopped = await runtime.end_jobs()
     code = watcher.close()
     return ExitCode.USAGE if why else code
 
@@ -142,6 +148,7 @@ class _Watcher:
         self.err = err
         self.finished = TurnFinished("error", "The turn ended without a result.")
         self.text = ""
+        self.stopped: Sequence[Job] = ()
         self._cut_text = ""
 
     def see(self, event: AgentEvent) -> None:
@@ -185,6 +192,8 @@ class _TextWatcher(_Watcher):
                 self._tell(f"{reason} Trying again in {delay_s:.0f} s ({attempt}/{most}).")
             case Notice(text=text):
                 self._tell(text)
+            case JobEnded(job):
+                self._tell(f"- {printable_line(ended_line(job))}")
             case CompactionFinished(tokens_before=before, tokens_after=after, note=note):
                 self._tell(f"- context compacted ({before} -> {after} tokens) -")
                 if note:
@@ -205,6 +214,8 @@ class _TextWatcher(_Watcher):
     def close(self) -> ExitCode:
         if self.text:
             print(self.harmless(self.text), file=self.out, flush=True)
+        for job in self.stopped:
+            self._tell(f"Stopped with this run: {printable_line(job.shown)}")
         if self.finished.outcome == "length":
             self._tell("The reply was cut off by the model's output limit.")
         elif self.finished.error and self.finished.error != self._told:
@@ -258,6 +269,7 @@ class _JsonWatcher(_Watcher):
                 "output": runtime.conversation.totals.output_tokens,
             },
             "cost_usd": runtime.conversation.totals.cost_usd,
+            "stopped_jobs": [job.command for job in self.stopped],
         }
 
 

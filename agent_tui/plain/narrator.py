@@ -17,6 +17,8 @@ from agent_tui.events import (
     CompactionStarted,
     ContextChanged,
     ContextWarning,
+    JobEnded,
+    JobStarted,
     LoopAdvanced,
     ModelChanged,
     Notice,
@@ -49,6 +51,7 @@ from agent_tui.plain.tool_narrator import ToolNarrator
 from agent_tui.plain.voice import Voice
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
+from agent_tui.sessions.replay.jobs import ended_line
 
 ME = "agent-tui:"
 
@@ -129,6 +132,8 @@ class Narrator:
                 self._warn(event)
             case TodosChanged():
                 self._plan(event.todos)
+            case JobEnded():
+                self._voice.say(ended_line(event.job))
             case CompactionStarted():
                 self._voice.say(f"Compacting {event.tokens_before:,} tokens.")
             case CompactionProgress():
@@ -157,6 +162,8 @@ class Narrator:
                 self._finish(event)
             case QueueChanged() | ContextChanged() | TotalsChanged() | ModelChanged():
                 pass
+            case JobStarted():
+                pass  # the result of the call says it
             case _:
                 assert_never(event)
 

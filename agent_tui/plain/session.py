@@ -127,6 +127,7 @@ class Conversation:
 
     def _open(self) -> None:
         front, options = self._front, self._options
+        self._runtime.listen_to_jobs(lambda event: front.show_events((event,)))
         if options.resume:
             self._wait(self._resume(options.resume))
         elif options.lists_sessions:

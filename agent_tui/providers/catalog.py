@@ -254,9 +254,9 @@ class ModelCatalog:
         if known.source != "guess" or known.window != GUESSED_WINDOW:
             return known
         last = known.name.rpartition("/")[2]
-        spellings = (last, last.replace(".", "-"))
+        spellings = dict.fromkeys((last, last.replace(".", "-")))
         homes = [*FAMILIES]
-        alike = [name for name in self._loaded.names if name.rpartition("/")[2] in spellings]
+        alike = [name for spelling in spellings for name in self._loaded.ending(spelling)]
         alike.sort(key=lambda name: _position(name.partition("/")[0], homes))
         entry = next(filter(None, map(self._loaded.info, alike)), None)
         if entry is None:
@@ -288,7 +288,7 @@ class ModelCatalog:
         provider, slash, _ = name.partition("/")
         if slash:
             return provider
-        with_it = (full for full in self._loaded.names if full.partition("/")[2] == name)
+        with_it = (full for full in self._loaded.ending(name) if full.partition("/")[2] == name)
         return next(with_it, "/").partition("/")[0]
 
     def _providers_with_keys(self) -> list[str]:

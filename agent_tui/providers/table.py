@@ -2,7 +2,7 @@
 
 import importlib.util
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -36,9 +36,12 @@ class ModelTable:
 
     def __init__(self, entries: Mapping[str, JsonObject]) -> None:
         self._by_name: dict[str, JsonObject] = {}
+        self._by_last_part: dict[str, list[str]] = {}
         for name, entry in entries.items():
             if entry.get("mode") in ("chat", "responses"):
                 self._by_name.setdefault(_full_name(name, entry), entry)
+        for name in self._by_name:
+            self._by_last_part.setdefault(name.rpartition("/")[2], []).append(name)
 
     def __contains__(self, name: str) -> bool:
         return name in self._by_name
@@ -47,6 +50,10 @@ class ModelTable:
     def names(self) -> tuple[str, ...]:
         """Every model as ``provider/model``."""
         return tuple(self._by_name)
+
+    def ending(self, last_part: str) -> Sequence[str]:
+        """The names whose part after the last slash is `last_part`, in the order of the table."""
+        return self._by_last_part.get(last_part, ())
 
     def of_provider(self, provider: str) -> Iterator[str]:
         """The names of one provider's models."""

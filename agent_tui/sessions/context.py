@@ -1,7 +1,7 @@
 """What the model sees of a session: a pure replay of its entries."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from agent_tui.messages import (
@@ -36,6 +36,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.gc_pause import garbage_collection_paused
 from agent_tui.sessions.replay.changes import changes_context, in_force
+from agent_tui.sessions.replay.command_changes import result_changed
 from agent_tui.sessions.replay.normalise import ContextMessage, normalise_messages
 from agent_tui.sessions.replay.scope_entries import replaced_by_scopes
 
@@ -109,6 +110,89 @@ def build_context(
     messages = normalise_messages(drafts)
     fresh_from = _first_fresh(path, messages)
     return Context(messages, compaction, provider, model_id, level, summary, fresh_from)
+
+
+def extended_context(
+    known: Context, before: Sequence[Entry], path: Sequence[Entry]
+) -> Context | None:
+    """What `build_context` makes of `path`, where that is `before` with new messages.
+
+    Results of `before` may have learnt which files their commands changed. Only from the last reply
+    on anything is read again, so that a step costs no more in a long conversation.
+
+    Args:
+        known: What it made of `before`.
+        before: Entries from the root to the leaf.
+        path: Likewise.
+
+    Returns:
+        The context, or None where it is to be built anew.
+    """
+    count = len(before)
+    if not 0 < count <= len(path):
+        return None
+    completed = {result_changed(entry) for entry in path[count:]} - {""}
+    last, was_last = path[count - 1], before[-1]
+    if last is not was_last and not (last.id == was_last.id and last.id in completed):
+        return None
+    if not all(isinstance(entry, MessageEntry) or result_changed(entry) for entry in path[count:]):
+        return None
+    found = (i for i in range(len(known.messages) - 1, -1, -1) if _is_reply(known.messages[i]))
+    at = next(found, 0)
+    if at == 0 or at < known.fresh_from:
+        return None
+    reply_id = known.messages[at].entry_id
+    start = next((i for i in range(count - 1, -1, -1) if path[i].id == reply_id), -1)
+    drafts = [
+        ContextMessage(entry.id, message)
+        for entry in path[max(start, 0) :]
+        if (message := _to_message(entry)) is not None
+    ]
+    edited = {entry.target_id for entry in path if isinstance(entry, ContextEditEntry)}
+    is_edited = any(draft.entry_id in edited for draft in drafts)
+    if start < 0 or is_edited or not _belong_together(drafts):
+        return None
+    settled = known.messages[:at]
+    if completed:
+        settled = _with_details(settled, [entry for entry in path if entry.id in completed])
+    return replace(known, messages=(*settled, *normalise_messages(drafts, settled)))
+
+
+def _with_details(
+    messages: Sequence[ContextMessage], results: Sequence[Entry]
+) -> tuple[ContextMessage, ...]:
+    """`messages` with the details that their entries among `results` have now."""
+    details = {
+        entry.id: entry.message.details
+        for entry in results
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage)
+    }
+    return tuple(
+        replace(item, message=item.message.model_copy(update={"details": details[item.entry_id]}))
+        if item.entry_id in details and isinstance(item.message, ToolResultMessage)
+        else item
+        for item in messages
+    )
+
+
+def _is_reply(item: ContextMessage) -> bool:
+    return isinstance(item.message, AssistantMessage)
+
+
+def _belong_together(drafts: Sequence[ContextMessage]) -> bool:
+    """Whether each result among `drafts` answers a call of a reply among them."""
+    waiting: set[str] = set()
+    for draft in drafts:
+        match draft.message:
+            case AssistantMessage() as reply:
+                waiting.update(call.id for call in reply.tool_calls)
+            case ToolResultMessage(tool_call_id=call_id):
+                if call_id not in waiting:
+                    return False
+                waiting.remove(call_id)
+            case _:
+                pass
+    return True
 
 
 def is_summary(item: ContextMessage, context: Context) -> bool:

@@ -5,12 +5,13 @@ import hashlib
 import os
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from pydantic import Field
 
 from agent_tui.messages import Job, ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
-from agent_tui.tools.git.changes import GitChanges
+from agent_tui.tools.git.changes import GitChanges, Snapshot
 from agent_tui.tools.jobs.table import MAX_RUNNING
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.sandbox import NOTE, Sandbox, refusal_hint
@@ -82,9 +83,11 @@ class BashTool:
         if self.sandbox is not None and not context.is_persons:
             prefix = await asyncio.to_thread(self.sandbox.prefix, context.cwd)
         files = context.files
-        known = () if context.is_persons else await asyncio.to_thread(files.known_as_they_are)
-        before = None
+        known: tuple[Path, ...] = ()
+        before: Snapshot | None = None
         if not context.only_reads:
+            if not context.is_persons:
+                known = await asyncio.to_thread(files.known_as_they_are)
             before = await self.changes.snapshot(context.cwd, context.environ)
         command = ShellCommand(self.keeper, _order(arguments, context, prefix), context.emit)
         try:

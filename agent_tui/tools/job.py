@@ -59,7 +59,7 @@ class JobTool:
         )
         is_idle = job.is_running and not (result.text or arguments.wait)
         advice = "; wait gives it time" if is_idle else ""
-        return ToolOutput(result.for_model(f"job {job.id}: {_state(job)}{advice}"), details)
+        return ToolOutput(result.for_model(f"job {job.id}: {job.state}{advice}"), details)
 
 
 def _all_jobs(context: ToolContext) -> ToolOutput:
@@ -72,8 +72,4 @@ def _all_jobs(context: ToolContext) -> ToolOutput:
 
 
 def _line(job: RunningJob) -> str:
-    return f"{job.id}: {job.fact.shown} [{_state(job)}]"
-
-
-def _state(job: RunningJob) -> str:
-    return job.ending or f"running for {job.command.elapsed_s:.0f} s"
+    return f"{job.id}: {job.fact.shown} [{job.state}]"

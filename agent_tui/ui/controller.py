@@ -118,6 +118,7 @@ class Controller:
         """
         options = self.options
         self.front.warm_up()
+        self.runtime.listen_to_jobs(lambda event: self.front.show_events((event,)))
         if options.servers is not None:
             options.servers.listen(lambda text: self._view.say(text, "warning"))
             options.servers.start(self.runtime.conversation.cwd)

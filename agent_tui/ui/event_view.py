@@ -22,6 +22,8 @@ from agent_tui.events import (
     CompactionStarted,
     ContextChanged,
     ContextWarning,
+    JobEnded,
+    JobStarted,
     LoopAdvanced,
     ModelChanged,
     Notice,
@@ -47,6 +49,7 @@ from agent_tui.events import (
     UserMessageAdded,
     WentBack,
 )
+from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.ui.chat.activity_line import ActivityState
 from agent_tui.ui.chat.compaction_blocks import finished_block
 from agent_tui.ui.chat.history_blocks import REPLY_MARKS, bash_block, blocks_of, finished_tool
@@ -147,6 +150,10 @@ class EventView:
                 self.widgets.queue.show(event.texts)
             case TodosChanged():
                 self.widgets.plan.show(event.todos)
+            case JobStarted():
+                pass  # the bar counts them
+            case JobEnded():
+                chat.append(NoticeBlock("info", ended_line(event.job)))
             case CompactionStarted():
                 self._work(f"Compacting {event.tokens_before:,} tokens")
             case CompactionProgress():

@@ -19,15 +19,20 @@ from tests.support.processes import alive, fugitives, gone
 @pytest.mark.parametrize(
     "number", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL]
 )
-def test_no_process_of_the_program_outlives_it(tmp_path: Path, number: signal.Signals):
-    seconds, ready = f"72345.{number.value}", tmp_path / "ready"
+@pytest.mark.parametrize("is_job", [False, True])
+def test_no_process_of_the_program_outlives_it(
+    tmp_path: Path, number: signal.Signals, is_job: bool
+):
+    seconds, ready = f"72345.{number.value}{int(is_job)}", tmp_path / "ready"
     (tmp_path / "work").mkdir()
     own = {f"AGENT_TUI_{n}_DIR": str(tmp_path / n.lower()) for n in ("CONFIG", "DATA", "CACHE")}
     keys = {"TEST_KEY": "sk-canary-0123456789", "GITHUB_TOKEN": "canary"}
     with OpenAiServer() as server:
         script = f"env > {tmp_path}/environ; " + fugitives(seconds, str(ready))
         (tmp_path / "work" / "script.sh").write_text(script)
-        server.play(Reply(tool_calls=(Call("bash", {"command": "bash script.sh"}),)))
+        begin = Call("bash", {"command": "bash script.sh", "background": is_job})
+        wait = Call("job", {"id": "1", "wait": 3_000})
+        server.play(Reply(tool_calls=(begin,)), Reply(tool_calls=(wait,)))
         options = ["-m", "test", "--base-url", server.base_url, "--api-key-env", "TEST_KEY"]
         argv = [sys.executable, "-m", "agent_tui", *options, "--permission-mode", "full", "-p", "x"]
         program = subprocess.Popen(

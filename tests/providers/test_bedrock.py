@@ -23,7 +23,7 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.litellm.aws import signature_headers
+from agent_tui.providers.litellm.aws import AwsAccount
 from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.wires.base import MissingKeyError
 from agent_tui.providers.wires.table import wires_to
@@ -205,7 +205,7 @@ async def test_without_a_key_a_request_is_signed_for_its_region(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a secret")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "a token")
     url = "https://bedrock-runtime.eu-west-1.amazonaws.com/model/a%3A0/converse-stream"
-    headers = signature_headers(url, b"{}", "eu-west-1")
+    headers = AwsAccount().headers(url, b"{}", "eu-west-1")
     assert "/eu-west-1/bedrock/aws4_request" in headers["Authorization"]
     assert headers["X-Amz-Security-Token"] == "a token"
     assert headers["X-Amz-Date"]
@@ -218,7 +218,7 @@ async def test_nothing_to_sign_with_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
     with pytest.raises(MissingKeyError, match="AWS_BEARER_TOKEN_BEDROCK"):
-        signature_headers("https://bedrock-runtime.eu-west-1.amazonaws.com/", b"{}", "eu-west-1")
+        AwsAccount()
 
 
 @pytest.mark.parametrize(

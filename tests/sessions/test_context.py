@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
+    FileTouches,
+    ToolCall,
     ToolResultMessage,
 )
 from agent_tui.providers.wires.anthropic import anthropic_payload
@@ -12,6 +14,7 @@ from agent_tui.providers.wires.chat.messages import openai_messages
 from agent_tui.sessions.context import (
     OMITTED_RESULT_TEXT,
     build_context,
+    extended_context,
     wrap_summary,
 )
 from agent_tui.sessions.entries import (
@@ -22,6 +25,7 @@ from agent_tui.sessions.entries import (
     CustomEntry,
     CustomMessageEntry,
     Entry,
+    Header,
     LabelEntry,
     MessageEntry,
     ModelChangeEntry,
@@ -30,6 +34,8 @@ from agent_tui.sessions.entries import (
     UnknownEntry,
 )
 from agent_tui.sessions.format.parse import parse_session
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.command_changes import changes_entry
 from agent_tui.sessions.replay.normalise import OPENING_TEXT, normalise_messages
 from tests.support.context_checks import assert_normalised, shown
 from tests.support.session_values import (
@@ -41,6 +47,7 @@ from tests.support.session_values import (
     result,
     user,
 )
+from tests.support.talk import Talk
 from tests.support.trajectories import trajectory
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
@@ -241,6 +248,71 @@ def test_whatever_the_entries_the_context_can_be_sent(path: tuple[Entry, ...]) -
     assert anthropic_problems(anthropic_payload("", messages)) == []
     assert normalise_messages(context.messages) == context.messages
     assert build_context(path) == context
+
+
+@settings(max_examples=300)
+@given(paths(), st.integers(0, 12))
+def test_a_context_that_is_gone_on_with_is_the_one_that_is_built(
+    path: tuple[Entry, ...], count: int
+) -> None:
+    before = path[:count]
+    extended = extended_context(build_context(before), before, path)
+    assert extended is None or extended == build_context(path)
+
+
+def steps(count: int) -> tuple[Entry, ...]:
+    talk = Talk()
+    talk.user("Go on.")
+    for number in range(count):
+        talk.tool("bash", {"command": f"echo {number}"})
+    return talk.path
+
+
+def test_a_step_of_a_long_conversation_reads_nothing_but_its_end() -> None:
+    path = steps(5)
+    for count in range(3, len(path)):
+        known = build_context(path[:count])
+        extended = extended_context(known, path[:count], path[: count + 1])
+        assert extended == build_context(path[: count + 1])
+
+
+@pytest.mark.parametrize("later", [0, 1, 2])
+def test_what_a_command_is_found_to_have_changed_is_in_a_context_that_is_gone_on_with(
+    later: int,
+) -> None:
+    log = SessionLog.create(None, Header(id="s"))
+    log.append_many(steps(4)[: 7 + later])
+    before = log.path_entries()
+    known = build_context(before)
+    log.append(changes_entry(before[6].id, FileTouches(edited=("/w/a.py",))))
+    after = log.path_entries()
+    extended = extended_context(known, before, after)
+    assert extended is not None
+    assert extended == build_context(after)
+    results = [item.message for item in extended.messages if item.entry_id == before[6].id]
+    assert [isinstance(found, ToolResultMessage) for found in results] == [True]
+    assert extended.messages != known.messages
+
+
+def test_a_result_that_comes_late_is_put_in_its_place() -> None:
+    talk = Talk()
+    talk.user("Go on.")
+    call = ToolCall(id="late", name="bash", arguments={})
+    talk.reply("I run it.", call)
+    talk.tool("bash", {"command": "true"})
+    before = talk.path
+    talk.result(call, "here at last")
+    assert extended_context(build_context(before), before, talk.path) is None
+
+
+def test_another_branch_and_another_change_are_built_anew() -> None:
+    path = steps(3)
+    known = build_context(path[:5])
+    assert extended_context(known, path[:5], steps(3)) is None
+    assert extended_context(known, path[:5], path[:4]) is None
+    changed = (*path[:5], edit(path[2].id, None))
+    assert extended_context(known, path[:5], changed) is None
+    assert extended_context(build_context(changed), changed, (*changed, path[5])) is None
 
 
 @settings(max_examples=100)

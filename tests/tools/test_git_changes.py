@@ -192,6 +192,24 @@ async def test_one_look_is_the_one_after_a_command_and_the_one_before_the_next(
     assert looks == [2, 3, 4]
 
 
+async def test_a_command_that_only_reads_is_not_held_up_by_a_look(
+    context: ToolContext, repository: Path, tmp_path: Path
+):
+    calls = _recording_git(context, tmp_path, 'exec /usr/bin/git "$@"')
+    tool = BashTool(KEEPER, GitChanges(KEEPER))
+    await with_changes(await tool.run(tool.arguments_type(command="echo x >> a.py"), context))
+    looks = calls.read_text()
+    context.only_reads = True
+    output = await tool.run(tool.arguments_type(command="cat a.py"), context)
+    assert output.find_changes is None
+    assert calls.read_text() == looks
+    context.only_reads = False
+    output = await with_changes(
+        await tool.run(tool.arguments_type(command="echo x >> b.py"), context)
+    )
+    assert output.for_person.files.edited == (str(repository / "b.py"),)
+
+
 async def test_a_repository_that_came_between_commands_is_looked_at(
     context: ToolContext, repository: Path
 ):

@@ -107,7 +107,7 @@ async def test_what_a_command_leaves_running_goes_on_as_a_job(context: ToolConte
 async def test_a_command_that_is_put_into_the_background_twice_goes_on(context: ToolContext):
     assert await begin(context, "sleep 76512 &") == "1"
     assert [job.id for job in context.jobs.running] == ["1"]
-    await context.jobs.stop_all()
+    await context.jobs.leave()
 
 
 async def test_a_command_nobody_set_a_time_for_goes_on_when_its_time_is_over(
@@ -167,6 +167,22 @@ async def test_a_key_cut_between_two_looks_is_in_neither(context: ToolContext):
     assert path.read_text() == "x [key removed]\n"
 
 
+async def test_what_is_printed_in_the_background_is_not_shown_as_a_calls_output(
+    context: ToolContext, emitted: list[str]
+):
+    id = await begin(context, "until [ -e go ]; do sleep 0.01; done; echo late")
+    (context.cwd / "go").touch()
+    assert (await call_tool(context, "job", {"id": id, "wait": 60})).for_model.startswith("late\n")
+    assert emitted == []
+
+
+async def test_what_prints_without_end_is_stopped_like_any_other(context: ToolContext):
+    id = await begin(context, "yes")
+    output = await call_tool(context, "job", {"id": id, "stop": True})
+    assert "left out" in output.for_model
+    assert output.for_person.truncated
+
+
 async def test_without_an_id_all_jobs_are_told(context: ToolContext):
     assert (await call_tool(context, "job", {})).for_model == "(none)"
     await begin(context, "echo a;\n sleep 76514")
@@ -195,7 +211,7 @@ async def test_only_so_many_run_at_a_time(context: ToolContext):
     output = await call_tool(context, "bash", {"command": "sleep 76518 & echo up"})
     assert output.for_model == "up\n[exit code 0]"
     assert alive("sleep 76518") == []
-    assert len(await context.jobs.stop_all()) == MAX_RUNNING
+    assert len(await context.jobs.leave()) == MAX_RUNNING
     assert alive("sleep 76517") == []
 
 
@@ -209,23 +225,26 @@ async def test_giving_up_waiting_for_a_job_leaves_it_running(context: ToolContex
     assert context.jobs.named(id).is_running
 
 
-async def test_whoever_listens_hears_of_each_end_once(context: ToolContext):
+async def test_whoever_listens_hears_of_each_beginning_and_end_once(context: ToolContext):
     heard: list[Job] = []
     context.jobs.listen(heard.append)
     first = await begin(context, "until [ -e go ]; do sleep 0.01; done")
     second = await begin(context, "sleep 76520")
-    assert heard == []
+    third = await begin(context, "sleep 76520")
+    assert [(job.id, job.ending) for job in heard] == [(first, ""), (second, ""), (third, "")]
+    heard.clear()
     (context.cwd / "go").touch()
     await call_tool(context, "job", {"id": first, "wait": 60})
     await call_tool(context, "job", {"id": second, "stop": True})
+    assert [job.id for job in await context.jobs.leave()] == [third]
     assert [(job.id, job.ending.split(" after ")[0]) for job in heard] == [
-        ("1", "exit code 0"),
-        ("2", "stopped"),
+        (first, "exit code 0"),
+        (second, "stopped"),
     ]
 
 
 async def test_ids_go_on_after_those_that_were_used(context: ToolContext):
-    context.jobs.spare(("3", "1", "odd"))
+    context.jobs.spare(("3", "1", "odd", "9" * 5_000))
     assert await begin(context, "sleep 76521") == "4"
 
 

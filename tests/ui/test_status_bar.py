@@ -56,6 +56,14 @@ def test_the_context_is_coloured_by_level(level, style: str):
     assert style in str(spans[-1].style)
 
 
+def test_background_jobs_are_counted_while_there_is_room():
+    one, two = replace(FIELDS, jobs=1), replace(FIELDS, jobs=2)
+    assert " · ask · 1 job · " in status_line(one, 100).plain
+    assert " · ask · 2 jobs · " in status_line(two, 100).plain
+    assert status_line(two, 40).plain == "claude-sonnet · ask · 2 jobs  [ctx: 72%]"
+    assert "job" not in status_line(two, 30).plain
+
+
 def test_a_wide_folder_name_does_not_push_the_context_out():
     line = status_line(replace(FIELDS, folder="~/" + "工" * 60), 60)
     assert line.plain.endswith("[ctx: 72%]")

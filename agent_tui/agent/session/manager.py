@@ -45,6 +45,7 @@ from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.lineage.chain import PastSessions, is_of_another_program
 from agent_tui.sessions.lineage.forking import fork_session
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.tools.jobs.table import JobTable
 
 OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
@@ -155,7 +156,9 @@ class SessionManager:
             log.append_many(unnamed_changes(log, model, self.conversation.thinking))
         noted = [note for note in (model_note, *log.warnings) if note]
         notices = (*opened.notices, *(Notice("warning", note) for note in noted))
-        return (*events, *await self._leave_jobs(), *notices)
+        left = await self._leave_jobs()
+        gone = [Notice("info", ended_line(job)) for job in self.conversation.untold_jobs()]
+        return (*events, *left, *notices, *gone)
 
     async def _leave_jobs(self) -> tuple[Notice, ...]:
         """End the background commands of the session that was left, and say so."""

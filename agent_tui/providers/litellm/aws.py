@@ -32,8 +32,8 @@ _STATUS: Final[Mapping[str, int]] = MappingProxyType(
 """Of exceptions that come as a frame; after any other the same request may well do."""
 
 
-def signature_headers(url: str, content: bytes, region: str) -> dict[str, str]:
-    """The headers that sign a POST of JSON (Signature Version 4); blocks while it looks around.
+class AwsAccount:
+    """Signs requests (Signature Version 4).
 
     The credentials are those that Amazon's own tools would take: of the environment, a profile,
     a single sign-on, a role of the machine.
@@ -41,16 +41,23 @@ def signature_headers(url: str, content: bytes, region: str) -> dict[str, str]:
     Raises:
         MissingKeyError: there are none.
     """
-    auth: Any = importlib.import_module("botocore.auth")
-    requests: Any = importlib.import_module("botocore.awsrequest")
-    sessions: Any = importlib.import_module("botocore.session")
-    credentials = sessions.Session().get_credentials()
-    if credentials is None:
-        raise MissingKeyError(_KEY_VARIABLE)
-    headers = {"content-type": "application/json"}
-    request = requests.AWSRequest(method="POST", url=url, data=content, headers=headers)
-    auth.SigV4Auth(credentials.get_frozen_credentials(), _SERVICE, region).add_auth(request)
-    return dict(request.headers.items())
+
+    def __init__(self) -> None:
+        self._auth: Any = importlib.import_module("botocore.auth")
+        self._requests: Any = importlib.import_module("botocore.awsrequest")
+        sessions: Any = importlib.import_module("botocore.session")
+        self._credentials = sessions.Session().get_credentials()
+        if self._credentials is None:
+            raise MissingKeyError(_KEY_VARIABLE)
+
+    def headers(self, url: str, content: bytes, region: str) -> dict[str, str]:
+        """The headers that sign a POST of JSON; blocks while credentials are renewed."""
+        request = self._requests.AWSRequest(
+            method="POST", url=url, data=content, headers={"content-type": "application/json"}
+        )
+        frozen = self._credentials.get_frozen_credentials()
+        self._auth.SigV4Auth(frozen, _SERVICE, region).add_auth(request)
+        return dict(request.headers.items())
 
 
 async def framed_events(

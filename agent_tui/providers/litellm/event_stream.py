@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
@@ -11,6 +12,8 @@ import httpx
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
+from agent_tui.providers.litellm.aws import AwsAccount, framed_events
+from agent_tui.providers.litellm.google_account import GoogleAccount
 from agent_tui.providers.wires.base import (
     STREAM_END,
     Address,
@@ -44,6 +47,8 @@ class HttpClient:
             timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S),
             limits=httpx.Limits(keepalive_expiry=_KEEP_ALIVE_S),
         )
+        self._amazon: AwsAccount | None = None
+        self._google: GoogleAccount | None = None
 
     async def events(
         self, address: Address, body: JsonObject, in_time: InTime
@@ -63,8 +68,8 @@ class HttpClient:
         """
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         headers = {"content-type": "application/json", "accept": _EVENT_STREAM, **address.headers}
-        if address.aws_region:
-            headers |= await in_time(asyncio.to_thread(_signature, address, content))
+        if address.aws_region or address.as_google:
+            headers |= await in_time(asyncio.to_thread(self._account_headers, address, content))
         request = self._http.build_request("POST", address.url, content=content, headers=headers)
         try:
             response = await in_time(self._http.send(request, stream=True))
@@ -77,14 +82,22 @@ class HttpClient:
         except httpx.HTTPError as error:
             raise LostConnectionError(str(error)) from error
 
+    def _account_headers(self, address: Address, content: bytes) -> dict[str, str]:
+        """What shows an account's right to the request; blocks."""
+        if address.as_google:
+            if self._google is None:
+                self._google = GoogleAccount(os.environ)
+            return self._google.headers()
+        if self._amazon is None:
+            self._amazon = AwsAccount()
+        return self._amazon.headers(address.url, content, address.aws_region)
+
 
 async def _events(response: httpx.Response, in_time: InTime) -> AsyncGenerator[JsonObject, None]:
     if response.is_error:
         raise _refusal(await in_time(response.aread()), response)
     pieces = response.aiter_bytes()
     if response.headers.get("content-type", "").startswith(_FRAMES):
-        from agent_tui.providers.litellm.aws import framed_events
-
         async with aclosing(framed_events(pieces, in_time)) as events:
             async for event in events:
                 yield event
@@ -101,12 +114,6 @@ async def _events(response: httpx.Response, in_time: InTime) -> AsyncGenerator[J
         async for data in events:
             for event in _objects(data):
                 yield event
-
-
-def _signature(address: Address, content: bytes) -> dict[str, str]:
-    from agent_tui.providers.litellm.aws import signature_headers
-
-    return signature_headers(address.url, content, address.aws_region)
 
 
 async def _one(piece: bytes) -> AsyncGenerator[bytes, None]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, assert_never
 
 from pydantic import JsonValue
@@ -30,6 +30,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
 )
 from agent_tui.providers.litellm.protocol import Start
+from agent_tui.providers.wires import azure
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
@@ -44,11 +45,11 @@ from agent_tui.providers.wires.parts import (
     CONTINUE,
     GO_ON,
     NO_OUTPUT,
+    CallIds,
     as_value,
     is_sendable,
     text_of,
     user_parts,
-    wire_id,
     wire_name,
 )
 from agent_tui.providers.wires.thinking import BUDGET_TOKENS, effort
@@ -81,15 +82,16 @@ def anthropic_payload(
     Sealed thinking goes back as it came: between Claudes, and to the `model` that gave it.
     """
     turns: list[tuple[Literal["user", "assistant"], list[JsonObject]]] = []
+    ids = CallIds(keeps_own=model is not None and not is_claude(model.name))
     for message in messages:
         role: Literal["user", "assistant"] = "user"
         match message:
             case UserMessage() | BashExecutionMessage():
                 blocks = _user_blocks(user_parts(message))
             case AssistantMessage():
-                role, blocks = "assistant", _reply_blocks(message, model)
+                role, blocks = "assistant", _reply_blocks(message, model, ids)
             case ToolResultMessage():
-                blocks = [_result_block(message)]
+                blocks = [_result_block(message, ids)]
             case _:
                 assert_never(message)
         if not blocks:
@@ -126,7 +128,9 @@ def gave_claudes_thinking(reply: AssistantMessage) -> bool:
     return is_claude(f"{reply.provider}/{reply.model}")
 
 
-def _reply_blocks(message: AssistantMessage, model: ModelRef | None) -> list[JsonObject]:
+def _reply_blocks(
+    message: AssistantMessage, model: ModelRef | None, ids: CallIds
+) -> list[JsonObject]:
     blocks: list[JsonObject] = []
     is_same = model is not None and is_own(message, model)
     to_claude = model is None or is_claude(model.name)
@@ -143,7 +147,7 @@ def _reply_blocks(message: AssistantMessage, model: ModelRef | None) -> list[Jso
                 blocks.append(
                     {
                         "type": "tool_use",
-                        "id": wire_id(part.id),
+                        "id": ids.of_call(part, is_own=is_same),
                         "name": wire_name(part.name),
                         "input": repair_json(part.arguments),
                     }
@@ -156,11 +160,11 @@ def _reply_blocks(message: AssistantMessage, model: ModelRef | None) -> list[Jso
     return blocks if says_something else []
 
 
-def _result_block(message: ToolResultMessage) -> JsonObject:
+def _result_block(message: ToolResultMessage, ids: CallIds) -> JsonObject:
     content = _user_blocks(message.content) or [{"type": "text", "text": NO_OUTPUT}]
     block: JsonObject = {
         "type": "tool_result",
-        "tool_use_id": wire_id(message.tool_call_id),
+        "tool_use_id": ids.of_result(message.tool_call_id),
         "content": as_value(content),
     }
     if message.is_error:
@@ -199,16 +203,20 @@ def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[Js
 def _fit(model: ModelRef) -> Fit:
     if model.provider == "anthropic":
         return "try" if model.base_url else "yes"
+    if model.provider == "azure_ai":
+        return "yes" if is_claude(model.model_id) else "no"
     is_bare = not model.provider and not model.base_url and model.name.startswith("claude")
     return "yes" if is_bare else "no"
 
 
 def _ask(start: Start, environ: Mapping[str, str], known: Known) -> tuple[Address, JsonObject]:
     body = request_body(start, known)
-    return _address(start, body, environ), body
+    at_azure = start.model.startswith("azure_ai/")
+    address = azure.claude_address(start, environ) if at_azure else _address(start, environ)
+    return replace(address, headers={**address.headers, **protocol_headers(body)}), body
 
 
-def _address(start: Start, body: JsonObject, environ: Mapping[str, str]) -> Address:
+def _address(start: Start, environ: Mapping[str, str]) -> Address:
     """Where Anthropic listens, or who speaks like it; `base_url` may end in ``/v1`` or not.
 
     Raises:
@@ -216,9 +224,7 @@ def _address(start: Start, body: JsonObject, environ: Mapping[str, str]) -> Addr
     """
     home = start.base_url or environ.get("ANTHROPIC_BASE_URL") or environ.get("ANTHROPIC_API_BASE")
     home = re.sub(r"(?:/v1)?(?:/messages)?/?$", "", home or _HOME)
-    headers = {"anthropic-version": _VERSION}
-    if "budget_tokens" in object_at(body, "thinking"):
-        headers["anthropic-beta"] = INTERLEAVED_THINKING
+    headers: dict[str, str] = {}
     if key := key_of(start, environ, "ANTHROPIC_API_KEY"):
         headers["x-api-key"] = key
     elif (token := environ.get("ANTHROPIC_AUTH_TOKEN")) and not start.base_url:
@@ -226,6 +232,14 @@ def _address(start: Start, body: JsonObject, environ: Mapping[str, str]) -> Addr
     elif not start.base_url:
         raise MissingKeyError("ANTHROPIC_API_KEY")
     return Address(f"{home}/v1/messages", headers)
+
+
+def protocol_headers(body: JsonObject) -> dict[str, str]:
+    """What the headers say of the version, and of what `body` asks for beyond it."""
+    headers = {"anthropic-version": _VERSION}
+    if "budget_tokens" in object_at(body, "thinking"):
+        headers["anthropic-beta"] = INTERLEAVED_THINKING
+    return headers
 
 
 def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
@@ -297,7 +311,7 @@ class _Block:
     has_input: bool = False
 
 
-class _Reading:
+class AnthropicReading:
     """One stream as it comes."""
 
     def __init__(self) -> None:
@@ -405,7 +419,7 @@ ANTHROPIC: Final = http_wire(
     _fit,
     _write,
     _ask,
-    _Reading,
-    prefixes=("anthropic/",),
+    AnthropicReading,
+    prefixes=("anthropic/", "azure_ai/"),
     spare_fields=("output_config",),
 )

@@ -20,11 +20,13 @@ class Address:
 
     Attributes:
         aws_region: Where one to Amazon is signed for; empty for one that is not to be signed.
+        as_google: With a token of the person's or the machine's account at Google.
     """
 
     url: str
     headers: Mapping[str, str]
     aws_region: str = ""
+    as_google: bool = False
 
 
 class InTime(Protocol):

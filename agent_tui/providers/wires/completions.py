@@ -18,6 +18,7 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.keys import KEY_VARIABLES, key_variable
 from agent_tui.providers.litellm.protocol import Start
+from agent_tui.providers.wires import azure
 from agent_tui.providers.wires.anthropic import is_claude
 from agent_tui.providers.wires.base import (
     DUMMY_KEY,
@@ -91,6 +92,8 @@ _CACHED: Final[JsonObject] = {"type": "ephemeral"}
 
 
 def _fit(model: ModelRef) -> Fit:
+    if model.provider == "azure":  # names with more before them are routes of litellm's
+        return "no" if "/" in model.model_id else "try"
     if model.provider in _SERVICES:
         return "yes"
     return "yes" if model.base_url and model.provider not in _OTHER_PROTOCOLS else "no"
@@ -117,6 +120,8 @@ def _address(start: Start, environ: Mapping[str, str]) -> Address:
         MissingKeyError: no key is set.
     """
     provider = start.model.partition("/")[0]
+    if provider == "azure":
+        return azure.openai_address(start, environ, "chat/completions")
     home = start.base_url
     if not home and provider == "openai":
         home = environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE") or ""
@@ -143,7 +148,8 @@ def request_body(start: Start, known: Mapping[str, JsonValue]) -> JsonObject:
     if start.tools:
         body["tools"] = [{"type": "function", "function": tool} for tool in start.tools]
     if start.max_output_tokens is not None:
-        is_newer = (provider == "openai" and not start.base_url) or "max_tokens" in start.without
+        is_openais = provider == "azure" or (provider == "openai" and not start.base_url)
+        is_newer = is_openais or "max_tokens" in start.without
         body["max_completion_tokens" if is_newer else "max_tokens"] = start.max_output_tokens
     if start.reply_schema is not None:
         schema: JsonObject = {"name": "reply", "schema": start.reply_schema, "strict": True}
@@ -287,7 +293,7 @@ COMPLETIONS: Final = http_wire(
     _write,
     _ask,
     _Reading,
-    prefixes=tuple(f"{service}/" for service in _SERVICES),
+    prefixes=tuple(f"{service}/" for service in (*_SERVICES, "azure")),
     spare_fields=(
         "stream_options",
         "max_completion_tokens",

@@ -246,7 +246,7 @@ def _is_from_3(name: str) -> bool:
     return re.match(r"gemini-(?:[3-9]|\d\d)", name) is not None
 
 
-class _Reading:
+class GeminiReading:
     """One stream as it comes."""
 
     def __init__(self) -> None:
@@ -320,4 +320,4 @@ class _Reading:
             yield TextChunk(text)
 
 
-GEMINI: Final = http_wire("gemini", _fit, _write, _ask, _Reading, prefixes=("gemini/",))
+GEMINI: Final = http_wire("gemini", _fit, _write, _ask, GeminiReading, prefixes=("gemini/",))

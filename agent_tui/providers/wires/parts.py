@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from pydantic import JsonValue
@@ -12,6 +12,7 @@ from agent_tui.messages import (
     ImageContent,
     JsonObject,
     TextContent,
+    ToolCall,
     UserContent,
     UserMessage,
 )
@@ -64,6 +65,35 @@ def wire_id(call_id: str, max_chars: int = _MAX_ID_CHARS) -> str:
         return call_id
     digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
     return f"call_{digest[:24]}"
+
+
+class CallIds:
+    """What the calls of a conversation are called on the wire.
+
+    Those of other models get names that the one that is asked takes.
+
+    Args:
+        stand_in: Makes a name that it takes.
+        keeps_own: It has its own calls back as it named them, for they may be in no form that
+            other services take (Kimi counts them: ``functions.read:0``).
+    """
+
+    def __init__(
+        self, stand_in: Callable[[str], str] = wire_id, *, keeps_own: bool = False
+    ) -> None:
+        self._stand_in = stand_in
+        self._keeps_own = keeps_own
+        self._own: set[str] = set()
+
+    def of_call(self, call: ToolCall, *, is_own: bool) -> str:
+        """The id of `call`, and of its result later on."""
+        if self._keeps_own and is_own and call.id and repair_text(call.id) == call.id:
+            self._own.add(call.id)
+        return self.of_result(call.id)
+
+    def of_result(self, call_id: str) -> str:
+        """The id of the call that a result answers."""
+        return call_id if call_id in self._own else self._stand_in(call_id)
 
 
 def wire_name(name: str) -> str:

@@ -30,6 +30,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
 )
 from agent_tui.providers.litellm.protocol import Start
+from agent_tui.providers.wires import azure
 from agent_tui.providers.wires.base import (
     Address,
     Fit,
@@ -44,11 +45,11 @@ from agent_tui.providers.wires.parts import (
     CONTINUE,
     GO_ON,
     NO_OUTPUT,
+    CallIds,
     as_value,
     is_sendable,
     text_of,
     user_parts,
-    wire_id,
     wire_name,
 )
 from agent_tui.providers.wires.thinking import effort
@@ -57,7 +58,7 @@ from agent_tui.text import repair_json, repair_text
 
 _HOME = "https://api.openai.com/v1"
 _REASONING = re.compile(r"(?:gpt-[5-9](?!-chat)|o[1-9]|codex)")
-_NAMED = "openai/responses/"
+_NAMED = ("openai/responses/", "azure/responses/")
 """litellm's way to say that a model is to be spoken to in this protocol, wherever it is."""
 _MAX_CACHE_KEY_CHARS = 64
 _CALLS = frozenset({"function_call", "custom_tool_call"})
@@ -66,27 +67,28 @@ _CALLS = frozenset({"function_call", "custom_tool_call"})
 def _fit(model: ModelRef) -> Fit:
     if model.name.startswith(_NAMED):
         return "yes"
-    if model.provider not in ("", "openai") or not _REASONING.match(model.model_id):
+    if model.provider not in ("", "azure", "openai") or not _REASONING.match(model.model_id):
         return "no"
-    return "try" if model.base_url else "yes"
+    return "try" if model.base_url or model.provider == "azure" else "yes"
 
 
 def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
     """The input items; the system prompt is the first, of role ``developer``."""
     items: list[JsonObject] = []
+    ids = CallIds(keeps_own=bool(model.base_url))
     for message in messages:
         match message:
             case UserMessage() | BashExecutionMessage():
                 if content := _content(user_parts(message)):
                     items.append({"role": "user", "content": content})
             case AssistantMessage():
-                items += _reply_items(message, is_same=is_own(message, model))
+                items += _reply_items(message, ids, is_same=is_own(message, model))
             case ToolResultMessage():
                 output: JsonValue = _content(message.content) or NO_OUTPUT
                 items.append(
                     {
                         "type": "function_call_output",
-                        "call_id": wire_id(message.tool_call_id),
+                        "call_id": ids.of_result(message.tool_call_id),
                         "output": output,
                     }
                 )
@@ -101,7 +103,7 @@ def _write(system: str, messages: Sequence[Message], model: ModelRef) -> list[Js
     return items
 
 
-def _reply_items(message: AssistantMessage, *, is_same: bool) -> Iterator[JsonObject]:
+def _reply_items(message: AssistantMessage, ids: CallIds, *, is_same: bool) -> Iterator[JsonObject]:
     """What the model gave, item by item.
 
     A reasoning item is refused without the item it led to, and that one's id without it: so the
@@ -124,7 +126,7 @@ def _reply_items(message: AssistantMessage, *, is_same: bool) -> Iterator[JsonOb
             case ToolCall():
                 item = {
                     "type": "function_call",
-                    "call_id": wire_id(part.id),
+                    "call_id": ids.of_call(part, is_own=is_same),
                     "name": wire_name(part.name),
                     "arguments": _compact(repair_json(part.arguments)),
                 }
@@ -193,6 +195,8 @@ def _address(start: Start, environ: Mapping[str, str]) -> Address:
     Raises:
         MissingKeyError: no key is set.
     """
+    if start.model.startswith("azure/"):
+        return azure.openai_address(start, environ, "responses")
     home = start.base_url or environ.get("OPENAI_BASE_URL") or environ.get("OPENAI_API_BASE")
     home = re.sub(r"/(?:responses/?)?$", "", home or _HOME)
     headers: dict[str, str] = {}
@@ -432,7 +436,7 @@ RESPONSES: Final = http_wire(
     _write,
     _ask,
     _Reading,
-    prefixes=(_NAMED, "openai/"),
+    prefixes=(*_NAMED, "azure/", "openai/"),
     spare_fields=(
         "reasoning.summary",
         "reasoning.effort",

@@ -10,12 +10,15 @@ from agent_tui.providers.wires.chat import CHAT
 from agent_tui.providers.wires.completions import COMPLETIONS
 from agent_tui.providers.wires.gemini import GEMINI
 from agent_tui.providers.wires.responses import RESPONSES
+from agent_tui.providers.wires.vertex import VERTEX_CLAUDE, VERTEX_GEMINI
 
 WIRES: Final = (
     ANTHROPIC,
     RESPONSES,
     GEMINI,
     BEDROCK,
+    VERTEX_GEMINI,
+    VERTEX_CLAUDE,
     COMPLETIONS,
     CHAT,
 )

@@ -36,6 +36,7 @@ from agent_tui.sessions.replay.changes import (
     is_undo_mark,
     report_of,
 )
+from agent_tui.sessions.replay.jobs import jobs_in
 from agent_tui.sessions.replay.scope_entries import (
     ScopeEnter,
     ScopeExit,
@@ -148,6 +149,8 @@ def _blocks_of(path: Sequence[Entry]) -> Iterator[Block]:
                 yield Block("summary", "A branch that was left", entry.summary)
             case CustomMessageEntry() if mark := mark_of(entry):
                 yield from _scope_blocks(mark)
+            case CustomMessageEntry() if jobs_in(entry):
+                yield Block("summary", "Note", entry.text)
             case CustomMessageEntry() if entry.display:
                 images = images_in(entry.content)
                 yield Block("user", entry.custom_type or "Note", entry.text, images=images)

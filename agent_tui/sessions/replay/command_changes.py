@@ -30,13 +30,16 @@ def changes_entry(target_id: str, files: FileTouches) -> CustomEntry:
     )
 
 
+def result_changed(entry: Entry) -> str:
+    """The id of the result that `entry` tells the changes of; empty for any other entry."""
+    changes = _changes_in(entry)
+    return changes.target_id if changes is not None else ""
+
+
 def completed_result(entry: Entry, by_id: Mapping[str, Entry]) -> MessageEntry | None:
     """The result that `entry` tells the changes of, among those `by_id`, with them; else None."""
-    if not isinstance(entry, CustomEntry) or entry.custom_type != COMMAND_CHANGES:
-        return None
-    try:
-        changes = CommandChanges.model_validate(entry.data)
-    except ValidationError:
+    changes = _changes_in(entry)
+    if changes is None:
         return None
     match by_id.get(changes.target_id):
         case MessageEntry(message=ToolResultMessage() as result) as recorded:
@@ -46,3 +49,12 @@ def completed_result(entry: Entry, by_id: Mapping[str, Entry]) -> MessageEntry |
             return recorded.model_copy(update={"message": completed})
         case _:
             return None
+
+
+def _changes_in(entry: Entry) -> CommandChanges | None:
+    if not isinstance(entry, CustomEntry) or entry.custom_type != COMMAND_CHANGES:
+        return None
+    try:
+        return CommandChanges.model_validate(entry.data)
+    except ValidationError:
+        return None

@@ -49,7 +49,9 @@ class _Slot:
     result: ContextMessage | None = None
 
 
-def normalise_messages(messages: Sequence[ContextMessage]) -> tuple[ContextMessage, ...]:
+def normalise_messages(
+    messages: Sequence[ContextMessage], after: Sequence[ContextMessage] = ()
+) -> tuple[ContextMessage, ...]:
     """`messages` in a form every provider takes; linear time, untouched messages as they are.
 
     Directly after each reply stand the results of its calls, one each, in the order of the
@@ -57,11 +59,16 @@ def normalise_messages(messages: Sequence[ContextMessage]) -> tuple[ContextMessa
     ids used again in a later turn are told apart; the later use gets an id of its own. Missing
     results are made up (as errors), results without a call go, so do messages with nothing in
     them. The first message is the user's. Lone surrogates are replaced.
+
+    Args:
+        messages: As they were written.
+        after: Messages in that form already, which come before them and do not wait for any.
     """
     sound = [repaired(item) for item in messages]
     slots_of = _pair(sound)
     normalised: list[ContextMessage] = []
-    used_ids: set[str] = set()
+    replies = (item.message for item in after if isinstance(item.message, AssistantMessage))
+    used_ids = {call.id for reply in replies for call in reply.tool_calls}
     for position, item in enumerate(sound):
         match item.message:
             case ToolResultMessage():
@@ -74,7 +81,7 @@ def normalise_messages(messages: Sequence[ContextMessage]) -> tuple[ContextMessa
                 continue
             case _:
                 normalised.append(item)
-    if normalised and isinstance(normalised[0].message, AssistantMessage):
+    if normalised and not after and isinstance(normalised[0].message, AssistantMessage):
         opening = UserMessage(content=OPENING_TEXT, timestamp=normalised[0].message.timestamp)
         normalised.insert(0, ContextMessage("", opening))
     return tuple(normalised)

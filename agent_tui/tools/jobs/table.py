@@ -11,6 +11,9 @@ from agent_tui.tools.processes.shell import ShellCommand
 MAX_RUNNING = 16
 """More at a time are a mistake rather than a need: each may be a server or a build."""
 
+_MOST_DIGITS = 10
+"""A longer number is none of ours, whatever a session file says."""
+
 _MAX_ENDED = 50
 """So many that have ended can still be asked about."""
 
@@ -50,6 +53,11 @@ class RunningJob:
         return f"{how} after {command.elapsed_s:.0f} s"
 
     @property
+    def state(self) -> str:
+        """How it stands, in one phrase."""
+        return self.ending or f"running for {self.command.elapsed_s:.0f} s"
+
+    @property
     def fact(self) -> Job:
         """It as a value."""
         return Job(
@@ -69,7 +77,7 @@ class JobTable:
     def __init__(self) -> None:
         self._jobs: dict[str, RunningJob] = {}
         self._last = 0
-        self._on_end: Callable[[Job], None] | None = None
+        self._listener: Callable[[Job], None] | None = None
 
     @property
     def jobs(self) -> tuple[RunningJob, ...]:
@@ -86,22 +94,24 @@ class JobTable:
         """Whether no more may run at a time."""
         return len(self.running) >= MAX_RUNNING
 
-    def listen(self, on_end: Callable[[Job], None]) -> None:
-        """Have `on_end` called with each that ends from now on."""
-        self._on_end = on_end
+    def listen(self, listener: Callable[[Job], None]) -> None:
+        """Have `listener` called with each that begins or ends from now on."""
+        self._listener = listener
 
     def spare(self, ids: Iterable[str]) -> None:
         """Give none of `ids` to another: a session tells of them."""
-        self._last = max((self._last, *(int(id) for id in ids if id.isdecimal())))
+        numbers = (int(id) for id in ids if id.isdecimal() and len(id) < _MOST_DIGITS)
+        self._last = max((self._last, *numbers))
 
     def add(self, command: ShellCommand) -> RunningJob:
         """Keep `command`, which runs, as a background command."""
         self._last += 1
         self._jobs[str(self._last)] = job = RunningJob(str(self._last), command)
-        command.go_unwatched(lambda: self._ended(job))
+        command.go_unwatched(lambda: self._tell(job))
         ended = [job.id for job in self._jobs.values() if not job.is_running]
         for id in ended[:-_MAX_ENDED]:
             del self._jobs[id]
+        self._tell(job)
         return job
 
     def find(self, id: str) -> RunningJob | None:
@@ -121,17 +131,12 @@ class JobTable:
         return job
 
     async def leave(self) -> tuple[Job, ...]:
-        """End all that run, and forget those that have ended; gives what ran."""
-        ended = await self.stop_all()
-        self._jobs.clear()
-        return ended
-
-    async def stop_all(self) -> tuple[Job, ...]:
-        """End all that run; gives them as they ended."""
+        """End all that run, and forget all; gives those that ran, and tells nobody else."""
         running = self.running
+        self._jobs.clear()
         await asyncio.gather(*(job.stop() for job in running))
         return tuple(job.fact for job in running)
 
-    def _ended(self, job: RunningJob) -> None:
-        if self._on_end is not None:
-            self._on_end(job.fact)
+    def _tell(self, job: RunningJob) -> None:
+        if self._listener is not None and self._jobs.get(job.id) is job:
+            self._listener(job.fact)

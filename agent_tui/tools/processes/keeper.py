@@ -53,8 +53,8 @@ class Child:
         return self._ending.result() if is_over else None
 
     async def pause(self, most_s: float) -> None:
-        """Wait so many seconds, or until the child has ended."""
-        await asyncio.wait((self._ending,), timeout=most_s)
+        """Wait so many seconds, or until all that the child started has ended."""
+        await asyncio.wait((self._gone,), timeout=most_s)
 
     def read_until_exit(self) -> AsyncGenerator[bytes, None]:
         """Output as it comes, until the pipe closes or the child has ended and it is quiet.

@@ -96,7 +96,7 @@ class ShellCommand:
         self.order = order
         self.output = CommandOutput(order.output_dir, order.secrets)
         self.exit_code: int | None = None
-        self._emit = emit
+        self._emit: Callable[[str], None] | None = emit
         self._began = time.monotonic()
         self._ended: float | None = None
         self._left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -113,8 +113,11 @@ class ShellCommand:
         return (self._ended or time.monotonic()) - self._began
 
     def go_unwatched(self, on_end: Callable[[], None]) -> None:
-        """Emit no more output, and call `on_end` when all of it has ended."""
-        self._emit = _ignored
+        """Emit no more output, and call `on_end` when all of it has ended.
+
+        From now on it is read slowly: what prints without end must not keep the program busy.
+        """
+        self._emit = None
         self._task.add_done_callback(lambda _task: on_end())
 
     async def wait(self, timeout_s: float) -> None:
@@ -163,9 +166,10 @@ class ShellCommand:
         for chunks in (child.read_until_exit(), child.read_until_gone()):
             async with aclosing(chunks):
                 async for chunk in chunks:
-                    if text := decoder.decode(self.output.add(chunk)):
+                    printed = self.output.add(chunk)
+                    if self._emit is not None and (text := decoder.decode(printed)):
                         self._emit(text[-_MAX_SHOWN_CHARS:])
-                    if len(chunk) < READ_BYTES:
+                    if self._emit is None or len(chunk) < READ_BYTES:
                         await child.pause(_GATHER_S)
             if self.exit_code is None:
                 self.exit_code = child.exit_code
@@ -174,7 +178,3 @@ class ShellCommand:
     def _say_left(self) -> None:
         if not self._left.done():
             self._left.set_result(None)
-
-
-def _ignored(_text: str) -> None:
-    pass

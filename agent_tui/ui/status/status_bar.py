@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from textual.content import Content
 from textual.widget import Widget
 
-from agent_tui.commands.core.short_words import short_count
+from agent_tui.commands.core.short_words import counted, short_count
 from agent_tui.safe_text import safe_text
 
 if TYPE_CHECKING:  # the bar is part of the first paint, pydantic is not
@@ -38,8 +38,8 @@ class StatusFields:
     """What the bar shows. `branch` is empty outside a repository, `name` without a name.
 
     Room is made by itself at `compacts_at` percent of the window; 0 where it is not.
-    `sandbox` is the word for how commands run, empty where nothing is special. `is_mouse_off`:
-    clicks and drags are the terminal's.
+    `sandbox` is the word for how commands run, empty where nothing is special. `jobs` counts the
+    background commands that run. `is_mouse_off`: clicks and drags are the terminal's.
     """
 
     folder: str
@@ -55,6 +55,7 @@ class StatusFields:
     compacts_at: int = 0
     badge: str = ""
     sandbox: str = ""
+    jobs: int = 0
     is_mouse_off: bool = False
 
 
@@ -106,7 +107,7 @@ def starting_line(folder: str, width: int) -> Content:
     return Content.assemble(left, gap, (_CONTEXT_UNKNOWN, _LEVEL_STYLES["normal"]))
 
 
-_GIVE_WAY = ("name", "totals", "mouse", "branch", "folder", "sandbox", "badge")
+_GIVE_WAY = ("name", "totals", "mouse", "branch", "folder", "sandbox", "jobs", "badge")
 
 
 def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content]:
@@ -120,6 +121,7 @@ def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content
         ("model", fields.model.rpartition("/")[2] or fields.model, "$foreground"),
         ("mode", fields.mode, _MODE_STYLES[fields.mode]),
         ("sandbox", fields.sandbox, "$text-success"),
+        ("jobs", counted(fields.jobs, "job") if fields.jobs else "", "$text-accent"),
         ("mouse", "mouse off" if fields.is_mouse_off else "", "$foreground-muted"),
         ("totals", totals, "$foreground-muted"),
         ("name", fields.name, "$foreground-muted"),

@@ -107,6 +107,7 @@ class StatusView:
             compacts_at=runtime.conversation.compacts_at,
             badge=self._badge(),
             sandbox=self._sandbox,
+            jobs=len(runtime.conversation.jobs.running),
             is_mouse_off=not self._window.terminal.is_mouse_on,
         )
 

@@ -89,11 +89,13 @@ async def test_a_resumed_session_says_that_its_jobs_ended_with_the_program(stage
     await runtime.aclose()
     assert alive("sleep 76602") == []
     again = stage.runtime([*begin("echo x; sleep 76603"), Reply(text="ok")])
-    await again.sessions.open(path)
-    await collect(again.submit("go on"))
-    assert said(stage.model.requests[0])[-1] == (
-        "(Background job 1 has ended: ended with the program or session that ran it. $ sleep 76602)"
+    opened = await again.sessions.open(path)
+    line = (
+        "Background job 1 has ended: it went with the program or session that ran it. $ sleep 76602"
     )
+    assert line in [notice.text for notice in of_kind(list(opened), Notice)]
+    await collect(again.submit("go on"))
+    assert said(stage.model.requests[0])[-1] == f"({line})"
     assert [job.id for job in again.conversation.jobs.running] == ["2"]
     await collect(again.submit("more"))
     assert len(told(again)) == 1
@@ -145,7 +147,12 @@ async def test_a_compaction_keeps_the_jobs_and_says_which_run(stage: Stage):
     assert "UTC: `touch a; sleep 76606`" in summary
     assert "job 2" not in summary
     assert [job.id for job in runtime.conversation.jobs.running] == ["1"]
-    await runtime.conversation.jobs.stop_all()
+    for text in ("five", "six", "seven"):
+        await collect(runtime.submit(text))
+    await collect(runtime.compact())
+    assert summary != runtime.conversation.context().summary
+    assert "`touch a; sleep 76606`" in runtime.conversation.context().summary
+    await runtime.conversation.jobs.named("1").stop()
     await collect(runtime.submit("and now"))
     assert any("Background job 1 has ended: stopped" in line for line in told(runtime))
 

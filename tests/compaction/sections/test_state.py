@@ -8,7 +8,7 @@ from agent_tui.compaction.sections.state import (
     in_progress_lines,
     pending_lines,
 )
-from agent_tui.messages import JsonObject
+from agent_tui.messages import Job, JsonObject
 from agent_tui.sessions.entries import WorkState
 from tests.compaction.sections.scene import begun, called, ran
 
@@ -177,3 +177,12 @@ def test_a_session_in_which_nothing_was_done_has_no_state() -> None:
     assert not (
         done_lines(state) + in_progress_lines(state) + pending_lines(state) + check_lines(state)
     )
+
+
+def test_what_runs_in_the_background_is_told_with_when_it_began() -> None:
+    server = Job(id="3", command="npm  run dev", since=1_700_000_000_000)
+    state = WorkState(branch="main", jobs={"3": server})
+    assert check_lines(state) == [
+        "- branch: main",
+        "- background job 3 runs since 2023-11-14 22:13 UTC: `npm run dev`",
+    ]

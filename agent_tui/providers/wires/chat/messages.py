@@ -27,6 +27,7 @@ from agent_tui.providers.wires.base import is_own
 from agent_tui.providers.wires.parts import (
     CONTINUE,
     GO_ON,
+    CallIds,
     as_value,
     is_sendable,
     joined_text,
@@ -69,19 +70,21 @@ def is_translated(name: str) -> bool:
 
 
 def openai_messages(
-    system: str, messages: Sequence[Message], *, model: str = ""
+    system: str, messages: Sequence[Message], *, model: str = "", keeps_ids: bool = False
 ) -> list[JsonObject]:
     """`system` and `messages` as the ``messages`` of an OpenAI chat request.
 
     Images of a tool result follow the results as a user message, for ``tool`` messages take
     none. What `model` itself reasoned goes back to it in the field it came in; a Claude gets
     sealed thinking as litellm's ``thinking_blocks``, Gemini's call ids, which carry its
-    signatures, stay as they are.
+    signatures, stay as they are. `keeps_ids` is for a `model` that may name its calls as it
+    likes: they go back under these names.
     """
     ref = ModelRef(model)
     family = model_family(model)
     written: list[JsonObject] = []
     images: list[JsonObject] = []
+    ids = CallIds(lambda call_id: _call_id(call_id, family), keeps_own=keeps_ids)
     for message in messages:
         if not isinstance(message, ToolResultMessage):
             _flush_images(written, images)
@@ -90,7 +93,7 @@ def openai_messages(
                 if blocks := _blocks(user_parts(message)):
                     written.append({"role": "user", "content": _plain_if_text(blocks)})
             case AssistantMessage():
-                if (reply := _reply(message, ref, family)) is not None:
+                if (reply := _reply(message, ref, family, ids)) is not None:
                     written.append(reply)
             case ToolResultMessage():
                 blocks = _blocks(message.content)
@@ -98,7 +101,7 @@ def openai_messages(
                 written.append(
                     {
                         "role": "tool",
-                        "tool_call_id": _call_id(message.tool_call_id, family),
+                        "tool_call_id": ids.of_result(message.tool_call_id),
                         "content": joined_text(message.content, "[image follows]"),
                     }
                 )
@@ -114,19 +117,23 @@ def openai_messages(
 
 def messages_to_send(system: str, messages: Sequence[Message], model: ModelRef) -> list[JsonObject]:
     """`openai_messages`, with `GO_ON` at the end where they end with the model's own words."""
-    written = openai_messages(system, messages, model=model.name)
+    is_openais = model.provider in ("openai", "azure") and not model.base_url
+    keeps_ids = model_family(model.name) == "other" and not is_openais
+    written = openai_messages(system, messages, model=model.name, keeps_ids=keeps_ids)
     if written[-1]["role"] == "assistant":
         written.append({"role": "user", "content": GO_ON})
     return written
 
 
-def _reply(message: AssistantMessage, model: ModelRef, family: ModelFamily) -> JsonObject | None:
+def _reply(
+    message: AssistantMessage, model: ModelRef, family: ModelFamily, ids: CallIds
+) -> JsonObject | None:
     """One reply, or None when nothing of it can be sent (aborted before its first word)."""
     text = repair_text(message.text)
     if family == "anthropic":  # which refuses white space at the end of a reply
         text = text.rstrip()
     is_same = is_own(message, model)
-    calls: list[JsonValue] = [_call(call, family, is_same) for call in message.tool_calls]
+    calls: list[JsonValue] = [_call(call, ids, is_same) for call in message.tool_calls]
     if not calls and not text.strip():
         return None
     reply: JsonObject = {"role": "assistant", "content": text if text.strip() else None}
@@ -135,14 +142,14 @@ def _reply(message: AssistantMessage, model: ModelRef, family: ModelFamily) -> J
     return reply | _reasoning(message, model, family)
 
 
-def _call(call: ToolCall, family: ModelFamily, is_same: bool) -> JsonObject:
+def _call(call: ToolCall, ids: CallIds, is_same: bool) -> JsonObject:
     """One call; what a server sealed it with (Google's) goes back to it."""
     function: JsonObject = {
         "name": wire_name(call.name),
         "arguments": json.dumps(repair_json(call.arguments), ensure_ascii=False),
     }
     written: JsonObject = {
-        "id": _call_id(call.id, family),
+        "id": ids.of_call(call, is_own=is_same),
         "type": "function",
         "function": function,
     }

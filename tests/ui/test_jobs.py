@@ -1,0 +1,150 @@
+"""Background jobs on the screen: the bar, the chat, and ``/jobs``."""
+
+import asyncio
+import socket
+import sys
+from pathlib import Path
+
+from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.ui.screens.choice import ChoiceScreen
+from agent_tui.ui.screens.listing import ListingScreen
+from agent_tui.ui.screens.page import PageScreen
+from tests.support.processes import alive
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, running_app
+
+WAIT = "until [ -e go ]; do sleep 0.01; done"
+
+
+def begin(command: str, call_id: str = "c1") -> tuple[Reply, Reply]:
+    begun = call(call_id, "bash", command=command, background=True)
+    return Reply(tool_calls=(begun,)), Reply("It runs.")
+
+
+async def drawn(ui: Ui) -> str:
+    """What the screen on top shows."""
+    await ui.drawn()
+    strips = ui.app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+async def page_of(port: int) -> str:
+    """What a server that is about to begin answers."""
+    for _ in range(2_000):
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(0.01)
+            continue
+        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        answer = await reader.read()
+        writer.close()
+        return answer.decode().partition("\r\n\r\n")[2]
+    raise AssertionError
+
+
+def free(stage: Stage, *replies: Reply):
+    return stage.runtime(list(replies))
+
+
+async def test_a_server_of_one_turn_is_there_in_the_next_and_ends_with_the_screen(tmp_path: Path):
+    stage, port = Stage(tmp_path), free_port()
+    (stage.workspace / "index.html").write_text("hello from the job")
+    command = f"exec {sys.executable} -u -m http.server {port} --bind 127.0.0.1"
+    runtime = free(stage, *begin(command), Reply("Still there."))
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        assert ui.status.jobs == 0
+        await ui.send("start it")
+        assert ui.status.jobs == 1
+        assert await page_of(port) == "hello from the job"
+        await ui.send("and now")
+        assert await page_of(port) == "hello from the job"
+        await ui.app.controller.aclose()
+    assert alive(f"http.server {port}") == []
+
+
+async def test_the_chat_says_when_a_job_ends_and_the_bar_no_longer_counts_it(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=free(stage, *begin(WAIT))) as ui:
+        await ui.send("start it")
+        (stage.workspace / "go").touch()
+        await ui.until(lambda: bool(ui.notices))
+        assert ui.notices[0].startswith("Background job 1 has ended: exit code 0 after ")
+        assert ui.notices[0].endswith(f" s. $ {WAIT}")
+        assert ui.status.jobs == 0
+
+
+async def test_jobs_are_picked_looked_at_and_stopped(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = free(stage, *begin("echo printed; sleep 76701"), *begin("sleep 76702", "c2"))
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.send("/jobs")
+        assert ui.notices == ["Nothing runs in the background."]
+        await ui.send("start it")
+        await ui.send("and another")
+        assert ui.status.jobs == 2
+        await ui.send("/jobs")
+        assert isinstance(ui.app.screen, ListingScreen)
+        assert "echo printed; sleep 76701" in await drawn(ui)
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await ui.pilot.press("o")
+        await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
+        assert "printed" in await drawn(ui)
+        assert "all of it" in await drawn(ui)
+        await ui.pilot.press("escape")
+        await ui.send("/jobs")
+        await ui.pilot.press("down", "enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await ui.pilot.press("s")
+        await ui.until(lambda: ui.status.jobs == 1)
+        assert alive("sleep 76702") == []
+        assert "Background job 2 has ended: stopped after" in ui.notices[-1]
+
+
+async def test_jobs_are_named_by_their_ids(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = free(stage, *begin("sleep 76703"))
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.send("start it")
+        await ui.send("/jobs kill 1")
+        assert ui.notices[-1] == "/jobs takes an id, or stop and an id, not kill 1."
+        await ui.send("/jobs stop 4")
+        assert ui.notices[-1] == "There is no job 4. There are: 1."
+        await ui.send("/jobs stop 1")
+        await ui.until(lambda: ui.status.jobs == 0)
+        await ui.send("/jobs stop 1")
+        assert ui.notices[-1].startswith("Job 1 has ended: stopped after")
+        await ui.send("/jobs 1")
+        assert isinstance(ui.app.screen, PageScreen)
+
+
+async def test_a_new_session_says_what_it_stopped(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = free(stage, *begin("sleep 76704"))
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.send("start it")
+        await ui.send("/new")
+        assert ui.notices == ["Stopped with the session they were begun in: sleep 76704"]
+        assert ui.status.jobs == 0
+        assert alive("sleep 76704") == []
+
+
+async def test_a_resumed_session_shows_what_was_told_of_an_end(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = free(stage, *begin(WAIT), Reply("I see."))
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.send("start it")
+        (stage.workspace / "go").touch()
+        await ui.until(lambda: bool(ui.notices))
+        await ui.send("and now")
+        ui.redraw()
+        await ui.settle()
+        (told,) = ui.notices
+        assert told.startswith("(Background job 1 has ended: exit code 0 after ")
