@@ -10,7 +10,7 @@ from typing import NoReturn, Protocol
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.turn.repetition import LoopWatch
+from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
 from agent_tui.agent.turn.user_message import user_message
@@ -201,7 +201,9 @@ class Turn:
 
         The next request ends in that reply, and the wire adds the word to go on.
         """
-        if cuts > _MOST_CUTS or not reply.message.content:
+        is_weak = self._conversation.model_info.writes_calls
+        leads_nowhere = is_weak and goes_round(reply.message.text)
+        if cuts > _MOST_CUTS or not reply.message.content or leads_nowhere:
             raise _TurnEnded(TurnFinished("length", can_continue=True))
         said = f"The output limit cut the reply; going on ({cuts}/{_MOST_CUTS})."
         self._emit(Notice("info", said))
