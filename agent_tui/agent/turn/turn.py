@@ -157,7 +157,13 @@ class Turn:
             self._conversation.log.sync()
         except SessionError as error:
             return TurnFinished("error", str(error))
+        self._say_mends()
         return ending
+
+    def _say_mends(self) -> None:
+        """Tell the person of a session file that somebody deleted or replaced."""
+        for mend in self._conversation.log.take_mends():
+            self._emit(Notice("warning", mend))
 
     async def _run(self, text: str | None, images: tuple[ImageContent, ...]) -> TurnFinished:
         try:
@@ -277,6 +283,7 @@ class Turn:
             raise _TurnEnded(TurnFinished("error", _too_large(conversation.usage)))
 
     async def _say_usage(self) -> None:
+        self._say_mends()
         for event in await self._conversation.refresh_usage():
             self._emit(event)
 
