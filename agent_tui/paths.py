@@ -1,6 +1,5 @@
 """Where the program keeps its files, and how they are made: for the owner only."""
 
-import contextlib
 import os
 import re
 from pathlib import Path
@@ -79,24 +78,3 @@ def make_private_dir(path: Path) -> Path:
         parent.mkdir(mode=0o700, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
     return path
-
-
-def replace_private_file(path: Path, text: str) -> None:
-    """Put `text` at `path` in one step, readable by the owner only; its folder is made.
-
-    Raises:
-        OSError: It cannot be written; what stood there still does.
-    """
-    import secrets  # 2 ms that only writing needs
-
-    make_private_dir(path.parent)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise

@@ -107,7 +107,8 @@ def build_parser() -> argparse.ArgumentParser:
         const="",
         metavar="PROMPT",
         dest="print_prompt",
-        help="no screen: run one prompt and print the reply; piped text joins the prompt",
+        help="no screen: run one prompt and print the reply; piped text joins the prompt "
+        "(- waits for it however long it takes)",
     )
     add(
         "--output-format",

@@ -9,6 +9,7 @@ from pathlib import Path
 from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.atomic_files import remove_leftovers
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.folders import folder_trust, launch_folder
@@ -112,6 +113,7 @@ def compose(
     Raises:
         UsageError: the folder or the session asked for does not exist.
     """
+    remove_leftovers()
     launch_cwd = launch_folder(arguments)
     trust = trust or folder_trust(arguments)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import sys
 from collections.abc import Awaitable
 
 from agent_tui import paths
@@ -11,6 +10,7 @@ from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folders import withheld_notice
 from agent_tui.cli.models.pull import have_a_local_model
 from agent_tui.cli.output import complain
+from agent_tui.cli.piped_input import given_prompt
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
 from agent_tui.headless.printer import ExitCode, print_command, print_turn
@@ -33,10 +33,15 @@ def run_print(arguments: Arguments) -> int:
         UsageError: no prompt, no model, or a session that does not exist.
         ModelFileError: the model for ``--local`` could not be fetched.
     """
-    written, piped = _given(arguments)  # not on the event loop, where Ctrl+C cannot end a read
+    # Not on the event loop, where Ctrl+C cannot end a read.
+    given = given_prompt((arguments.print_prompt or "", arguments.prompt))
+    if given.note:
+        complain(given.note)
+    if not given.written and not given.piped:
+        raise UsageError("-p needs a prompt.", 'Give it as text (-p "...") or pipe it in.')
     if arguments.is_local and not have_a_local_model(ModelLibrary(paths.models_dir())):
         return ExitCode.INTERRUPTED
-    return asyncio.run(_run(arguments, written, piped))
+    return asyncio.run(_run(arguments, given.written, given.piped))
 
 
 async def _run(arguments: Arguments, written: str, piped: str) -> int:
@@ -90,21 +95,6 @@ async def _until_signal(program: Program, printing: Awaitable[ExitCode]) -> Exit
     finally:
         for number in caught:
             loop.remove_signal_handler(number)
-
-
-def _given(arguments: Arguments) -> tuple[str, str]:
-    """What was written on the command line, and what was piped in.
-
-    Raises:
-        UsageError: Neither.
-    """
-    piped = ""
-    if not sys.stdin.isatty():
-        piped = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
-    written = _joined(arguments.print_prompt or "", arguments.prompt)
-    if not written and not piped:
-        raise UsageError("-p needs a prompt.", 'Give it as text (-p "...") or pipe it in.')
-    return written, piped
 
 
 def _joined(*parts: str) -> str:

@@ -8,6 +8,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from agent_tui.atomic_files import replace_private_file
 from agent_tui.config.keys import SettingKey, dotted, parse_key
 from agent_tui.config.loading import merge, nested
 from agent_tui.config.schema import Settings
@@ -15,7 +16,6 @@ from agent_tui.config.specs import SettingSpec, spec_of, value_at
 from agent_tui.config.validation import keep_valid, unknown_setting
 from agent_tui.errors import ConfigError
 from agent_tui.messages import JsonObject
-from agent_tui.paths import replace_private_file
 from agent_tui.secret_text import has_key
 
 _SEE_ALL = "agent-tui config show lists all settings."

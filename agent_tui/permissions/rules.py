@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
+from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ConfigError
-from agent_tui.paths import replace_private_file
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.tools.base import Access

@@ -26,7 +26,8 @@ def retry_delay_s(
     """Seconds to wait before retry number `attempt` (1 is the first); None: do not retry.
 
     What the server asked for (at most 60 s, see `faults.retry_after_s`), else 2, 4, 8 ... and
-    at most 60 s.
+    at most 60 s. One that has asked for too little three times is waited for as long as one that
+    asks for nothing.
 
     Args:
         error: Why the request failed.
@@ -36,7 +37,8 @@ def retry_delay_s(
     """
     if not error.is_retryable or not 1 <= attempt <= most:
         return None
-    if error.retry_after_s is not None:
-        return error.retry_after_s
     delay_s = _FIRST_DELAY_S * 2 ** (attempt - 1) * (1 + _JITTER_SHARE * jitter)
-    return min(delay_s, _LONGEST_DELAY_S)
+    delay_s = min(delay_s, _LONGEST_DELAY_S)
+    if error.retry_after_s is None:
+        return delay_s
+    return max(error.retry_after_s, delay_s if attempt > MAX_RETRIES else 0.0)

@@ -1,5 +1,6 @@
 """One session: an append-only file and its in-memory twin."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -91,7 +92,7 @@ class SessionLog:
             )
         lock = None if read_only else SessionLock(path)
         try:
-            parsed = _read(path)
+            state, parsed = _read(path)
         except SessionError:
             if lock is not None:
                 lock.release()
@@ -99,7 +100,7 @@ class SessionLog:
         writer = None
         if lock is not None:
             writer = SessionWriter(path, durability, open_file, lock)
-            writer.resume(parsed)
+            writer.resume(parsed, state)
         return cls(path, parsed.header, writer, parsed, is_read_only=read_only)
 
     @classmethod
@@ -210,13 +211,20 @@ class SessionLog:
         return self._path_entries
 
     def sync(self) -> None:
-        """Bring everything written to the disk (the end of a turn); does nothing for "none".
+        """Make sure that the file holds the session, and is on the disk (the end of a turn).
+
+        With durability "none" it is left to the system when it gets there.
 
         Raises:
             SessionError: The disk reports an error; what was written may not survive a crash.
         """
         if self._writer is not None:
+            self._writer.ensure_kept(self.header, self._by_id.values())
             self._writer.sync()
+
+    def take_mends(self) -> tuple[str, ...]:
+        """What had to be mended since this was asked last: a file deleted or replaced."""
+        return self._writer.take_mends() if self._writer is not None else ()
 
     def close(self) -> None:
         """Sync and let go of file and lock; a second call does nothing."""
@@ -265,12 +273,14 @@ class SessionLog:
             self._path_entries += tuple(placed)
 
 
-def _read(path: Path) -> ParsedSession:
+def _read(path: Path) -> tuple[os.stat_result, ParsedSession]:
+    """The session in the file `path`, and how the file was when it was read."""
     try:
-        data = path.read_bytes()
+        with path.open("rb", buffering=0) as file:
+            state, data = os.fstat(file.fileno()), file.readall()
     except OSError as error:
         raise describe_fault(path, "read", error) from error
     parsed = parse_session(data, fallback_id=path.stem.rpartition("_")[2])
     if not parsed.looks_like_session:
         raise SessionError(f"{path} is not a session file: no line of it is an entry.")
-    return parsed
+    return state, parsed

@@ -143,7 +143,7 @@ class InterruptedStdin:
 
 def test_ctrl_c_while_the_prompt_is_read_ends_the_program(monkeypatch):
     monkeypatch.setattr(sys, "stdin", InterruptedStdin())
-    assert main.run([*TOUR, "x"]) == 130
+    assert main.run(TOUR) == 130
 
 
 def test_what_was_wrong_with_a_resumed_session_is_said(tmp_path, environ):

@@ -1,12 +1,16 @@
 import asyncio
 import io
 import json
+import shutil
+from contextlib import aclosing
 
 import pytest
 
+from agent_tui.events import ReplyFinished
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.sessions.log import SessionLog
 from tests.support.compaction_ways import talk
 from tests.support.runtime import Stage
 
@@ -131,3 +135,27 @@ async def test_every_event_of_a_compaction_is_a_line_of_json(stage):
     assert finished["is_fallback"] is True
     assert finished["tokens_after"] < finished["tokens_before"]
     assert (code, lines[-1]["exit_code"], lines[-1]["result"]) == (ExitCode.DONE, 0, "Fine.")
+
+
+@pytest.mark.parametrize("command", ["rm -r ../sessions", "rm ../sessions/*/*.jsonl"])
+async def test_a_session_deleted_in_the_middle_of_a_turn_is_there_afterwards_and_told_once(
+    stage, command
+):
+    delete = call("c1", "bash", command=command)
+    look = call("c2", "bash", command="ls")
+    runtime = stage.runtime((Reply(tool_calls=(delete,)), Reply(tool_calls=(look,)), Reply("ok")))
+    out, err = io.StringIO(), io.StringIO()
+    assert await print_turn(runtime, "go", "text", out=out, err=err) == ExitCode.DONE
+    assert err.getvalue().count("was deleted while it was in use") == 1
+    log = runtime.conversation.log
+    assert SessionLog.open(log.path, read_only=True).entries == log.entries
+
+
+async def test_a_session_deleted_after_the_last_reply_is_there_afterwards(stage):
+    runtime = stage.runtime((Reply("ok"),))
+    async with aclosing(runtime.submit("go")) as events:
+        async for event in events:
+            if isinstance(event, ReplyFinished):
+                shutil.rmtree(stage.sessions)
+    log = runtime.conversation.log
+    assert SessionLog.open(log.path, read_only=True).entries == log.entries

@@ -27,6 +27,12 @@ def test_what_the_server_asks_for_wins() -> None:
     assert retry_delay_s(error, 1, 0.9) == 17.0
 
 
+def test_a_server_that_always_asks_for_too_little_is_not_stormed() -> None:
+    error = ProviderError("rate_limit", "slow down", retry_after_s=1.0)
+    delays = [retry_delay_s(error, attempt, 0.0, UNWATCHED_RETRIES) for attempt in range(1, 7)]
+    assert delays == [1, 1, 1, 16, 32, 60]
+
+
 @pytest.mark.parametrize(
     "kind", ["auth", "not_found", "quota", "context_overflow", "content_filter", "bad_request"]
 )

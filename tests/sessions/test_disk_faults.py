@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from agent_tui.errors import SessionError
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.file.disk import DiskFile
-from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.log import SessionInUseError, SessionLog
 from tests.support.killed_program import old_file
 from tests.support.session_values import conversation, entry, header, reply, session_bytes, user
 
@@ -74,6 +75,9 @@ class FailingFile:
         self._disk.operate("sync")
         self._inner.sync()
 
+    def is_deleted(self) -> bool:
+        return self._inner.is_deleted()
+
     def close(self) -> None:
         self._inner.close()
         self._disk.operate("close")
@@ -123,7 +127,7 @@ def test_whichever_operation_fails_again_and_again_every_committed_entry_is_kept
             assert again.header == log.header
             assert len(again.path_entries()) >= 30
             SessionLog.open(path).close()
-            assert not list(tmp_path.glob("*.draft"))
+            assert not list(tmp_path.glob(".*"))
     assert failures
 
 
@@ -214,20 +218,99 @@ def test_a_folder_of_the_kernel_takes_no_session_and_is_named() -> None:
         SessionLog.create(path, header()).append(entry(user("x")))
 
 
-def test_a_folder_that_is_taken_away_and_brought_back_is_gone_on_with(tmp_path: Path) -> None:
-    folder, elsewhere = tmp_path / "slug", tmp_path / "elsewhere"
-    path = folder / "s_1.jsonl"
-    with SessionLog.create(path, header()) as log:
-        log.append(entry(user("a")))
-        log.append(entry(user("b")))
-        shutil.copytree(folder, elsewhere)
-        shutil.rmtree(folder)
-        for _ in range(2):
-            with pytest.raises(SessionError, match="gone"):
-                log.append(entry(user("c")))
-        elsewhere.rename(folder)
+def _two_entries(path: Path) -> SessionLog:
+    log = SessionLog.create(path, header())
+    log.append(entry(user("a")))
+    log.append(entry(user("b")))
+    return log
+
+
+def _delete_the_folder(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+def _replace_by_an_older_one(path: Path) -> None:
+    older = path.with_name("older")
+    older.write_bytes(path.read_bytes()[:-60])
+    older.replace(path)
+
+
+def _move_and_put_another_there(path: Path) -> None:
+    path.rename(path.with_name("away"))
+    path.write_bytes(session_bytes(conversation()))
+
+
+def _empty_the_file(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+BEFALL = {
+    _delete_the_folder: "deleted",
+    Path.unlink: "deleted",
+    _replace_by_an_older_one: "replaced",
+    _move_and_put_another_there: "replaced",
+    _empty_the_file: "cut short",
+}
+
+
+@pytest.mark.parametrize("moment", ["before an append", "before the end of a turn"])
+@pytest.mark.parametrize("befall", BEFALL, ids=lambda befall: befall.__name__.strip("_"))
+def test_a_session_file_taken_away_in_use_is_written_anew_and_told_once(
+    tmp_path: Path, befall: Callable[[Path], None], moment: str
+) -> None:
+    path = tmp_path / "slug" / "s_1.jsonl"
+    with _two_entries(path) as log:
+        befall(path)
+        stranger = path.read_bytes() if path.exists() else None
+        if moment == "before an append":
+            log.append(entry(user("c")))
+        log.sync()
+        (mend,) = log.take_mends()
+        assert str(path) in mend
+        assert BEFALL[befall] in mend
+        log.append(entry(user("d")))
+        log.sync()
+        assert not log.take_mends()
+        with pytest.raises(SessionInUseError):
+            SessionLog.open(path)
+    assert SessionLog.open(path, read_only=True).entries == log.entries
+    kept = path.with_name(f"{path.name}.found.bak")
+    assert (kept.read_bytes() if kept.exists() else None) == stranger
+    assert (kept.name in mend) == kept.exists()
+
+
+def test_a_session_opened_before_its_file_was_replaced_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "s_1.jsonl"
+    path.write_bytes(old_file(2, 5))
+    with SessionLog.open(path) as log:
+        _move_and_put_another_there(path)
         log.append(entry(user("c")))
-    assert SessionLog.open(path, read_only=True).path_entries() == log.path_entries()
+        assert log.take_mends()
+    assert SessionLog.open(path, read_only=True).entries == log.entries
+
+
+def test_a_copy_brought_back_in_place_of_the_file_is_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "slug" / "s_1.jsonl"
+    with _two_entries(path) as log:
+        shutil.copytree(path.parent, tmp_path / "elsewhere")
+        shutil.rmtree(path.parent)
+        (tmp_path / "elsewhere").rename(path.parent)
+        log.append(entry(user("c")))
+        assert not log.take_mends()
+    assert SessionLog.open(path, read_only=True).entries == log.entries
+
+
+def test_a_file_that_cannot_be_written_anew_is_tried_again(tmp_path: Path) -> None:
+    path = tmp_path / "slug" / "s_1.jsonl"
+    with _two_entries(path) as log:
+        shutil.rmtree(path.parent)
+        path.parent.write_bytes(b"in the way")
+        for _ in range(2):
+            with pytest.raises(SessionError, match="slug"):
+                log.append(entry(user("c")))
+        path.parent.unlink()
+        log.append(entry(user("c")))
+    assert SessionLog.open(path, read_only=True).entries == log.entries
 
 
 def test_a_folder_that_is_renamed_takes_what_is_still_written_with_it(tmp_path: Path) -> None:

@@ -1,14 +1,13 @@
 """What conversations are told from files: where it stands, what it takes, and adding to it."""
 
 import os
-import secrets
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.agent.prompt.context_files import ContextFile
+from agent_tui.atomic_files import scratch_beside
 from agent_tui.errors import ConfigError
 from agent_tui.paths import make_private_dir
 from agent_tui.permissions.project_files import CONTEXT_NAMES, context_candidates, project_folders
@@ -137,9 +136,8 @@ def _replace(path: Path, data: bytes, before: bytes | None) -> None:
     """
     if not path.parent.exists():
         make_private_dir(path.parent)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
+    with scratch_beside(path) as scratch:
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(descriptor, "wb") as file:
             if before is not None:
                 os.fchmod(descriptor, path.stat().st_mode & 0o7777)
@@ -148,9 +146,5 @@ def _replace(path: Path, data: bytes, before: bytes | None) -> None:
             os.fsync(descriptor)
         if (path.read_bytes() if path.exists() else None) != before:
             raise ConfigError(f"{path} was changed meanwhile; nothing was added.", "Try again.")
-        draft.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink()
-        raise
+        scratch.replace(path)
     sync_folder(path.parent)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import deque
 from dataclasses import replace
 from typing import Final
@@ -87,6 +88,17 @@ _LOOP_PERIODS = range(8, 201)
 _LOOP_TIMES = 12
 _LOOP_CHARS = 400
 _LOOK_EVERY_CHARS = 200
+
+
+def goes_round(text: str) -> bool:
+    """Whether `text` ends in one short passage again and again, its figures aside.
+
+    A count without end is one, which `LoopWatch` takes for a listing: to go on from it, once it
+    was cut, leads nowhere.
+    """
+    end = re.sub(r"\d+", "0", text)[-_LOOP_CHARS:]
+    periods = range(1, _LOOP_PERIODS.start * 2)
+    return len(end) == _LOOP_CHARS and any(end[period:] == end[:-period] for period in periods)
 
 
 class LoopWatch:

@@ -10,7 +10,7 @@ from typing import NoReturn, Protocol
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.turn.repetition import LoopWatch
+from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
 from agent_tui.agent.turn.user_message import user_message
@@ -157,7 +157,13 @@ class Turn:
             self._conversation.log.sync()
         except SessionError as error:
             return TurnFinished("error", str(error))
+        self._say_mends()
         return ending
+
+    def _say_mends(self) -> None:
+        """Tell the person of a session file that somebody deleted or replaced."""
+        for mend in self._conversation.log.take_mends():
+            self._emit(Notice("warning", mend))
 
     async def _run(self, text: str | None, images: tuple[ImageContent, ...]) -> TurnFinished:
         try:
@@ -195,7 +201,9 @@ class Turn:
 
         The next request ends in that reply, and the wire adds the word to go on.
         """
-        if cuts > _MOST_CUTS or not reply.message.content:
+        is_weak = self._conversation.model_info.writes_calls
+        leads_nowhere = is_weak and goes_round(reply.message.text)
+        if cuts > _MOST_CUTS or not reply.message.content or leads_nowhere:
             raise _TurnEnded(TurnFinished("length", can_continue=True))
         said = f"The output limit cut the reply; going on ({cuts}/{_MOST_CUTS})."
         self._emit(Notice("info", said))
@@ -269,6 +277,7 @@ class Turn:
             raise _TurnEnded(TurnFinished("error", _too_large(conversation.usage)))
 
     async def _say_usage(self) -> None:
+        self._say_mends()
         for event in await self._conversation.refresh_usage():
             self._emit(event)
 

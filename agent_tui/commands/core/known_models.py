@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import cast
 
+from agent_tui.atomic_files import replace_private_file
 from agent_tui.local_models.addresses import shown_address
-from agent_tui.paths import replace_private_file
 from agent_tui.providers.base import ModelRef
 
 _MOST_RECENT = 8

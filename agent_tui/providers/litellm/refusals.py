@@ -18,7 +18,9 @@ from agent_tui.providers.wires.table import wires_to
 
 _ABOUT_THINKING = re.compile(r"thinking|thought|reasoning|signature|encrypted.content", re.I)
 _NO_SUCH_ADDRESS = frozenset({404, 405, 501})
-_ABOUT_MODELS = re.compile(r"\bmodels?\b", re.I)
+_NO_SUCH_MODEL = re.compile(
+    r"^model: |model[^.]{0,80}\b(?:not found|not exist)|no such model|not a valid model", re.I
+)
 _FAULTY = frozenset({"bad_request", "not_found", "server"})
 """What a request that holds something unknown is answered with: llama.cpp says 500."""
 
@@ -79,7 +81,7 @@ class Refusals:
         """
         model, lessons = way.request.model, self._lessons[way.request.model, way.wire.name]
         first, other = _names(way.wire, model)
-        if error.kind == "not_found" and _ABOUT_MODELS.search(error.detail) and first != other:
+        if error.kind == "not_found" and first != other and way.model_id in error.detail:
             lessons.is_otherwise_named = not lessons.is_otherwise_named and bool(model.base_url)
             if lessons.is_otherwise_named:
                 return ""
@@ -167,4 +169,4 @@ def _seals(reply: AssistantMessage) -> Iterator[int]:
 def _is_address_unknown(error: ProviderError) -> bool:
     """Whether the server answered like one that has no such address."""
     is_unknown = error.kind == "not_found" or error.status in _NO_SUCH_ADDRESS
-    return is_unknown or error.is_no_stream
+    return (is_unknown and not _NO_SUCH_MODEL.search(error.detail)) or error.is_no_stream

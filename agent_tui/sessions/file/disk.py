@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from agent_tui.atomic_files import scratch_beside
 from agent_tui.errors import SessionError
 from agent_tui.paths import make_private_dir
 
@@ -20,6 +21,10 @@ class AppendFile(Protocol):
 
     def sync(self) -> None:
         """Return when everything written is on the disk."""
+        ...
+
+    def is_deleted(self) -> bool:
+        """Whether no name leads to the file any more."""
         ...
 
     def close(self) -> None:
@@ -40,8 +45,6 @@ class DiskFile:
 
     def write(self, data: bytes) -> None:
         """Append all of `data`."""
-        if os.fstat(self._descriptor).st_nlink == 0:
-            raise FileNotFoundError("it was deleted while it was open")
         view = memoryview(data)
         while view:
             view = view[os.write(self._descriptor, view) :]
@@ -49,6 +52,10 @@ class DiskFile:
     def sync(self) -> None:
         """Return when everything written is on the disk."""
         os.fsync(self._descriptor)
+
+    def is_deleted(self) -> bool:
+        """Whether no name leads to the file any more."""
+        return os.fstat(self._descriptor).st_nlink == 0
 
     def close(self) -> None:
         """Let go of the file."""
@@ -65,22 +72,15 @@ def write_new_file(path: Path, data: bytes, open_file: OpenFile, *, sync: bool) 
         OSError: Nothing was left behind.
     """
     make_private_dir(path.parent)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    with suppress(FileNotFoundError):
-        draft.unlink()
-    try:
-        file = open_file(draft, True)
+    with scratch_beside(path) as scratch:
+        file = open_file(scratch, True)
         try:
             file.write(data)
             if sync:
                 file.sync()
         finally:
             file.close()
-        draft.replace(path)
-    except OSError:
-        with suppress(OSError):
-            draft.unlink()
-        raise
+        scratch.replace(path)
     if sync:
         sync_folder(path.parent)
 

@@ -46,13 +46,19 @@ class SessionLock:
         """Whether this process may write: false in a fork of the one that took the lock."""
         return self._descriptor is not None and self._owner_pid == os.getpid()
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether others still meet it: false once its file was deleted."""
+        return self._descriptor is not None and self._is_in_place(self._descriptor)
+
     def release(self) -> None:
         """Give the session free; does nothing the second time."""
         if self._descriptor is None:
             return
         if self.is_ours:
             with suppress(OSError):
-                self._path.unlink()
+                if self._is_in_place(self._descriptor):
+                    self._path.unlink()
         os.close(self._descriptor)
         self._descriptor = None
 
@@ -74,7 +80,7 @@ class SessionLock:
             os.close(descriptor)
 
     def _is_in_place(self, descriptor: int) -> bool:
-        """False if the last owner removed the file between our opening and our locking."""
+        """False if the file was removed, as the last owner does while the next one waits."""
         try:
             there = self._path.stat()
         except FileNotFoundError:

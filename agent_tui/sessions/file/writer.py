@@ -27,7 +27,8 @@ class SessionWriter:
 
     After a failed write the file may end in a piece of a line; the next write closes it off
     with a line end, so that only that piece is lost. Nothing is cut off or overwritten. A path
-    that leads over symbolic links stays what it is, a migration included.
+    that leads over symbolic links stays what it is, a migration included. A file that was
+    deleted, replaced or cut by somebody else is written anew from what the program holds.
     """
 
     def __init__(
@@ -44,10 +45,13 @@ class SessionWriter:
         self._ends_clean = True
         self._old_version: int | None = None
         self._has_unsynced = False
+        self._known: os.stat_result | None = None
+        self._mends: list[str] = []
 
-    def resume(self, parsed: ParsedSession) -> None:
-        """Go on with the file that holds `parsed`."""
+    def resume(self, parsed: ParsedSession, state: os.stat_result) -> None:
+        """Go on with the file that held `parsed` when it was as `state` says."""
         self._exists = True
+        self._known = state
         self._has_header = parsed.has_header
         self._ends_clean = parsed.ends_clean
         if parsed.has_header and parsed.header.version < FORMAT_VERSION:
@@ -58,25 +62,48 @@ class SessionWriter:
 
         Args:
             header: The session's header, for a file that has none yet.
-            before: The entries the file already holds, for a migration.
+            before: The entries the file already holds, for writing it anew.
             lines: Whole lines.
 
         Raises:
             SessionError: Names the file and the cause; a part of `lines` may be in the file.
         """
-        if self._lock is not None and not self._lock.is_ours:
-            raise SessionError(f"{self._shown_path} is written by the process this one came from.")
+        self._require_ours()
         try:
             if not self._exists:
                 self._create(encode_header(header) + lines)
+            elif why := self._why_lost():
+                self._write_anew(why, header, before, lines)
             elif self._old_version is not None:
                 self._migrate(self._old_version, header, before, lines)
             else:
                 self._extend(header, lines)
+            self._look_at_file()
         except OSError as error:
             self._close_file()
             raise describe_fault(self._shown_path, "written", error) from error
         self._has_header = self._ends_clean = True
+
+    def ensure_kept(self, header: Header, entries: Iterable[Entry]) -> None:
+        """Write the file anew, with all `entries`, where it no longer holds what was written.
+
+        Raises:
+            SessionError: It could not be written.
+        """
+        if not self._exists or self._lock is None or not self._lock.is_ours:
+            return
+        try:
+            if why := self._why_lost():
+                self._write_anew(why, header, entries, b"")
+                self._look_at_file()
+        except OSError as error:
+            raise describe_fault(self._shown_path, "written", error) from error
+
+    def take_mends(self) -> tuple[str, ...]:
+        """What had to be mended since this was asked last, for the person."""
+        mends = tuple(self._mends)
+        self._mends.clear()
+        return mends
 
     def write_whole(self, lines: bytes) -> None:
         """Make the file with `lines` (header included) so that it shows up whole or not at all.
@@ -90,6 +117,8 @@ class SessionWriter:
         except OSError as error:
             raise describe_fault(self._shown_path, "written", error) from error
         self._exists = self._has_header = True
+        with suppress(OSError):
+            self._look_at_file()
 
     def sync(self) -> None:
         """Bring everything written to the disk, unless durability is "none".
@@ -114,6 +143,47 @@ class SessionWriter:
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None
+
+    def _require_ours(self) -> None:
+        if self._lock is not None and not self._lock.is_ours:
+            raise SessionError(f"{self._shown_path} is written by the process this one came from.")
+
+    def _why_lost(self) -> str:
+        """What befell the file, if it no longer holds what was written; empty if it does.
+
+        One that was moved, alone or with its folder, is gone on with where it is. One of the
+        same size under another inode is a copy that something brought back: it will do.
+        """
+        try:
+            there = self._path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            is_moved = self._file is not None and not self._file.is_deleted()
+            return "" if is_moved else "deleted"
+        if self._known is None:
+            return ""
+        if os.path.samestat(there, self._known):
+            return "cut short" if there.st_size < self._known.st_size else ""
+        self._close_file()
+        return "" if there.st_size == self._known.st_size else "replaced by another file"
+
+    def _look_at_file(self) -> None:
+        """Note how the file is after a write; one that was moved stays as it was known."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            self._known = self._path.stat()
+
+    def _write_anew(self, why: str, header: Header, before: Iterable[Entry], lines: bytes) -> None:
+        self._close_file()
+        if self._lock is not None and not self._lock.is_in_place:
+            self._lock.release()
+            self._lock = None
+        self._make_room()
+        kept = self._keep_original("found") if self._path.exists() else None
+        self._write_all(header, before, lines)
+        found = f" What stood there is kept as {kept.name}." if kept else ""
+        self._mends.append(
+            f"{self._shown_path} was {why} while it was in use; all of the session was written "
+            f"anew.{found}"
+        )
 
     def _make_room(self) -> None:
         make_private_dir(self._path.parent)
@@ -155,21 +225,24 @@ class SessionWriter:
     def _migrate(
         self, old_version: int, header: Header, before: Iterable[Entry], lines: bytes
     ) -> None:
-        self._keep_original(old_version)
+        self._keep_original(f"v{old_version}")
+        self._write_all(header, before, lines)
+
+    def _write_all(self, header: Header, before: Iterable[Entry], lines: bytes) -> None:
         present = header.model_copy(update={"version": FORMAT_VERSION})
         earlier = b"".join(encode_repaired(entry)[1] for entry in before)
         whole = encode_header(present) + earlier + lines
         write_new_file(self._path, whole, self._open_file, sync=self._durability != "none")
         self._old_version = None
 
-    def _keep_original(self, version: int) -> None:
-        """Make sure that the file as it is has a name that the migration does not take."""
-        original = self._path.with_name(f"{self._path.name}.v{version}.bak")
+    def _keep_original(self, word: str) -> Path:
+        """Give the file as it is another name, ``<name>.<word>.bak``, that no write takes."""
+        original = self._path.with_name(f"{self._path.name}.{word}.bak")
         number = 2
         while original.exists():
             if filecmp.cmp(original, self._path, shallow=False):
-                return
-            original = self._path.with_name(f"{self._path.name}.v{version}-{number}.bak")
+                return original
+            original = self._path.with_name(f"{self._path.name}.{word}-{number}.bak")
             number += 1
         try:
             os.link(self._path, original)
@@ -178,6 +251,7 @@ class SessionWriter:
         except OSError:  # a file system without hard links
             data, sync = self._path.read_bytes(), self._durability != "none"
             write_new_file(original, data, self._open_file, sync=sync)
+        return original
 
     def _close_file(self) -> None:
         if self._file is not None:

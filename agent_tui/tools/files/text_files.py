@@ -2,13 +2,13 @@
 
 import codecs
 import os
-import secrets
 import stat
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_tui.atomic_files import scratch_beside
 from agent_tui.tools.base import ToolContext, ToolError
 from agent_tui.tools.files.memory import FileMemory, digest_of
 from agent_tui.tools.files.walk import near_names
@@ -172,20 +172,16 @@ def replace_file(path: Path, content: bytes, shown: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-        temporary = path.with_name(f".{path.name[:60]}.{secrets.token_hex(8)}.tmp")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600)
-        try:
+        with scratch_beside(path) as scratch:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            descriptor = os.open(scratch, flags, 0o666 if mode is None else 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 if mode is not None:
                     os.fchmod(file.fileno(), mode)
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+            scratch.replace(path)
     except OSError as error:
         raise ToolError(f"{shown} cannot be written: {error.strerror}.") from error
 

@@ -8,6 +8,7 @@ from agent_tui.agent.turn.repetition import (
     STUCK_AT,
     LoopWatch,
     Repetition,
+    goes_round,
 )
 from agent_tui.events import CompactionFinished, ToolFinished, TurnFinished
 from agent_tui.messages import (
@@ -189,6 +190,25 @@ async def test_a_reply_in_a_loop_is_stopped_and_kept(stage):
     kept = runtime.conversation.log.path_entries()[-1].message.text
     assert kept.startswith("Well. I can help")
     assert len(kept) < 2_000
+
+
+def test_a_count_without_end_goes_round_and_a_listing_does_not():
+    assert goes_round("One, then:\n" + "".join(f"- {number}\n" for number in range(400)))
+    assert not goes_round("".join(f"line {number} of the listing\n" for number in range(300)))
+    assert not goes_round("0" * 399)
+
+
+@pytest.mark.parametrize("is_weak", [True, False])
+async def test_a_count_that_was_cut_is_not_gone_on_from_by_a_weak_model(stage, is_weak):
+    count = "".join(f"- {number}\n" for number in range(400))
+    provider = ScriptedProvider([Reply(text=count, finish="length"), Reply(text="Done.")])
+    runtime = stage.runtime(provider)
+    conversation = runtime.conversation
+    conversation.model_info = replace(conversation.model_info, writes_calls=is_weak)
+    end = only(await collect(runtime.submit("hi")), TurnFinished)
+    assert end.outcome == ("length" if is_weak else "done")
+    assert end.can_continue == is_weak
+    assert len(provider.requests) == (1 if is_weak else 2)
 
 
 def test_a_call_made_again_after_its_result_has_gone_is_no_circle():

@@ -9,6 +9,7 @@ from agent_tui.errors import SessionError
 from agent_tui.events import (
     ApprovalRequested,
     ContextChanged,
+    Notice,
     QueueChanged,
     ReplyDiscarded,
     ReplyFinished,
@@ -22,7 +23,7 @@ from agent_tui.events import (
     UserMessageAdded,
 )
 from agent_tui.messages import AssistantMessage, ToolResultMessage, Usage
-from agent_tui.providers.base import ProviderError
+from agent_tui.providers.base import NoticeChunk, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.providers.wires.chat.messages import openai_messages
 from agent_tui.sessions.entries import MessageEntry
@@ -267,6 +268,20 @@ async def test_an_empty_reply_is_asked_for_once_more(stage):
     end = only(await collect(runtime.submit("hi")), TurnFinished)
     assert end.outcome == "error"
     assert "empty" in end.error
+
+
+async def test_what_a_provider_tells_of_a_request_is_said_and_no_part_of_the_reply(stage):
+    class Telling(ScriptedProvider):
+        async def stream(self, request):
+            yield NoticeChunk("The server takes no 'field': it is left out.")
+            async with aclosing(super().stream(request)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+
+    runtime = stage.runtime(Telling([Reply(text="Hello.")]))
+    events = await collect(runtime.submit("hi"))
+    assert Notice("info", "The server takes no 'field': it is left out.") in events
+    assert only(events, ReplyFinished).message.text == "Hello."
 
 
 async def test_a_filtered_reply_is_said_and_not_repeated(stage):

@@ -1,0 +1,93 @@
+"""Replacing files in one step, and removing what a killed program left of that."""
+
+import contextlib
+import fcntl
+import os
+import stat
+from collections.abc import Generator
+from pathlib import Path
+
+from agent_tui.paths import make_private_dir, user_cache_dir
+
+_PREFIX = ".agent-tui-"
+_SUFFIX = ".tmp"
+
+
+@contextlib.contextmanager
+def scratch_beside(path: Path) -> Generator[Path]:
+    """A new name in the folder of `path`, for content that is renamed to `path` when complete.
+
+    What is still there under that name at the end is removed; after a kill `remove_leftovers`
+    of any later start does it. That needs a note in the cache folder, which holds the name and
+    is locked while it is in use; without a cache folder that can be written it goes without.
+    """
+    token = os.urandom(8).hex()
+    scratch = path.with_name(f"{_PREFIX}{token}{_SUFFIX}")
+    with _noted(token, scratch):
+        try:
+            yield scratch
+        finally:
+            with contextlib.suppress(OSError):
+                scratch.unlink()
+
+
+def remove_leftovers() -> None:
+    """Remove what killed programs were writing; what others write now is left alone."""
+    try:
+        notes = list(_notes_dir().iterdir())
+    except OSError:  # none was ever made
+        return
+    for note in notes:
+        with contextlib.suppress(OSError):
+            _remove_leftover(note)
+
+
+def replace_private_file(path: Path, text: str) -> None:
+    """Put `text` at `path` in one step, readable by the owner only; its folder is made.
+
+    Raises:
+        OSError: It cannot be written; what stood there still does.
+    """
+    make_private_dir(path.parent)
+    with scratch_beside(path) as scratch:
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        scratch.replace(path)
+
+
+def _notes_dir() -> Path:
+    return user_cache_dir() / "unfinished"
+
+
+@contextlib.contextmanager
+def _noted(token: str, scratch: Path) -> Generator[None]:
+    try:
+        note = make_private_dir(_notes_dir()) / token
+        descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.write(descriptor, os.fsencode(scratch.absolute()))
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            note.unlink()
+        os.close(descriptor)
+
+
+def _remove_leftover(note: Path) -> None:
+    with note.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # its program still writes
+            return
+        scratch = Path(os.fsdecode(file.read()))
+        if scratch.name == f"{_PREFIX}{note.name}{_SUFFIX}":
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                if stat.S_ISREG(scratch.lstat().st_mode):
+                    scratch.unlink()
+        note.unlink()

@@ -1,0 +1,93 @@
+"""What was piped into ``agent-tui -p``, without taking what is meant for another program."""
+
+import os
+import select
+import stat
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_FIRST_BYTE_S = 3.0
+"""How long a pipe beside a written prompt may keep silent; Claude Code waits as long."""
+
+_SHELLS = frozenset({"ash", "bash", "busybox", "dash", "fish", "ksh", "mksh", "sh", "zsh"})
+
+_LEFT = "Standard input is left to who else reads it. A - after the prompt takes it."
+_SILENT = "Nothing came on standard input; going on without it. A - after the prompt waits for it."
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPrompt:
+    """What ``-p`` was given.
+
+    Attributes:
+        written: The words of the command line.
+        piped: What stood on standard input, if it was read.
+        note: Why it was not read, for the person; empty where there is nothing to say.
+    """
+
+    written: str
+    piped: str
+    note: str = ""
+
+
+def given_prompt(words: Sequence[str], *, first_byte_s: float = _FIRST_BYTE_S) -> GivenPrompt:
+    """Read standard input where it is meant for us.
+
+    It is read to its end where it is asked for: ``-`` or nothing was written. Beside a prompt it
+    is read if it is no terminal, something comes on it soon, and nobody else reads it, too: the
+    rest of a ``while read`` loop, or of a script piped into ``sh``, belongs to that.
+
+    Args:
+        words: What was written on the command line.
+        first_byte_s: Seconds in which something must come.
+    """
+    written = "\n\n".join(word for word in words if word not in ("", "-"))
+    if "-" in words or not (written or sys.stdin.isatty()):
+        return GivenPrompt(written, _read())
+    if sys.stdin.isatty():
+        return GivenPrompt(written, "")
+    if _is_of_another_reader():
+        return GivenPrompt(written, "", _LEFT if _has_more(0) else "")
+    if not _has_more(first_byte_s):
+        return GivenPrompt(written, "", _SILENT)
+    return GivenPrompt(written, _read())
+
+
+def _read() -> str:
+    return sys.stdin.buffer.read().decode("utf-8", "replace").strip()
+
+
+def _has_more(timeout_s: float) -> bool:
+    """Whether something, or the end, comes within `timeout_s`; a file at its end has no more."""
+    number = sys.stdin.fileno()
+    state = os.fstat(number)
+    if stat.S_ISREG(state.st_mode):
+        return os.lseek(number, 0, os.SEEK_CUR) < state.st_size
+    return bool(select.select([number], [], [], timeout_s)[0])
+
+
+def _is_of_another_reader() -> bool:
+    """Whether somebody has begun to read a file, or a shell that runs us has the same pipe.
+
+    Programs between us and the shell (``timeout``, ``uv run``) pass on what they were given.
+    Without ``/proc`` a pipe is taken for ours.
+    """
+    number = sys.stdin.fileno()
+    ours = os.fstat(number)
+    if stat.S_ISREG(ours.st_mode):
+        return os.lseek(number, 0, os.SEEK_CUR) > 0
+    if stat.S_ISCHR(ours.st_mode):  # the null device is everybody's and has nothing to lose
+        return False
+    process = Path("/proc") / str(os.getppid())
+    try:
+        while os.path.samestat((process / "fd" / "0").stat(), ours):
+            if (process / "exe").readlink().name in _SHELLS:
+                return True
+            # Behind the name in brackets, which may hold anything: state, parent, ...
+            parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+            process = process.with_name(parent)
+    except OSError:  # another person's process, one that has ended, no /proc
+        pass
+    return False
