@@ -42,6 +42,8 @@ _SLICE_CHARS = 16_000
 
 _CACHE_ENTRIES = 50_000
 
+_ROUGH_BYTES = 3
+
 
 @dataclass(frozen=True, slots=True)
 class ContextUsage:
@@ -73,7 +75,7 @@ class TokenCounter:
     Python's own has 64 bits and a secret seed, and a text that stays in memory keeps it: a text
     counted again costs no look at its characters, and it is not held on to for it. A message is
     counted once while it lives, as none of them ever changes.
-    Thread-safe. The vocabulary (0.3-0.6 s) is loaded on first use, from the copy that
+    Thread-safe. The vocabulary (0.3-0.6 s, 75 MB) is loaded on first use, from the copy that
     litellm's wheel carries, so no network is needed; call `load` off the event loop first.
     """
 
@@ -168,6 +170,24 @@ class TokenCounter:
                 return self.count_text(part.model_dump_json(exclude={"signature"}))
             case _:
                 assert_never(part)
+
+
+class RoughCounter(TokenCounter):
+    """Estimates by the length alone, three bytes a token, without a vocabulary.
+
+    Of prose and code that is some 30 % too many, of other scripts twice as many; long numbers and
+    keys are half again as many as it says.
+    """
+
+    @property
+    def is_loaded(self) -> bool:
+        """There is nothing to load."""
+        return True
+
+    def count_text(self, text: str) -> int:
+        """A third of the bytes of `text`, rounded up."""
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        return -(-size // _ROUGH_BYTES)
 
 
 class TokenRatios:

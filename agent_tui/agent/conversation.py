@@ -40,7 +40,7 @@ from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.jobs import WITH_ITS_PROGRAM, ended_entry, jobs_in
-from agent_tui.tokens import ContextUsage
+from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
 from agent_tui.tools.base import FileMemory
 from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.limits import OutputLimits, output_limits
@@ -92,6 +92,7 @@ class Conversation:
     """The model whose window the person was last told to be a guess."""
     replayed: tuple[tuple[Entry, ...], Context] | None = None
     """The newest replay and the path it is of; a long session takes 50 ms and more to replay."""
+    rough_counter: RoughCounter = field(default_factory=RoughCounter)
 
     @property
     def settings(self) -> CompactionSettings:
@@ -269,9 +270,16 @@ class Conversation:
         return context
 
     def _measure(self, path: tuple[Entry, ...]) -> ContextUsage:
+        """How full the context is; roughly, while nothing hangs on the exact figure.
+
+        The vocabulary that counting takes is a third of a second and half of a small program's
+        memory: it is loaded when the context could be half of what the person is told of.
+        """
         context = self._replay(path)
-        overhead = self.overhead_tokens()
-        overhead += sum(map(self.services.counter.count_text, self._system_summary(context)))
+        if not self.services.counter.is_loaded:
+            rough = self._measure_with(self.rough_counter, context, TokenRatios())
+            if rough.used < self.limits.warn // 2:
+                return rough
         if self.has_unlearned_reply:
             self.has_unlearned_reply = False
             learn_ratio(
@@ -280,16 +288,26 @@ class Conversation:
                 ratios=self.services.ratios,
                 model=self.model.name,
                 window=self.model_info.window,
-                overhead_tokens=overhead,
+                overhead_tokens=self._overhead_of(context, self.services.counter),
             )
+        return self._measure_with(self.services.counter, context, self.services.ratios)
+
+    def _measure_with(
+        self, counter: TokenCounter, context: Context, ratios: TokenRatios
+    ) -> ContextUsage:
         return measure_context(
             context,
-            counter=self.services.counter,
-            ratios=self.services.ratios,
+            counter=counter,
+            ratios=ratios,
             model=self.model.name,
             window=self.model_info.window,
-            overhead_tokens=overhead,
+            overhead_tokens=self._overhead_of(context, counter),
         )
+
+    def _overhead_of(self, context: Context, counter: TokenCounter) -> int:
+        """What a request holds beside the messages of `context`, as `counter` estimates it."""
+        system = (self.prompt.system, *self._system_summary(context))
+        return sum(map(counter.count_text, system)) + counter.count_tools(self.prompt.tools)
 
     def _system_summary(self, context: Context) -> tuple[str, ...]:
         """The summary, where there is one and the settings want it in the system prompt."""

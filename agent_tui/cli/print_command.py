@@ -46,6 +46,7 @@ def run_print(arguments: Arguments) -> int:
 
 async def _run(arguments: Arguments, written: str, piped: str) -> int:
     program = compose(arguments, is_interactive=False)
+    warming: asyncio.Task[None] | None = None
     for notice in program.start_notices:
         complain(notice)
     try:
@@ -54,6 +55,9 @@ async def _run(arguments: Arguments, written: str, piped: str) -> int:
         if not (program.has_model or is_command):
             raise UsageError(_NO_MODEL, _NO_MODEL_HINT)
         runtime = program.runtime
+        if not is_command:
+            warm = program.models.provider.warm(runtime.conversation.model)
+            warming = asyncio.create_task(warm)
         if notice := withheld_notice(runtime.conversation.withheld_files, runtime.conversation.cwd):
             complain(notice)
         for event in await runtime.refresh_usage():
@@ -68,6 +72,8 @@ async def _run(arguments: Arguments, written: str, piped: str) -> int:
             printing = print_turn(runtime, _joined(written, piped), arguments.output_format)
         return await _until_signal(program, printing)
     finally:
+        if warming is not None:
+            warming.cancel()
         await program.runtime.aclose()
         await program.aclose()
 

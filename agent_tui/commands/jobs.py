@@ -8,7 +8,7 @@ from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
 from agent_tui.commands.core.questions import Choice, Listing, Question
-from agent_tui.tools.jobs.table import RunningJob
+from agent_tui.tools.jobs.table import BackgroundCommand
 
 JobAction: TypeAlias = Literal["output", "stop"]
 
@@ -42,7 +42,7 @@ async def jobs(front: Front, argument: str) -> None:
         await _show(front, job)
 
 
-async def _choose(front: Front, known: tuple[RunningJob, ...]) -> None:
+async def _choose(front: Front, known: tuple[BackgroundCommand, ...]) -> None:
     if not known:
         front.say(_NOTHING)
         return
@@ -68,20 +68,20 @@ async def _choose(front: Front, known: tuple[RunningJob, ...]) -> None:
             pass
 
 
-def _what_then(job: RunningJob) -> Question[JobAction]:
+def _what_then(job: BackgroundCommand) -> Question[JobAction]:
     show: Choice[JobAction] = Choice("output", "show what it printed", "o")
     stop: Choice[JobAction] = Choice("stop", "stop it", "s")
     return Question(f"Job {job.id}: {job.state}", (job.fact.shown,), (show, stop))
 
 
-async def _stop(front: Front, job: RunningJob) -> None:
+async def _stop(front: Front, job: BackgroundCommand) -> None:
     if job.is_running:
         await job.stop()
     else:
         front.say(f"Job {job.id} has ended: {job.state}.")
 
 
-async def _show(front: Front, job: RunningJob) -> None:
+async def _show(front: Front, job: BackgroundCommand) -> None:
     try:
         text = await asyncio.to_thread(job.command.output.last_lines)
     except OSError as error:

@@ -36,6 +36,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.gc_pause import garbage_collection_paused
 from agent_tui.sessions.replay.changes import changes_context, in_force
+from agent_tui.sessions.replay.command_changes import result_changed
 from agent_tui.sessions.replay.normalise import ContextMessage, normalise_messages
 from agent_tui.sessions.replay.scope_entries import replaced_by_scopes
 
@@ -116,8 +117,8 @@ def extended_context(
 ) -> Context | None:
     """What `build_context` makes of `path`, where that is `before` with new messages.
 
-    Only from the last reply on anything is read again, so that a step costs no more in a long
-    conversation.
+    Results of `before` may have learnt which files their commands changed. Only from the last reply
+    on anything is read again, so that a step costs no more in a long conversation.
 
     Args:
         known: What it made of `before`.
@@ -128,9 +129,13 @@ def extended_context(
         The context, or None where it is to be built anew.
     """
     count = len(before)
-    if not 0 < count <= len(path) or path[count - 1] is not before[-1]:
+    if not 0 < count <= len(path):
         return None
-    if not all(isinstance(entry, MessageEntry) for entry in path[count:]):
+    completed = {result_changed(entry) for entry in path[count:]} - {""}
+    last, was_last = path[count - 1], before[-1]
+    if last is not was_last and not (last.id == was_last.id and last.id in completed):
+        return None
+    if not all(isinstance(entry, MessageEntry) or result_changed(entry) for entry in path[count:]):
         return None
     found = (i for i in range(len(known.messages) - 1, -1, -1) if _is_reply(known.messages[i]))
     at = next(found, 0)
@@ -148,7 +153,26 @@ def extended_context(
     if start < 0 or is_edited or not _belong_together(drafts):
         return None
     settled = known.messages[:at]
+    if completed:
+        settled = _with_details(settled, [entry for entry in path if entry.id in completed])
     return replace(known, messages=(*settled, *normalise_messages(drafts, settled)))
+
+
+def _with_details(
+    messages: Sequence[ContextMessage], results: Sequence[Entry]
+) -> tuple[ContextMessage, ...]:
+    """`messages` with the details that their entries among `results` have now."""
+    details = {
+        entry.id: entry.message.details
+        for entry in results
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage)
+    }
+    return tuple(
+        replace(item, message=item.message.model_copy(update={"details": details[item.entry_id]}))
+        if item.entry_id in details and isinstance(item.message, ToolResultMessage)
+        else item
+        for item in messages
+    )
 
 
 def _is_reply(item: ContextMessage) -> bool:

@@ -21,6 +21,7 @@ from agent_tui.sessions.file.lock import SessionInUseError, SessionLock
 from agent_tui.sessions.file.writer import SessionWriter
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
 from agent_tui.sessions.format.parse import ParsedSession, parse_session
+from agent_tui.sessions.replay.command_changes import completed_result
 
 __all__ = ["SessionInUseError", "SessionLog"]
 
@@ -266,11 +267,15 @@ class SessionLog:
     def _commit(self, placed: Sequence[Entry]) -> None:
         if not placed:
             return
-        self._by_id.update((entry.id, entry) for entry in placed)
         self._leaf_id = placed[-1].id
         self._entries = None
         if self._path_entries is not None:
             self._path_entries += tuple(placed)
+        for entry in placed:
+            self._by_id[entry.id] = entry
+            if (completed := completed_result(entry, self._by_id)) is not None:
+                self._by_id[completed.id] = completed
+                self._path_entries = None
 
 
 def _read(path: Path) -> tuple[os.stat_result, ParsedSession]:

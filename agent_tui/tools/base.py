@@ -38,12 +38,17 @@ ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """Result of a call: text (and images) for the model, details for the person."""
+    """Result of a call: text (and images) for the model, details for the person.
+
+    `find_changes` finds out which files a command changed, where that takes its time: to be called
+    once at most, before anything else changes files. It raises nothing.
+    """
 
     for_model: str
     for_person: ToolDetails = field(default_factory=ToolDetails)
     is_error: bool = False
     images: tuple[ImageContent, ...] = ()
+    find_changes: Callable[[], Awaitable[FileTouches]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +142,8 @@ class ToolContext:
         default_timeout_s: For commands that name none.
         limits: How much of its output the model may be given.
         history: What `recall` looks in.
-        only_reads: Whether the call is known to change nothing; told once it may run.
         jobs: The commands that go on in the background.
+        only_reads: Whether the call is known to change nothing: its changes are not looked for.
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
         compact: Makes room in the context, with what to pay attention to; never raises for a
             compaction that cannot be made.

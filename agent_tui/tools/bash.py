@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pydantic import Field
@@ -41,7 +42,7 @@ class BashTool:
     """Runs commands without a terminal; see `ShellCommand` for what bounds them.
 
     Those of the model run in `sandbox`, where there is one. The files a command changed are found
-    by `changes`, however the command ended; one that only reads is not held up by that.
+    by `changes` after the result, however the command ended.
 
     What is wanted in the background, what takes longer than anybody said it may, and what a
     command of the model's leaves running goes on as a job of the conversation.
@@ -95,7 +96,6 @@ class BashTool:
             await asyncio.to_thread(
                 files.note_command, known, arguments.command, result.text, context.cwd
             )
-            changed = await self.changes.since(before)
         except BaseException:
             await command.stop()
             command.output.drop_file()
@@ -108,14 +108,18 @@ class BashTool:
             exit_code=result.exit_code,
             truncated=result.is_cut,
             full_output_path=None if path is None else os.fspath(path),
-            files=changed,
             jobs=jobs,
         )
         is_error = result.exit_code != 0 and not (jobs and result.exit_code is None)
         hint = refusal_hint(result.text) if prefix and is_error else ""
         if prefix and jobs:
             hint = _OWN_NETWORK
-        return ToolOutput(result.for_model(details.summary, hint), details, is_error=is_error)
+        return ToolOutput(
+            result.for_model(details.summary, hint),
+            details,
+            is_error=is_error,
+            find_changes=None if before is None else partial(self.changes.since, before),
+        )
 
 
 def _order(arguments: BashArguments, context: ToolContext, prefix: tuple[str, ...]) -> ShellOrder:

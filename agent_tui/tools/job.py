@@ -7,7 +7,7 @@ from pydantic import Field
 
 from agent_tui.messages import ToolDetails
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
-from agent_tui.tools.jobs.table import RunningJob
+from agent_tui.tools.jobs.table import BackgroundCommand
 
 _LONGEST_WAIT_S = 3_600
 
@@ -71,5 +71,5 @@ def _all_jobs(context: ToolContext) -> ToolOutput:
     return ToolOutput("\n".join(lines) or "(none)", details)
 
 
-def _line(job: RunningJob) -> str:
+def _line(job: BackgroundCommand) -> str:
     return f"{job.id}: {job.fact.shown} [{job.state}]"

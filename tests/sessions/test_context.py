@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
+    FileTouches,
     ToolCall,
     ToolResultMessage,
 )
@@ -24,6 +25,7 @@ from agent_tui.sessions.entries import (
     CustomEntry,
     CustomMessageEntry,
     Entry,
+    Header,
     LabelEntry,
     MessageEntry,
     ModelChangeEntry,
@@ -32,6 +34,8 @@ from agent_tui.sessions.entries import (
     UnknownEntry,
 )
 from agent_tui.sessions.format.parse import parse_session
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.command_changes import changes_entry
 from agent_tui.sessions.replay.normalise import OPENING_TEXT, normalise_messages
 from tests.support.context_checks import assert_normalised, shown
 from tests.support.session_values import (
@@ -270,6 +274,24 @@ def test_a_step_of_a_long_conversation_reads_nothing_but_its_end() -> None:
         known = build_context(path[:count])
         extended = extended_context(known, path[:count], path[: count + 1])
         assert extended == build_context(path[: count + 1])
+
+
+@pytest.mark.parametrize("later", [0, 1, 2])
+def test_what_a_command_is_found_to_have_changed_is_in_a_context_that_is_gone_on_with(
+    later: int,
+) -> None:
+    log = SessionLog.create(None, Header(id="s"))
+    log.append_many(steps(4)[: 7 + later])
+    before = log.path_entries()
+    known = build_context(before)
+    log.append(changes_entry(before[6].id, FileTouches(edited=("/w/a.py",))))
+    after = log.path_entries()
+    extended = extended_context(known, before, after)
+    assert extended is not None
+    assert extended == build_context(after)
+    results = [item.message for item in extended.messages if item.entry_id == before[6].id]
+    assert [isinstance(found, ToolResultMessage) for found in results] == [True]
+    assert extended.messages != known.messages
 
 
 def test_a_result_that_comes_late_is_put_in_its_place() -> None:

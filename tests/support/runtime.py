@@ -154,6 +154,7 @@ class Stage:
         settings = Settings(compaction=chosen, permissions=permissions or PermissionSettings())
         models = models or SmallModels(window, windows, learned_window)
         counter = counter or TokenCounter()
+        counter.load()
         client = ModelClient(provider, sleep)
         environ = {"PATH": f"{self.folder}/bin:/usr/bin:/bin", "HOME": str(self.folder)}
         services = RuntimeServices(

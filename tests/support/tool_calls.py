@@ -1,5 +1,7 @@
 """Calling tools the way the agent does: by name, through the registry."""
 
+from dataclasses import replace
+
 from agent_tui.messages import JsonObject
 from agent_tui.tools.base import Intent, ToolContext, ToolOutput
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -10,7 +12,16 @@ KEEPER = ProcessKeeper()
 
 
 async def call_tool(context: ToolContext, name: str, arguments: JsonObject) -> ToolOutput:
-    return await default_toolbox(KEEPER).prepare(name, arguments, context).run()
+    """The output of a call, with the files that a command changed."""
+    return await with_changes(await default_toolbox(KEEPER).prepare(name, arguments, context).run())
+
+
+async def with_changes(output: ToolOutput) -> ToolOutput:
+    """`output` with the files that the command is found to have changed."""
+    if output.find_changes is None:
+        return output
+    details = output.for_person.model_copy(update={"files": await output.find_changes()})
+    return replace(output, for_person=details)
 
 
 def intent_of(context: ToolContext, name: str, arguments: JsonObject) -> Intent:

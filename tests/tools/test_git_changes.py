@@ -14,7 +14,7 @@ from agent_tui.tools.git import changes as git_changes
 from agent_tui.tools.git import command as git_call
 from agent_tui.tools.git import status as git_status
 from agent_tui.tools.git.changes import GitChanges
-from tests.support.tool_calls import KEEPER, call_tool
+from tests.support.tool_calls import KEEPER, call_tool, with_changes
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="uses a POSIX shell and git")
 
@@ -170,7 +170,9 @@ async def test_what_the_person_changes_between_commands_is_not_the_commands(
 ):
     tool = BashTool(KEEPER, GitChanges(KEEPER))
     for name, text in (("a.py", "by hand"), ("mine.py", "by hand"), ("dirty.py", "by hand")):
-        first = await tool.run(tool.arguments_type(command="echo x >> b.py"), context)
+        first = await with_changes(
+            await tool.run(tool.arguments_type(command="echo x >> b.py"), context)
+        )
         assert first.for_person.files.edited == (str(repository / "b.py"),)
         (repository / name).write_text(text)
 
@@ -182,7 +184,9 @@ async def test_one_look_is_the_one_after_a_command_and_the_one_before_the_next(
     tool = BashTool(KEEPER, GitChanges(KEEPER))
     looks = []
     for _ in range(3):
-        output = await tool.run(tool.arguments_type(command="echo x >> a.py"), context)
+        output = await with_changes(
+            await tool.run(tool.arguments_type(command="echo x >> a.py"), context)
+        )
         assert output.for_person.files.edited == (str(repository / "a.py"),)
         looks.append(calls.read_text().count("status"))
     assert looks == [2, 3, 4]
@@ -193,14 +197,16 @@ async def test_a_command_that_only_reads_is_not_held_up_by_a_look(
 ):
     calls = _recording_git(context, tmp_path, 'exec /usr/bin/git "$@"')
     tool = BashTool(KEEPER, GitChanges(KEEPER))
-    await tool.run(tool.arguments_type(command="echo x >> a.py"), context)
+    await with_changes(await tool.run(tool.arguments_type(command="echo x >> a.py"), context))
     looks = calls.read_text()
     context.only_reads = True
     output = await tool.run(tool.arguments_type(command="cat a.py"), context)
-    assert output.for_person.files == FileTouches()
+    assert output.find_changes is None
     assert calls.read_text() == looks
     context.only_reads = False
-    output = await tool.run(tool.arguments_type(command="echo x >> b.py"), context)
+    output = await with_changes(
+        await tool.run(tool.arguments_type(command="echo x >> b.py"), context)
+    )
     assert output.for_person.files.edited == (str(repository / "b.py"),)
 
 
@@ -209,19 +215,25 @@ async def test_a_repository_that_came_between_commands_is_looked_at(
 ):
     tool = BashTool(KEEPER, GitChanges(KEEPER))
     context.cwd = repository / "sub"
-    await tool.run(tool.arguments_type(command="git init -q"), context)
-    output = await tool.run(tool.arguments_type(command="echo x > n.py"), context)
+    await with_changes(await tool.run(tool.arguments_type(command="git init -q"), context))
+    output = await with_changes(
+        await tool.run(tool.arguments_type(command="echo x > n.py"), context)
+    )
     assert output.for_person.files.written == (str(repository / "sub/n.py"),)
     _sh(context, "rm -rf .git")
-    output = await tool.run(tool.arguments_type(command="echo x > m.py"), context)
+    output = await with_changes(
+        await tool.run(tool.arguments_type(command="echo x > m.py"), context)
+    )
     assert output.for_person.files.written == (str(repository / "sub/m.py"),)
 
 
 async def test_what_comes_or_goes_with_its_folder_is_found(context: ToolContext, repository: Path):
     tool = BashTool(KEEPER, GitChanges(KEEPER))
     _sh(context, "mkdir build/d; echo x > build/d/f")
-    await tool.run(tool.arguments_type(command="true"), context)
-    output = await tool.run(tool.arguments_type(command="mv build/d e; rm -r sub"), context)
+    await with_changes(await tool.run(tool.arguments_type(command="true"), context))
+    output = await with_changes(
+        await tool.run(tool.arguments_type(command="mv build/d e; rm -r sub"), context)
+    )
     assert output.for_person.files == FileTouches(
         written=(str(repository / "e/f"),), edited=(str(repository / "sub/c.py"),)
     )

@@ -178,9 +178,12 @@ async def test_what_is_printed_in_the_background_is_not_shown_as_a_calls_output(
 
 async def test_what_prints_without_end_is_stopped_like_any_other(context: ToolContext):
     id = await begin(context, "yes")
-    output = await call_tool(context, "job", {"id": id, "stop": True})
-    assert "left out" in output.for_model
-    assert output.for_person.truncated
+    looked = await call_tool(context, "job", {"id": id, "wait": (wait := 0.02)})
+    while not looked.for_person.truncated:
+        looked = await call_tool(context, "job", {"id": id, "wait": (wait := 2 * wait)})
+    assert "left out" in looked.for_model
+    stopped = await call_tool(context, "job", {"id": id, "stop": True})
+    assert "[job 1: stopped after" in stopped.for_model
 
 
 async def test_without_an_id_all_jobs_are_told(context: ToolContext):

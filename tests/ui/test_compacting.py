@@ -22,7 +22,7 @@ from tests.support.models import MODEL, ListedModels
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, answer, asking, held, running_app, said, sized
 
-HALF_FULL, FULL = 60_000, 36_000
+HALF_FULL, FULL = 60_000, 36_200
 """Windows that the work fills to a half, and to where room is made for the next message."""
 
 
@@ -164,7 +164,7 @@ async def test_what_is_typed_during_a_compaction_is_sent_after_it(tmp_path: Path
 
 
 async def test_an_automatic_compaction_is_one_line_in_the_turn_that_goes_on(tmp_path: Path):
-    reply = held("Well.", usage=sized(9_000))
+    reply = held("Well.", usage=sized(9_200))
     async with at_work(tmp_path, reply, window=FULL) as ui:
         assert ui.status.usage.label == "[ctx: ~84%]"
         await ui.send("work")

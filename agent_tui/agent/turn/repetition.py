@@ -78,6 +78,12 @@ class Repetition:
         self._commands.add(signature)
         return is_new
 
+    def note_changes(self) -> None:
+        """The newest command turned out to have changed files: whatever was called may differ."""
+        self._commands.clear()
+        while len(self._seen) > 1:
+            self._seen.popleft()
+
     def forget_single_calls(self) -> None:
         """The context was compacted: to make a call again whose result has gone is no circle."""
         often = [seen for seen in self._seen if self._seen.count(seen) >= REMARK_AT]

@@ -22,9 +22,17 @@ from agent_tui.events import (
     ToolOutputDelta,
     ToolStarted,
 )
-from agent_tui.messages import CallEnding, TextContent, ToolCall, ToolDetails, ToolResultMessage
+from agent_tui.messages import (
+    CallEnding,
+    FileTouches,
+    TextContent,
+    ToolCall,
+    ToolDetails,
+    ToolResultMessage,
+)
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import Decision
+from agent_tui.sessions.replay.command_changes import changes_entry
 from agent_tui.tools.base import (
     History,
     Intent,
@@ -102,6 +110,7 @@ class ToolRunner:
         self._services = services
         self._emit = emit
         self.repetition = Repetition()
+        self._finding: asyncio.Task[None] | None = None
 
     def _broken(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
@@ -145,6 +154,7 @@ class ToolRunner:
                 ready = await self._ready(call, len(calls), broken)
                 if not ready.only_reads:
                     await self._finish(under_way)
+                    await self.settle()
                 running = asyncio.create_task(self._output(ready, remark))
                 under_way.append(_UnderWay(call, running))
                 begun += 1
@@ -322,11 +332,13 @@ class ToolRunner:
         )
 
     async def _compact(self, focus: str) -> ToolOutput:
+        await self.settle()
         output = await self._services.compact(focus, self._emit)
         self.repetition.forget_single_calls()
         return output
 
     async def _scope(self, action: ScopeAction, label: str, focus: str) -> ToolOutput:
+        await self.settle()
         output = await self._services.scope(action, label, focus, self._emit)
         self.repetition.forget_single_calls()
         return output
@@ -347,6 +359,31 @@ class ToolRunner:
         self._emit(ToolFinished(entry.id, call.id, stored))
         if output.for_person.todos is not None:
             self._emit(TodosChanged(output.for_person.todos))
+        if output.find_changes is not None:
+            finding = self._find_changes(entry.id, output.find_changes)
+            self._finding = asyncio.create_task(finding)
+
+    async def settle(self) -> None:
+        """Wait until it is recorded which files the newest command changed.
+
+        To be awaited before anything else changes files or reads the session's facts, and at the
+        end of the turn.
+
+        Raises:
+            SessionError: it could not be recorded.
+        """
+        if (finding := self._finding) is not None:
+            await asyncio.wait((finding,))
+            self._finding = None
+            finding.result()
+
+    async def _find_changes(
+        self, result_id: str, find: Callable[[], Awaitable[FileTouches]]
+    ) -> None:
+        files = await find()
+        if files != FileTouches():
+            self._conversation.log.append(changes_entry(result_id, files))
+            self.repetition.note_changes()
 
 
 def _remarked(output: ToolOutput, remark: str) -> ToolOutput:

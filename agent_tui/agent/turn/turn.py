@@ -171,13 +171,19 @@ class Turn:
                 await self._say(text, images)
             self._emit(TurnStarted())
             await self._get_ready()
-            await self._rounds()
+            await self._rounds_settled()
         except SessionError as error:
             return TurnFinished("error", str(error))
         except _TurnEnded as end:
             await self._say_usage()
             await self._compactor.write_ahead()
             return end.event
+
+    async def _rounds_settled(self) -> NoReturn:
+        try:
+            await self._rounds()
+        finally:
+            await self._tools.settle()
 
     async def _rounds(self) -> NoReturn:
         cuts = 0
@@ -304,6 +310,7 @@ class Turn:
         raise AssertionError
 
     async def _make_room(self, reason: CompactionReason) -> bool:
+        await self._tools.settle()
         has_room = await self._compactor.make_room(reason, self._emit) is not None
         if has_room:
             self._tools.repetition.forget_single_calls()

@@ -60,12 +60,13 @@ async def run_user_command(
     try:
         prepared = services.toolbox.prepare("bash", {"command": command}, context)
         output = await prepared.run()
+        files = await output.find_changes() if output.find_changes else FileTouches()
     except ToolError as error:
         record(str(error), ToolDetails())
     except asyncio.CancelledError:
         record("".join(pieces)[-limits.max_bytes :], ToolDetails(), cancelled=True)
         raise
     else:
-        record(output.for_model, output.for_person)
+        record(output.for_model, output.for_person.model_copy(update={"files": files}))
     for event in await conversation.refresh_usage():
         emit(event)

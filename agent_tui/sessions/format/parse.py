@@ -11,6 +11,7 @@ from agent_tui.sessions.format.codec import (
 )
 from agent_tui.sessions.format.linking import UnlinkedEntry, link_entries
 from agent_tui.sessions.gc_pause import garbage_collection_paused
+from agent_tui.sessions.replay.command_changes import completed_result
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def _parse(data: bytes, fallback_id: str) -> ParsedSession:
         warnings.insert(0, f"recovered {readable} of {reader.line_count} lines")
     return ParsedSession(
         header=header,
-        entries=linked.entries,
+        entries=_with_results_completed(linked.entries),
         warnings=tuple(warnings),
         has_header=reader.header is not None,
         ends_clean=not torn_number,
@@ -78,6 +79,14 @@ def _parse(data: bytes, fallback_id: str) -> ParsedSession:
             or (reader.line_count == bool(torn_number) and data[:1] in (b"", b"{"))
         ),
     )
+
+
+def _with_results_completed(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    by_id = {entry.id: entry for entry in entries}
+    for entry in entries:
+        if (completed := completed_result(entry, by_id)) is not None:
+            by_id[completed.id] = completed
+    return tuple(by_id.values())
 
 
 class _Reader:

@@ -18,7 +18,7 @@ _MAX_ENDED = 50
 """So many that have ended can still be asked about."""
 
 
-class RunningJob:
+class BackgroundCommand:
     """A background command, and how it ended.
 
     Args:
@@ -75,17 +75,17 @@ class JobTable:
     """The background commands of the conversation; they end when another takes its place."""
 
     def __init__(self) -> None:
-        self._jobs: dict[str, RunningJob] = {}
+        self._jobs: dict[str, BackgroundCommand] = {}
         self._last = 0
         self._listener: Callable[[Job], None] | None = None
 
     @property
-    def jobs(self) -> tuple[RunningJob, ...]:
+    def jobs(self) -> tuple[BackgroundCommand, ...]:
         """All that run, and the newest of those that have ended, oldest first."""
         return tuple(self._jobs.values())
 
     @property
-    def running(self) -> tuple[RunningJob, ...]:
+    def running(self) -> tuple[BackgroundCommand, ...]:
         """Those that run, oldest first."""
         return tuple(job for job in self._jobs.values() if job.is_running)
 
@@ -103,10 +103,10 @@ class JobTable:
         numbers = (int(id) for id in ids if id.isdecimal() and len(id) < _MOST_DIGITS)
         self._last = max((self._last, *numbers))
 
-    def add(self, command: ShellCommand) -> RunningJob:
+    def add(self, command: ShellCommand) -> BackgroundCommand:
         """Keep `command`, which runs, as a background command."""
         self._last += 1
-        self._jobs[str(self._last)] = job = RunningJob(str(self._last), command)
+        self._jobs[str(self._last)] = job = BackgroundCommand(str(self._last), command)
         command.go_unwatched(lambda: self._tell(job))
         ended = [job.id for job in self._jobs.values() if not job.is_running]
         for id in ended[:-_MAX_ENDED]:
@@ -114,11 +114,11 @@ class JobTable:
         self._tell(job)
         return job
 
-    def find(self, id: str) -> RunningJob | None:
+    def find(self, id: str) -> BackgroundCommand | None:
         """The one with this id; None where there is none, or it has been forgotten."""
         return self._jobs.get(id)
 
-    def named(self, id: str) -> RunningJob:
+    def named(self, id: str) -> BackgroundCommand:
         """The one with this id.
 
         Raises:
@@ -137,6 +137,6 @@ class JobTable:
         await asyncio.gather(*(job.stop() for job in running))
         return tuple(job.fact for job in running)
 
-    def _tell(self, job: RunningJob) -> None:
+    def _tell(self, job: BackgroundCommand) -> None:
         if self._listener is not None and self._jobs.get(job.id) is job:
             self._listener(job.fact)

@@ -20,8 +20,9 @@ _GATHER_S = 0.03
 _MAX_SHOWN_CHARS = 8_192
 """Of what came within one pause, only the end is shown live."""
 
-_LEFTOVERS_S = 0.2
-"""How long what a command leaves running may take to end by itself."""
+_LEFTOVERS_S = 1.0
+"""How long what a command leaves running may take to end by itself: looks for an update do, and
+servers whose port is in use."""
 
 
 @dataclass(frozen=True, slots=True)
