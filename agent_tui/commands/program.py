@@ -30,15 +30,16 @@ async def exit_(front: Front, _argument: str) -> None:
     front.leave()
 
 
-_SUBJECTS = (
-    ("Conversation", ("conversation", "jobs", "tools")),
-    ("Context", ("compaction", "context", "memory", "init")),
-    ("Sessions", ("sessions", "tree")),
-    ("Model and cost", ("model", "cost")),
-    ("Permissions", ("permissions", "trust", "mcp")),
-    ("Program", ("program", "status", "settings", "screen")),
-)
+_SUBJECTS = {
+    "Conversation": ("conversation", "jobs", "tools"),
+    "Context": ("compaction", "context", "memory", "init"),
+    "Sessions": ("sessions", "tree"),
+    "Model and cost": ("model", "cost"),
+    "Permissions": ("permissions", "trust", "mcp"),
+}
 """Headings in ``/help``, with the rooms whose commands stand under them."""
+_OTHERS = "Program"
+"""The heading for the commands of all other rooms."""
 
 
 def command_sections(registry: CommandRegistry, front: Front) -> tuple[PageSection, ...]:
@@ -46,11 +47,11 @@ def command_sections(registry: CommandRegistry, front: Front) -> tuple[PageSecti
     usable = [entry for entry in registry.commands if not entry.missing_in(front)]
     own = [entry for entry in usable if entry.source == "program"]
     others = [entry for entry in usable if entry.source != "program"]
-    sections = [
-        PageSection(subject, tuple(map(_help_row, entries)))
-        for subject, rooms in _SUBJECTS
-        if (entries := [entry for entry in own if not rooms or entry.room in rooms])
-    ]
+    subject_of = {room: subject for subject, rooms in _SUBJECTS.items() for room in rooms}
+    by_subject: dict[str, list[Row]] = {subject: [] for subject in (*_SUBJECTS, _OTHERS)}
+    for entry in own:
+        by_subject[subject_of.get(entry.room, _OTHERS)].append(_help_row(entry))
+    sections = [PageSection(name, tuple(rows)) for name, rows in by_subject.items() if rows]
     if others:
         sections.append(PageSection("From prompt files", tuple(map(_help_row, others))))
     if registry.unusable:

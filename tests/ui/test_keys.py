@@ -16,7 +16,7 @@ from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.screens.page import PageScreen
 from tests.ui.app_support import running_app
 
-WRITTEN = {"escape": "esc", "ctrl+underscore": "ctrl+_"}
+WRITTEN = {"escape": "esc", "ctrl+underscore": "ctrl+_", "question_mark": "?"}
 NOT_WRITTEN = {"super+z"}  # what a terminal on macOS may make of ctrl+_
 AS_TMUX_SENDS_THEM = {"shift+\r", "ctrl+\r"}
 TOLD = " ".join(f"{keys}, {text}" for section in KEYS for keys, text in section.rows)
