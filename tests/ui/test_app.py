@@ -18,6 +18,7 @@ from agent_tui.ui.transcript import (
     UserBlock,
     WelcomeBlock,
 )
+from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from tests.support.images import png
 from tests.support.models import MODEL, ListedModels
 from tests.support.runtime import Stage
@@ -341,11 +342,45 @@ async def test_ctrl_d_leaves_only_on_an_empty_prompt(tmp_path: Path):
 async def test_shift_tab_goes_through_the_permission_modes(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         seen = []
-        for _ in range(4):
+        for _ in range(2):
             await ui.pilot.press("shift+tab")
             await ui.pilot.pause()
             seen.append(ui.status.mode)
-        assert seen == ["accept-edits", "plan", "full", "ask"]
+        assert seen == ["accept-edits", "plan"]
+
+
+async def asked_about_full(ui: Ui) -> None:
+    """Shift+Tab in mode plan, and the question ready to be answered at once."""
+    await ui.pilot.press("shift+tab")
+    await ui.until(lambda: isinstance(ui.app.screen, QuietChoiceScreen))
+    screen = ui.app.screen
+    assert isinstance(screen, QuietChoiceScreen)
+    screen._quiet_s = 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "mode"), [("y", "full"), ("n", "ask"), ("escape", "plan"), ("enter", "plan")]
+)
+async def test_mode_full_is_asked_for(tmp_path: Path, answer: str, mode: str):
+    runtime = asking(Stage(tmp_path))
+    runtime.conversation.permissions.mode = "plan"
+    async with running_app(tmp_path, runtime=runtime) as ui:
+        await asked_about_full(ui)
+        assert ui.status.mode == "plan"
+        await ui.pilot.press(answer, "escape")
+        await ui.settle()
+        assert ui.status.mode == mode
+        assert ui.app.prompt.has_class("-full") == (mode == "full")
+
+
+async def test_mode_full_is_asked_for_once(tmp_path: Path):
+    runtime = asking(Stage(tmp_path))
+    runtime.conversation.permissions.mode = "plan"
+    async with running_app(tmp_path, runtime=runtime) as ui:
+        await asked_about_full(ui)
+        await ui.pilot.press("y", *["shift+tab"] * 4)
+        await ui.settle()
+        assert ui.status.mode == "full"
 
 
 async def test_the_status_bar_follows_the_context(tmp_path: Path):
