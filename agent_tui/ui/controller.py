@@ -142,7 +142,7 @@ class Controller:
 
     def _tell_problems(self, warnings: Sequence[str]) -> None:
         for problem in self.options.problems:
-            self._view.say(f"Setting left out: {problem}", "warning")
+            self._view.say(problem.notice, "warning")
         for warning in warnings:
             self._view.say(warning, "warning")
         for rule in self.runtime.conversation.permissions.problems:
