@@ -1,10 +1,11 @@
 """The `find` tool: files by glob, most recently changed first."""
 
-import threading
-import time
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pathspec import GitIgnoreSpec
 from pydantic import Field
 
 from agent_tui.messages import ToolDetails
@@ -16,11 +17,14 @@ from agent_tui.tools.base import (
     ToolOutput,
     in_thread,
 )
+from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
 from agent_tui.tools.files.text_files import missing_file_error
-from agent_tui.tools.files.walk import glob_spec, walk_files
+from agent_tui.tools.files.walk import glob_spec
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.shorten import keep_head
 
 _SEARCH_TIME_S = 30.0
+_MAX_LISTED_BYTES = 100_000_000
 
 
 class FindArguments(ToolArguments):
@@ -35,6 +39,7 @@ class FindArguments(ToolArguments):
 class FindTool:
     """Finds files by name; what ``.gitignore`` names is left out."""
 
+    keeper: ProcessKeeper
     name: str = "find"
     arguments_type: type[FindArguments] = FindArguments
 
@@ -46,31 +51,33 @@ class FindTool:
 
     async def run(self, arguments: FindArguments, context: ToolContext) -> ToolOutput:
         """Paths of the files that match."""
-        is_cancelled = threading.Event()
-        try:
-            return await in_thread(lambda: _find(arguments, context, is_cancelled))
-        finally:
-            is_cancelled.set()
+        folder = context.resolve(arguments.path)
+        if not folder.exists():
+            raise missing_file_error(folder, context)
+        if not folder.is_dir():
+            raise ToolError(f"{context.shown(folder)} is a file. Give a folder.")
+        spec = _spec(arguments.pattern)
+        listed = await run_ripgrep(
+            self.keeper,
+            ("--files", "--null", "--no-messages"),
+            (str(folder),),
+            context.environ,
+            time_s=_SEARCH_TIME_S,
+            most_bytes=_MAX_LISTED_BYTES,
+        )
+        return await in_thread(lambda: _found(listed, spec, folder, arguments.limit, context))
 
 
-def _find(
-    arguments: FindArguments, context: ToolContext, is_cancelled: threading.Event
+def _found(
+    listed: RipgrepOutput, spec: GitIgnoreSpec, folder: Path, limit: int, context: ToolContext
 ) -> ToolOutput:
-    folder = context.resolve(arguments.path)
-    if not folder.exists():
-        raise missing_file_error(folder, context)
-    if not folder.is_dir():
-        raise ToolError(f"{context.shown(folder)} is a file. Give a folder.")
-    workspace = context.cwd.resolve()
-    inside = folder.is_relative_to(workspace)
-    root = workspace if inside else folder
-    below = folder.relative_to(root).as_posix()
-    matched, is_complete = _matching(arguments.pattern, root, below, is_cancelled)
+    matched = _matching(listed, spec, folder, context.cwd.resolve())
+    is_complete = listed.is_complete
     if not matched:
         unfinished = "" if is_complete else f" within {_SEARCH_TIME_S:.0f} s; give a smaller folder"
         return ToolOutput(f"No files match{unfinished}.", ToolDetails(summary="no files"))
     matched.sort(key=lambda pair: (-pair[0], pair[1]))
-    names = [name if inside else str(root / name) for _, name in matched[: arguments.limit]]
+    names = [context.shown(Path(path)) for _, path in matched[:limit]]
     limits = context.limits
     kept = keep_head("\n".join(names), max_lines=limits.max_lines, max_bytes=limits.max_bytes)
     left = len(matched) - (kept.text.count("\n") + 1)
@@ -82,23 +89,25 @@ def _find(
 
 
 def _matching(
-    pattern: str, root: Path, below: str, is_cancelled: threading.Event
-) -> tuple[list[tuple[float, str]], bool]:
-    """(Modification time, path relative to `root`) of each match; whether all was searched."""
-    deadline = time.monotonic() + _SEARCH_TIME_S
-    skipped = 0 if below == "." else len(below) + 1
+    listed: RipgrepOutput, spec: GitIgnoreSpec, folder: Path, workspace: Path
+) -> list[tuple[float, str]]:
+    """(Modification time, absolute path) of each file listed that matches below `folder`.
+
+    Inside the workspace the pattern may also be that of a path in the workspace.
+    """
+    starts = {len(f"{folder}/")}
+    if folder.is_relative_to(workspace):
+        starts.add(len(f"{workspace}/"))
+    matched: list[tuple[float, str]] = []
+    for path in os.fsdecode(listed.printed).split("\0")[:-1]:
+        if any(spec.match_file(path[start:]) for start in starts):
+            with suppress(OSError):
+                matched.append((os.lstat(path).st_mtime, path))
+    return matched
+
+
+def _spec(pattern: str) -> GitIgnoreSpec:
     try:
-        spec = glob_spec(pattern)
+        return glob_spec(pattern)
     except ValueError as error:
         raise ToolError(f"pattern is not a glob: {error}") from error
-    matched: list[tuple[float, str]] = []
-    for file in walk_files(root, below, deadline=deadline):
-        if is_cancelled.is_set():
-            return matched, False
-        if spec.match_file(file.relative[skipped:]) or spec.match_file(file.relative):
-            try:
-                changed = file.entry.stat(follow_symlinks=False).st_mtime
-            except OSError:
-                continue
-            matched.append((changed, file.relative))
-    return matched, time.monotonic() <= deadline

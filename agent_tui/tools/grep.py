@@ -1,11 +1,7 @@
-"""The `grep` tool: text in files by regular expression, with ripgrep or our own search."""
+"""The `grep` tool: text in files by regular expression."""
 
-import asyncio
 import os
 import re
-import shutil
-import sys
-from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +18,7 @@ from agent_tui.tools.base import (
     ToolOutput,
 )
 from agent_tui.tools.files.protected import SECRET_GLOBS
-from agent_tui.tools.files.search_process import SearchRequest
+from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
 from agent_tui.tools.files.text_files import missing_file_error
 from agent_tui.tools.limits import MAX_OUTPUT_BYTES
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -52,15 +48,6 @@ class GrepArguments(ToolArguments):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What a search printed. `is_complete` is false where it was stopped early."""
-
-    lines: list[str]
-    exit_code: int | None
-    is_complete: bool
-
-
-@dataclass(frozen=True, slots=True)
 class GrepTool:
     """Searches text files; binary and ignored ones and those with secrets are left out."""
 
@@ -79,87 +66,52 @@ class GrepTool:
         target = context.resolve(arguments.path)
         if not target.exists():
             raise missing_file_error(target, context)
-        ripgrep = shutil.which("rg", path=context.environ.get("PATH"))
-        if ripgrep:
-            found = await self._search(_ripgrep_argv(ripgrep, arguments, target), context)
-        else:
-            argv = [sys.executable, "-P", "-m", "agent_tui.tools.files.search_process"]
-            found = await self._search(argv, context, _request(arguments, target, context))
+        found = await run_ripgrep(
+            self.keeper,
+            _options(arguments),
+            (arguments.pattern, str(target)),
+            context.environ,
+            time_s=_SEARCH_TIME_S,
+            most_bytes=_MAX_READ_BYTES,
+        )
         return _output(found, arguments, context)
 
-    async def _search(
-        self, argv: list[str], context: ToolContext, request: bytes | None = None
-    ) -> _Found:
-        """Run a search in a folder no module or configuration can be picked up from."""
-        printed = bytearray()
-        exit_code: int | None = None
-        is_complete = False
-        environ = dict(context.environ)
-        async with self.keeper.child_group(
-            argv, cwd=Path(os.sep), environ=environ, stdin=request
-        ) as child:
-            try:
-                async with asyncio.timeout(_SEARCH_TIME_S):
-                    async with aclosing(child.read_until_exit()) as chunks:
-                        async for chunk in chunks:
-                            printed += chunk
-                            if len(printed) > _MAX_READ_BYTES:
-                                break
-                        else:
-                            is_complete = True
-                            exit_code = child.exit_code
-            except TimeoutError:
-                pass
-        lines = printed.decode("utf-8", "replace").split("\n")
-        return _Found(lines if is_complete else lines[:-1], exit_code, is_complete)
 
-
-def _ripgrep_argv(ripgrep: str, arguments: GrepArguments, target: Path) -> list[str]:
-    argv = [ripgrep, "--no-config", "--color=never", "--heading", "--with-filename"]
-    argv += ["--line-number", "--hidden", "--no-require-git", "--sort=path", "--glob=!.git"]
-    argv += [f"--glob=!{glob}" for glob in SECRET_GLOBS]
-    argv += [f"--max-columns={_MAX_LINE_CHARS}", "--max-columns-preview"]
-    argv += [f"--context={arguments.context}"]
+def _options(arguments: GrepArguments) -> list[str]:
+    options = ["--heading", "--with-filename", "--line-number", "--sort=path", "--engine=auto"]
+    options += [f"--max-columns={_MAX_LINE_CHARS}", "--max-columns-preview"]
+    options += [f"--context={arguments.context}"]
     if arguments.ignore_case:
-        argv.append("--ignore-case")
+        options.append("--ignore-case")
     if arguments.multiline:
-        argv += ["--multiline", "--multiline-dotall"]
-    argv += _OUTPUTS[arguments.output]
-    if arguments.glob:
-        argv.append(f"--glob={arguments.glob}")
-    return [*argv, "--", arguments.pattern, str(target)]
+        options += ["--multiline", "--multiline-dotall"]
+    options += _OUTPUTS[arguments.output]
+    options += _only(arguments.glob)
+    return [*options, *(f"--glob=!{glob}" for glob in SECRET_GLOBS)]
 
 
-def _request(arguments: GrepArguments, target: Path, context: ToolContext) -> bytes:
-    workspace = context.cwd.resolve()
-    root = workspace if target.is_relative_to(workspace) else target
-    if root == target and target.is_file():
-        root = target.parent
-    return SearchRequest(
-        pattern=arguments.pattern,
-        root=str(root),
-        below=target.relative_to(root).as_posix(),
-        globs=(arguments.glob,) if arguments.glob else (),
-        excluded_names=SECRET_GLOBS,
-        ignore_case=arguments.ignore_case,
-        context_lines=arguments.context,
-        limit=arguments.limit + 1,
-        output=arguments.output,
-        multiline=arguments.multiline,
-    ).to_json()
+def _only(glob: str) -> list[str]:
+    """Options for the files of `glob`. One of names alone takes in nothing that is ignored."""
+    names = glob.removeprefix("**/")
+    if "/" in names or names.startswith("!"):
+        return [f"--glob={glob}"]
+    return [f"--type-add=wanted:{names}", "--type=wanted"] if names else []
 
 
-def _output(found: _Found, arguments: GrepArguments, context: ToolContext) -> ToolOutput:
-    if found.exit_code not in (None, 0, 1) and not any(map(_MATCH.match, found.lines)):
-        problem = "\n".join(found.lines).strip()
+def _output(found: RipgrepOutput, arguments: GrepArguments, context: ToolContext) -> ToolOutput:
+    text = found.printed.decode("utf-8", "replace")
+    printed = text.split("\n")
+    printed = printed if found.is_complete else printed[:-1]
+    if found.exit_code not in (None, 0, 1) and not any(map(_MATCH.match, printed)):
+        problem = text.strip()
         raise ToolError(
             f"The search failed: {problem}\nTo look for special characters as they are, put a "
             "backslash before each."
         )
     if arguments.output == "lines":
-        unit, (lines, count, has_more) = "match", _limited(found.lines, arguments.limit, context)
+        unit, (lines, count, has_more) = "match", _limited(printed, arguments.limit, context)
     else:
-        unit, (lines, count, has_more) = "file", _files(found.lines, arguments.limit, context)
+        unit, (lines, count, has_more) = "file", _files(printed, arguments.limit, context)
     stopped = "" if found.is_complete else f"stopped after {_SEARCH_TIME_S:.0f} s or much output"
     if not count:
         text = f"No matches ({stopped}; narrow the search)." if stopped else "No matches."

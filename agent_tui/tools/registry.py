@@ -58,7 +58,7 @@ def default_toolbox(
         offered(ApplyPatchTool()),
         offered(WriteTool()),
         offered(GrepTool(keeper)),
-        offered(FindTool()),
+        offered(FindTool(keeper)),
         offered(LsTool()),
         offered(JobTool()),
         offered(TodoTool()),

@@ -19,7 +19,6 @@ def emitted() -> list[str]:
 
 @pytest.fixture
 def context(workspace: Path, tmp_path: Path, emitted: list[str]) -> ToolContext:
-    """A context without ripgrep; searches with it are tested where it is installed."""
     return ToolContext(
         cwd=workspace,
         emit=emitted.append,

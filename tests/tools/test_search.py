@@ -1,5 +1,4 @@
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,6 @@ from agent_tui.errors import ToolError
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.files.walk import glob_spec, relative_files
 from tests.support.tool_calls import call_tool
-
-_RIPGREP = shutil.which("rg")
 
 
 @pytest.fixture
@@ -36,20 +33,10 @@ def project(workspace: Path) -> Path:
     return workspace
 
 
-@pytest.fixture(params=["own search", "ripgrep"])
-def searching(request: pytest.FixtureRequest, context: ToolContext, project: Path) -> ToolContext:
-    """The same context with either search engine."""
-    if request.param == "ripgrep":
-        if _RIPGREP is None:
-            pytest.skip("ripgrep is not installed")
-        context.environ["PATH"] = str(Path(_RIPGREP).parent)
-    return context
-
-
 async def test_grep_groups_matches_by_file_and_leaves_out_what_is_ignored_binary_or_secret(
-    searching: ToolContext,
+    context: ToolContext, project: Path
 ):
-    output = await call_tool(searching, "grep", {"pattern": "needle"})
+    output = await call_tool(context, "grep", {"pattern": "needle"})
     assert output.for_model == (
         ".github/ci.yml\n1:needle: yes\n\n"
         "keep.log\n1:needle kept\n\n"
@@ -59,78 +46,115 @@ async def test_grep_groups_matches_by_file_and_leaves_out_what_is_ignored_binary
     assert output.for_person.summary == "5 matches"
 
 
-async def test_grep_runs_ripgrep_where_there_is_one(
-    context: ToolContext, project: Path, tmp_path: Path
-):
-    program = tmp_path / "bin" / "rg"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\nprintf 'a.py\\n7:by ripgrep\\n'\n")
-    program.chmod(0o755)
-    context.environ["PATH"] = str(program.parent)
+@pytest.fixture
+def ripgrep_script(context: ToolContext, tmp_path: Path):
+    """Puts a shell script in the place of the person's own ripgrep."""
+
+    def put(script: str) -> None:
+        program = tmp_path / "bin" / "rg"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        context.environ["PATH"] = f"{program.parent}:/usr/bin:/bin"
+
+    return put
+
+
+async def test_grep_runs_the_persons_own_ripgrep(context: ToolContext, ripgrep_script):
+    ripgrep_script("printf 'a.py\\n7:by ripgrep\\n'")
     assert (await call_tool(context, "grep", {"pattern": "x"})).for_model == "a.py\n7:by ripgrep"
 
 
-async def test_grep_takes_a_glob_a_folder_and_case(searching: ToolContext):
+async def test_grep_takes_a_glob_a_folder_and_case(context: ToolContext, project: Path):
     arguments = {"pattern": "NEEDLE", "path": "docs", "glob": "*.{md,txt}", "ignore_case": True}
-    output = await call_tool(searching, "grep", {**arguments})
+    output = await call_tool(context, "grep", {**arguments})
     assert output.for_model == "docs/guide.md\n1:A Needle in the docs"
 
 
-async def test_grep_keeps_the_rules_of_folders_above(searching: ToolContext):
-    output = await call_tool(searching, "grep", {"pattern": "needle", "path": "src"})
+async def test_grep_keeps_the_rules_of_folders_above(context: ToolContext, project: Path):
+    output = await call_tool(context, "grep", {"pattern": "needle", "path": "src"})
     assert "generated" not in output.for_model
     assert "src/app.py" in output.for_model
 
 
-async def test_grep_shows_context(searching: ToolContext):
+async def test_grep_shows_context(context: ToolContext, project: Path):
     arguments = {"pattern": "def", "path": "src/app.py", "context": 1}
-    output = await call_tool(searching, "grep", {**arguments})
+    output = await call_tool(context, "grep", {**arguments})
     assert output.for_model == "src/app.py\n2-\n3:def main():\n4-    return 'needle'"
 
 
-async def test_grep_stops_at_its_limit(searching: ToolContext):
-    output = await call_tool(searching, "grep", {"pattern": "needle", "limit": 2})
+async def test_grep_stops_at_its_limit(context: ToolContext, project: Path):
+    output = await call_tool(context, "grep", {"pattern": "needle", "limit": 2})
     assert output.for_model.endswith(
         "keep.log\n1:needle kept\n[first 2 matches; narrow the search]"
     )
     assert output.for_person.truncated
 
 
-async def test_grep_says_when_nothing_matches(searching: ToolContext):
-    output = await call_tool(searching, "grep", {"pattern": "haystack"})
+async def test_grep_says_when_nothing_matches(context: ToolContext, project: Path):
+    output = await call_tool(context, "grep", {"pattern": "haystack"})
     assert output.for_model == "No matches."
     assert not output.is_error
 
 
 async def test_a_pattern_that_looks_like_an_option_is_a_pattern(
-    searching: ToolContext, project: Path
+    context: ToolContext, project: Path
 ):
     (project / "src/app.py").write_text("x --pre=touch y\n")
-    output = await call_tool(searching, "grep", {"pattern": "--pre=touch"})
+    output = await call_tool(context, "grep", {"pattern": "--pre=touch"})
     assert output.for_model == "src/app.py\n1:x --pre=touch y"
 
 
-async def test_a_broken_pattern_is_explained(searching: ToolContext):
+async def test_a_broken_pattern_is_explained(context: ToolContext, project: Path):
     with pytest.raises(ToolError, match="The search failed"):
-        await call_tool(searching, "grep", {"pattern": "(needle"})
+        await call_tool(context, "grep", {"pattern": "(needle"})
 
 
-async def test_a_pattern_that_runs_wild_is_stopped(
-    context: ToolContext, project: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_search_that_takes_too_long_is_stopped_and_gives_what_it_found(
+    context: ToolContext, project: Path, ripgrep_script, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("agent_tui.tools.grep._SEARCH_TIME_S", 1.0)
-    (project / "src/app.py").write_text("a" * 60 + "!\n")
-    output = await call_tool(context, "grep", {"pattern": "(a|a)*$", "path": "src/app.py"})
-    assert "stopped after 1 s" in output.for_model
+    ripgrep_script("printf 'a.py\\n7:found\\n8:hal'; sleep 60")
+    output = await call_tool(context, "grep", {"pattern": "x"})
+    assert output.for_model.startswith("a.py\n7:found\n[stopped after 1 s")
 
 
-async def test_modules_of_the_workspace_are_not_imported_by_the_search(
-    context: ToolContext, project: Path
-):
-    for name in ("json.py", "re.py", "pathspec.py"):
-        (project / name).write_text("raise SystemExit(99)\n")
-    output = await call_tool(context, "grep", {"pattern": "needle", "path": "keep.log"})
+async def test_grep_understands_what_only_other_engines_do(context: ToolContext, project: Path):
+    output = await call_tool(context, "grep", {"pattern": "(?<=nee)dle k"})
     assert output.for_model == "keep.log\n1:needle kept"
+
+
+@pytest.mark.parametrize("glob", ["*", "**/*", "**", ".*", ".env", "*.log", "**/*.py"])
+async def test_no_glob_makes_grep_show_secrets_or_what_is_ignored(
+    context: ToolContext, project: Path, glob: str
+):
+    output = await call_tool(context, "grep", {"pattern": "needle", "glob": glob})
+    for left_out in (".env", ".git/", "debug.log", "build/", "generated.py"):
+        assert left_out not in output.for_model
+
+
+async def test_a_glob_may_name_what_is_not_wanted(context: ToolContext, project: Path):
+    output = await call_tool(context, "grep", {"pattern": "needle", "glob": "!*.py"})
+    assert ".py" not in output.for_model
+    assert "keep.log" in output.for_model
+
+
+async def test_find_names_files_outside_of_the_workspace_wholly(
+    context: ToolContext, tmp_path: Path
+):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.py").touch()
+    output = await call_tool(context, "find", {"pattern": "*.py", "path": "../other"})
+    assert output.for_model == str(tmp_path / "other" / "a.py")
+
+
+async def test_without_ripgrep_a_search_says_what_to_install(
+    context: ToolContext, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("agent_tui.tools.files.ripgrep.WHEEL", "no-such-package")
+    context.environ["PATH"] = "/nowhere"
+    with pytest.raises(ToolError, match="pip install no-such-package"):
+        await call_tool(context, "find", {"pattern": "*"})
 
 
 async def test_find_gives_newest_first(context: ToolContext, project: Path):
@@ -253,21 +277,21 @@ def test_globs_mean_what_they_mean_in_a_gitignore(glob: str, name: str, matches:
     assert glob_spec(glob).match_file(name) is matches
 
 
-async def test_grep_names_files_or_counts_their_matches(searching: ToolContext):
+async def test_grep_names_files_or_counts_their_matches(context: ToolContext, project: Path):
     given = {"pattern": "needle", "path": "src"}
-    files = await call_tool(searching, "grep", {**given, "output": "files"})
+    files = await call_tool(context, "grep", {**given, "output": "files"})
     assert files.for_model == "src/app.py\nsrc/app_test.py"
     assert files.for_person.summary == "2 files"
-    counts = await call_tool(searching, "grep", {**given, "output": "counts"})
+    counts = await call_tool(context, "grep", {**given, "output": "counts"})
     assert counts.for_model == "src/app.py:1\nsrc/app_test.py:2"
-    first = await call_tool(searching, "grep", {**given, "output": "files", "limit": 1})
+    first = await call_tool(context, "grep", {**given, "output": "files", "limit": 1})
     assert first.for_model.startswith("src/app.py\n[first 1 files")
-    none = await call_tool(searching, "grep", {"pattern": "nowhere", "output": "counts"})
+    none = await call_tool(context, "grep", {"pattern": "nowhere", "output": "counts"})
     assert none.for_model == "No matches."
 
 
-async def test_grep_finds_over_lines_where_it_is_asked_to(searching: ToolContext):
+async def test_grep_finds_over_lines_where_it_is_asked_to(context: ToolContext, project: Path):
     given = {"pattern": r"main\(\):\n.*needle", "path": "src"}
-    assert (await call_tool(searching, "grep", {**given})).for_model == "No matches."
-    output = await call_tool(searching, "grep", {**given, "multiline": True})
+    assert (await call_tool(context, "grep", {**given})).for_model == "No matches."
+    output = await call_tool(context, "grep", {**given, "multiline": True})
     assert output.for_model == "src/app.py\n3:def main():\n4:    return 'needle'"

@@ -7,6 +7,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,7 @@ from agent_tui.cli.tool_services import command_sandbox
 from agent_tui.errors import AgentTuiError
 from agent_tui.text_editor import editor_command
 from agent_tui.tokens import vocabulary_file
+from agent_tui.tools.files.ripgrep import WHEEL, ripgrep_program
 from agent_tui.ui.terminal.clipboard import OSC_52, clipboard_way
 
 _VERSIONS = "versions"
@@ -180,14 +182,16 @@ def check_git(env: Environment) -> Iterator[Check]:
 
 
 def check_ripgrep(env: Environment) -> Iterator[Check]:
-    """Ripgrep, which the search tools use where it is."""
-    yield _version_check(env, "rg", "ripgrep ") or Check(
-        _TOOLS,
-        "rg",
-        "info",
-        "not found: the built-in search is used, slower in large projects",
-        "For quick searches install ripgrep.",
-    )
+    """Ripgrep, with which files are searched and found: the person's own or the wheel's."""
+    yield _version_check(env, "rg", "ripgrep ") or _ripgrep_of_wheel(env)
+
+
+def _ripgrep_of_wheel(env: Environment) -> Check:
+    program = ripgrep_program(env.environ)
+    if program is None:
+        return Check(_TOOLS, "rg", "bad", "not found: files cannot be searched", _REINSTALL)
+    check = _version_of(env, "rg", str(program), "ripgrep ")
+    return replace(check, found=f"{check.found} (of the package {WHEEL})")
 
 
 def check_bash(env: Environment) -> Iterator[Check]:
@@ -242,6 +246,10 @@ def _version_check(env: Environment, program: str, before_version: str) -> Check
     path = find_program(program, env.environ)
     if path is None:
         return None
+    return _version_of(env, program, path, before_version)
+
+
+def _version_of(env: Environment, program: str, path: str, before_version: str) -> Check:
     answer = ask_program((path, "--version"), env.keyless_environ)
     if answer is None or answer.exit_code != 0:
         found = f"{path} does not answer to --version"

