@@ -332,7 +332,8 @@ class EventView:
         call_id = self._asked.pop(event.request_id, "")
         if (running := self._running.get(call_id)) is not None:  # the question took no run time
             self._running[call_id] = replace(running, started_at=self._clock())
-            self._relabel(f"Running {running.block.name}", 0)
+            if isinstance(running.block, ToolBlock):
+                self._relabel(f"Running {running.block.name}", 0)
         if (state := self.widgets.activity.state) is not None:
             self.widgets.activity.show(state.resumed(self._clock()))
         self.widgets.approval.resolve(event.request_id)
