@@ -167,7 +167,7 @@ class CommandJudge:
             if len(bases) > _MAX_FOLDERS:
                 break
             for target in _folder_words(part):
-                if target.value is not None and not target.is_pattern:
+                if not target.is_pattern:
                     for base in tuple(bases):
                         bases |= dict.fromkeys(self._words.named(base, target))
         return tuple(bases)

@@ -34,14 +34,18 @@ class PathResolver:
         self._entries_left = _MAX_ENTRIES
 
     def named(self, base: Path, word: Word) -> list[Path]:
-        """The files a word may name, resolved; also in ``of=FILE``, ``-oFILE``, ``HEAD:FILE``."""
-        if word.value is None:
-            return []
+        """The files a word may name, resolved; also in ``of=FILE``, ``-oFILE``, ``HEAD:FILE``.
+
+        For a word that only the run will tell, what it is guessed to come to.
+        """
         key = (base, word.source, word.is_pattern)
         if key not in self._known:
-            value = _as_glob(word) if word.is_pattern else word.value
+            values = (_as_glob(word),) if word.is_pattern else word.texts
             self._known[key] = [
-                path for text in _texts(value) for path in self._paths(base, text, word.is_pattern)
+                path
+                for value in values
+                for text in _texts(value)
+                for path in self._paths(base, text, word.is_pattern)
             ]
         return self._known[key]
 
