@@ -73,7 +73,7 @@ class Program:
     def start_notices(self) -> tuple[str, ...]:
         """`notices`, and what of settings, rules and trust could not be used."""
         lines = (
-            *(f"Setting left out: {problem}" for problem in self.loaded.problems),
+            *(problem.notice for problem in self.loaded.problems),
             *(
                 f"Permission rule left out: {rule}"
                 for rule in self.runtime.conversation.permissions.problems

@@ -26,7 +26,7 @@ TIER_LABELS: Mapping[int, str] = {
 
 @command(
     f"[focus] [{PREVIEW}] [{_STRATEGY} NAME]",
-    refusal="Cannot compact while responding. Use /abort first.",
+    refusal="Cannot compact while the agent works. Use /abort first.",
     completions=lambda _front: (
         Completion(PREVIEW, "show what it would do"),
         *(Completion(f"{_STRATEGY} {name}", strategy_description(name)) for name in STRATEGY_NAMES),
@@ -70,7 +70,7 @@ async def _preview(front: Front, *, is_focus_given: bool) -> None:
     front.show_events(())  # the bar shows what was counted
 
 
-@command(refusal="Cannot undo while responding. Use /abort first.")
+@command(refusal="Cannot undo while the agent works. Use /abort first.")
 async def uncompact(front: Front, _argument: str) -> None:
     """Undo the last compaction."""
     try:

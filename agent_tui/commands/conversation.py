@@ -37,7 +37,7 @@ async def retry(front: Front, _argument: str) -> None:
         Completion("3 ", "three times the same prompt"),
         Completion("over ", "once for each of a list: over a,b,c"),
     ),
-    refusal="Cannot begin a loop while responding. Use /abort first.",
+    refusal="Cannot begin a loop while the agent works. Use /abort first.",
 )
 async def loop(front: Front, argument: str) -> None:
     """Run a prompt again and again."""

@@ -17,8 +17,7 @@ async def cost(front: Front, _argument: str) -> None:
 
     def has_price(name: str) -> bool:
         ref = ModelRef(name)
-        runs_here = ref.provider in ("local", "scripted")
-        return runs_here or front.services.models.info(ref).input_price is not None
+        return ref.runs_here or front.services.models.info(ref).input_price is not None
 
     spending = spending_of(runtime.conversation.log)
     front.say(

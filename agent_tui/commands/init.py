@@ -15,7 +15,7 @@ from agent_tui.events import AgentEvent, Notice
 
 @command(
     "[what to stress]",
-    refusal="Cannot write AGENTS.md while responding. Use /abort first, or wait.",
+    refusal="Cannot write AGENTS.md while the agent works. Use /abort first, or wait.",
 )
 async def init(front: Front, argument: str) -> None:
     """Have AGENTS.md written or improved."""

@@ -26,7 +26,7 @@ from agent_tui.permissions.project_files import CONTEXT_NAMES
 from agent_tui.permissions.trust import WithheldFile
 
 _MINE = "--user"
-_BUSY = "Cannot {} while responding. Use /abort first."
+_BUSY = "Cannot {} while the agent works. Use /abort first."
 _NONE = "Nothing. /init has the model write AGENTS.md, /memory add TEXT begins one."
 _CHANGES: dict[Change, str] = {
     "changed": "changed since it was read",

@@ -34,7 +34,7 @@ async def _models(front: Front) -> tuple[Completion, ...]:
 
 @command(
     "[name]",
-    refusal="Cannot change the model while responding. Use /abort first.",
+    refusal="Cannot change the model while the agent works. Use /abort first.",
     completions=_models,
 )
 async def model(front: Front, argument: str) -> None:

@@ -5,6 +5,7 @@ from typing import get_args
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.commands.model import marked
 from agent_tui.config import PermissionMode
 from agent_tui.permissions.decision_log import DecisionRecord
@@ -16,6 +17,19 @@ MODES: tuple[tuple[PermissionMode, str], ...] = (
     ("ask", "reads freely; asks before it writes or runs commands"),
     ("accept-edits", "also edits files here freely; asks before it runs commands"),
     ("full", "runs everything but what is always asked"),
+)
+FULL_MODE_QUESTION: Question[PermissionMode] = Question(
+    "Run everything without asking?",
+    (
+        "Mode full runs commands and writes files without a question. Keys, .env, .git/",
+        "and destructive commands are still asked about.",
+    ),
+    (
+        Choice("full", "yes: full, and no more question in this session", "y"),
+        Choice("ask", "no: ask, the next mode", "n"),
+    ),
+    is_grave=True,
+    unanswered="keep the mode",
 )
 _SOURCES = {"session": "this session", "project": "this project", "settings": "config.toml"}
 _MADE_BY_ANSWERS = ("session", "project")

@@ -15,7 +15,7 @@ from agent_tui.agent.session.manager import TAKEN_OVER
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.questions import Choice, Listing, Question
-from agent_tui.commands.core.short_words import counted
+from agent_tui.commands.core.short_words import counted, task_title
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.keys import secret_values
@@ -34,7 +34,7 @@ _EXPORT_KINDS = (
     ("html", "a web page by itself"),
     ("jsonl", "the whole session file"),
 )
-_BUSY = "Cannot leave this session while responding. Use /abort first."
+_BUSY = "Cannot leave this session while the agent works. Use /abort first."
 _LONG_S = 0.3
 _MOST_COMPLETED = 1_000
 _MOST_LISTED = 20
@@ -223,8 +223,8 @@ NO_MESSAGE = "(no message yet)"
 
 
 def session_title(summary: SessionSummary) -> str:
-    """Its name, or the beginning of its first prompt."""
-    return summary.name or " ".join(summary.first_prompt.split()) or NO_MESSAGE
+    """Its name, or what its first prompt asks for."""
+    return summary.name or task_title(summary.first_prompt) or NO_MESSAGE
 
 
 def age(then: datetime, now: datetime) -> str:

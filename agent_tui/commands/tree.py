@@ -20,7 +20,7 @@ _ACTIONS: tuple[Choice[TreeAction], ...] = (
     Choice("summarise", "go back, with a summary of what came after", "s"),
     Choice("fork", "go on from there in a copy of the session", "f"),
 )
-_BUSY = "Cannot go back while responding. Use /abort first."
+_BUSY = "Cannot go back while the agent works. Use /abort first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ async def tree(front: Front, _argument: str) -> None:
         front.say(str(error), "warning")
 
 
-@command(refusal="Cannot fork while responding. Use /abort first.")
+@command(refusal="Cannot fork while the agent works. Use /abort first.")
 async def fork(front: Front, _argument: str) -> None:
     """Go on in a copy of this session."""
     try:

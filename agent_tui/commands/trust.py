@@ -34,7 +34,7 @@ _SERVER_ANSWERS = (
 
 
 @command(
-    refusal="Cannot change what is trusted while responding. Use /abort first.", needs="person"
+    refusal="Cannot change what is trusted while the agent works. Use /abort first.", needs="person"
 )
 async def trust(front: Front, _argument: str) -> None:
     """Say whether this folder is obeyed."""

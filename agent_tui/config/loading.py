@@ -49,7 +49,10 @@ DEFAULT = Origin("default")
 
 @dataclass(frozen=True, slots=True)
 class SettingProblem:
-    """One setting that was left out. `line` is 0 where there is none (environment, flags)."""
+    """One setting that was left out, or a whole file: its `key` is empty.
+
+    `line` is 0 where there is none (environment, flags).
+    """
 
     source: str
     line: int
@@ -59,6 +62,12 @@ class SettingProblem:
     def __str__(self) -> str:
         where = f"{self.source}:{self.line}" if self.line else self.source
         return f"{where}: {self.key}: {self.problem}" if self.key else f"{where}: {self.problem}"
+
+    @property
+    def notice(self) -> str:
+        """What the person is told."""
+        what = "Setting left out" if self.key else "None of the settings of this file is in force"
+        return f"{what}: {self}"
 
 
 @dataclass(frozen=True, slots=True)

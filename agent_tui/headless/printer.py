@@ -9,6 +9,7 @@ from typing import Literal, TextIO, TypeAlias
 
 from pydantic_core import to_jsonable_python
 
+from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.discovery import built_in_commands
@@ -268,9 +269,16 @@ class _JsonWatcher(_Watcher):
                 "input": runtime.conversation.totals.input_tokens,
                 "output": runtime.conversation.totals.output_tokens,
             },
-            "cost_usd": runtime.conversation.totals.cost_usd,
+            "cost_usd": _cost(runtime.conversation),
             "stopped_jobs": [job.command for job in self.stopped],
         }
+
+
+def _cost(conversation: Conversation) -> float | None:
+    """Dollars, as far as prices are known; None where none is."""
+    cost = conversation.totals.cost_usd
+    has_price = conversation.model_info.input_price is not None or conversation.model.runs_here
+    return cost if cost or has_price else None
 
 
 class _StreamJsonWatcher(_JsonWatcher):

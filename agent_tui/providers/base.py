@@ -25,6 +25,11 @@ class ModelRef:
         return self.name.partition("/")[0] if "/" in self.name else ""
 
     @property
+    def runs_here(self) -> bool:
+        """Whether the program itself runs it, which costs nothing."""
+        return self.provider in ("local", "scripted")
+
+    @property
     def model_id(self) -> str:
         """The part after the provider."""
         return self.name.partition("/")[2] if "/" in self.name else self.name

@@ -345,7 +345,10 @@ class AgentApp(App[UiOutcome]):
             self.exit(UiOutcome())
             return
         self._cleared_at = now
-        self.prompt.clear()
+        if self.loaded is None:
+            self.prompt.clear()
+        else:
+            self.loaded.view.clear_prompt()
         self.notify("Press ctrl+c again to leave.", timeout=_LEAVE_WITHIN_S)
 
     def action_leave_if_empty(self) -> None:

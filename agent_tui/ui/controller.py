@@ -12,9 +12,10 @@ from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import Front, Level
 from agent_tui.commands.core.parser import parse_command
 from agent_tui.commands.core.registry import CalledCommand, CommandRegistry, UnknownCommand
-from agent_tui.commands.permissions import PERMISSION_MODES
+from agent_tui.commands.permissions import FULL_MODE_QUESTION, PERMISSION_MODES
 from agent_tui.commands.sessions import open_session
 from agent_tui.commands.trust import ask_about_servers, ask_about_workspace
+from agent_tui.config import PermissionMode
 from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.options import UiOptions
@@ -102,6 +103,7 @@ class Controller:
         self.front = ports.front
         self.refresh_commands = ports.refresh_commands
         self._escaped_at: float | None = None
+        self._may_be_full = False
 
     @property
     def runtime(self) -> AgentRuntime:
@@ -140,7 +142,7 @@ class Controller:
 
     def _tell_problems(self, warnings: Sequence[str]) -> None:
         for problem in self.options.problems:
-            self._view.say(f"Setting left out: {problem}", "warning")
+            self._view.say(problem.notice, "warning")
         for warning in warnings:
             self._view.say(warning, "warning")
         for rule in self.runtime.conversation.permissions.problems:
@@ -228,11 +230,23 @@ class Controller:
             self._escaped_at = now
 
     def next_permission_mode(self) -> None:
-        """Shift+Tab: the next mode in turn."""
-        place = PERMISSION_MODES.index(self.runtime.conversation.permissions.mode)
-        self.runtime.conversation.permissions.mode = PERMISSION_MODES[
-            (place + 1) % len(PERMISSION_MODES)
-        ]
+        """Shift+Tab: the next mode in turn; the first time, mode full is asked for."""
+        place = PERMISSION_MODES.index(self.runtime.conversation.permissions.mode) + 1
+        mode = PERMISSION_MODES[place % len(PERMISSION_MODES)]
+        if mode == "full" and not self._may_be_full:
+            self._ports.start_work(self._ask_about_full())
+        else:
+            self._use_mode(mode)
+
+    async def _ask_about_full(self) -> None:
+        answer = await self.front.ask(FULL_MODE_QUESTION)
+        if answer is None:
+            return
+        self._may_be_full = self._may_be_full or answer == "full"
+        self._use_mode(answer)
+
+    def _use_mode(self, mode: PermissionMode) -> None:
+        self.runtime.conversation.permissions.mode = mode
         self._view.refresh_status()
 
     def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:

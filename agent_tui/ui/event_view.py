@@ -94,6 +94,7 @@ class EventView:
         self._clock = options.clock
         self._running: dict[str, _Running] = {}
         self._asked: dict[str, str] = {}
+        self._is_stop_shown = False
         self._shown_error = ""
         self._has_warned = False
         self._round = ""
@@ -121,8 +122,10 @@ class EventView:
             case ReplyFinished():
                 self._shown_error = event.message.error_message or ""
                 chat.finish_reply(REPLY_MARKS[event.message.stop_reason], self._shown_error)
+                self._is_stop_shown = event.message.stop_reason == "aborted"
             case ReplyDiscarded():
                 chat.discard_reply()
+                self._is_stop_shown = False
             case ToolStarted():
                 self._begin(ToolBlock(event.call_id, event.name, event.title))
                 self._relabel(f"Running {event.name}", 0)
@@ -139,7 +142,7 @@ class EventView:
                 self._asked[event.request.id] = event.request.call_id
                 self.widgets.plan.make_room(False)
                 self.widgets.approval.open(event.request)
-                self._relabel("Waiting for your answer", 0)
+                self._pause()
             case ApprovalResolved():
                 self._resolve(event)
             case RetryScheduled():
@@ -247,14 +250,17 @@ class EventView:
         """Put what was not delivered back into the prompt."""
         self.widgets.prompt.put_before(drafts)
 
-    def edit_again(self, text: str) -> None:
-        """Put an earlier message into the prompt; what stands there goes into the history."""
-        prompt = self.widgets.prompt
-        draft = prompt.draft.trimmed()
+    def clear_prompt(self) -> None:
+        """Empty the prompt; what stands there goes into the history."""
+        draft = self.widgets.prompt.draft.trimmed()
         if not draft.is_empty:
             self._remember(draft)
-        prompt.clear()
-        prompt.load(Draft(text))
+        self.widgets.prompt.clear()
+
+    def edit_again(self, text: str) -> None:
+        """Put an earlier message into the prompt; what stands there goes into the history."""
+        self.clear_prompt()
+        self.widgets.prompt.load(Draft(text))
 
     def _remember(self, draft: Draft) -> None:
         try:
@@ -294,6 +300,12 @@ class EventView:
                 replace(state, label=label, output_chars=total, until=0.0, detail="")
             )
 
+    def _pause(self) -> None:
+        """The person is waited for: that is not counted as work."""
+        self._relabel("Waiting for your answer", 0)
+        if (state := self.widgets.activity.state) is not None:
+            self.widgets.activity.show(state.paused(self._clock()))
+
     def _begin(self, block: ToolBlock | BashBlock) -> None:
         place = self.widgets.transcript.append(block)
         self._running[block.call_id] = _Running(place, block, self._clock())
@@ -307,6 +319,7 @@ class EventView:
             event.message,
             elapsed_s=self._clock() - running.started_at,
         )
+        self._is_stop_shown = block.status == "cancelled"
         self.widgets.transcript.replace(running.place, block)
         self._work("Waiting for the model")
 
@@ -319,6 +332,10 @@ class EventView:
         call_id = self._asked.pop(event.request_id, "")
         if (running := self._running.get(call_id)) is not None:  # the question took no run time
             self._running[call_id] = replace(running, started_at=self._clock())
+            if isinstance(running.block, ToolBlock):
+                self._relabel(f"Running {running.block.name}", 0)
+        if (state := self.widgets.activity.state) is not None:
+            self.widgets.activity.show(state.resumed(self._clock()))
         self.widgets.approval.resolve(event.request_id)
         self.widgets.plan.make_room(self.widgets.approval.request is None)
 
@@ -371,6 +388,8 @@ class EventView:
             case "length":
                 text = f"The reply was cut off at the model's limit.{again}"
                 self.widgets.transcript.append(NoticeBlock("warning", text))
+            case "aborted" if not self._is_stop_shown:  # before a word came, or while it waited
+                self.widgets.transcript.append(NoticeBlock("info", f"Stopped.{again}"))
             case "aborted" | "done":
                 pass
             case _:

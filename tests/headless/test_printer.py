@@ -3,26 +3,28 @@ import io
 import json
 import shutil
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
 from agent_tui.events import ReplyFinished
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
-from agent_tui.providers.base import ProviderError
+from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.log import SessionLog
 from tests.support.compaction_ways import talk
-from tests.support.runtime import Stage
+from tests.support.event_reference import event_reference
+from tests.support.runtime import MODEL, Stage
 
 ERASE_SCREEN = "\x1b[2J"
 SET_CLIPBOARD = "\x1b]52;c;cm0gLXJm\x07"
 
 
 async def printed(
-    stage: Stage, *script: Reply, output_format: OutputFormat = "text"
+    stage: Stage, *script: Reply, output_format: OutputFormat = "text", model: ModelRef = MODEL
 ) -> tuple[ExitCode, str, str]:
     out, err = io.StringIO(), io.StringIO()
-    runtime = stage.runtime(script, is_interactive=False)
+    runtime = stage.runtime(script, model=model, is_interactive=False)
     code = await print_turn(runtime, "go", output_format, out=out, err=err)
     return code, out.getvalue(), err.getvalue()
 
@@ -159,3 +161,14 @@ async def test_a_session_deleted_after_the_last_reply_is_there_afterwards(stage)
                 shutil.rmtree(stage.sessions)
     log = runtime.conversation.log
     assert SessionLog.open(log.path, read_only=True).entries == log.entries
+
+
+def test_the_page_about_the_events_is_what_their_classes_say():
+    page = Path(__file__).parents[2] / "docs" / "events.md"
+    assert page.read_text(encoding="utf-8") == event_reference()
+
+
+async def test_a_cost_that_is_not_known_is_null(stage):
+    for model, cost in ((ModelRef("other/model"), None), (ModelRef("local/model"), 0.0)):
+        _, out, _ = await printed(stage, Reply("Done."), output_format="json", model=model)
+        assert json.loads(out)["cost_usd"] == cost

@@ -7,11 +7,14 @@ from threading import Event
 import pytest
 from textual import events
 
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.messages import ToolCall
-from agent_tui.providers.base import ModelInfo
+from agent_tui.providers.base import ModelInfo, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
+from agent_tui.ui.chat.activity_line import activity_text
 from agent_tui.ui.options import UiOptions
+from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from agent_tui.ui.transcript import (
     AssistantBlock,
     ToolBlock,
@@ -341,11 +344,45 @@ async def test_ctrl_d_leaves_only_on_an_empty_prompt(tmp_path: Path):
 async def test_shift_tab_goes_through_the_permission_modes(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         seen = []
-        for _ in range(4):
+        for _ in range(2):
             await ui.pilot.press("shift+tab")
             await ui.pilot.pause()
             seen.append(ui.status.mode)
-        assert seen == ["accept-edits", "plan", "full", "ask"]
+        assert seen == ["accept-edits", "plan"]
+
+
+async def asked_about_full(ui: Ui) -> None:
+    """Shift+Tab in mode plan, and the question ready to be answered at once."""
+    await ui.pilot.press("shift+tab")
+    await ui.until(lambda: isinstance(ui.app.screen, QuietChoiceScreen))
+    screen = ui.app.screen
+    assert isinstance(screen, QuietChoiceScreen)
+    screen._quiet_s = 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "mode"), [("y", "full"), ("n", "ask"), ("escape", "plan"), ("enter", "plan")]
+)
+async def test_mode_full_is_asked_for(tmp_path: Path, answer: str, mode: str):
+    runtime = asking(Stage(tmp_path))
+    runtime.conversation.permissions.mode = "plan"
+    async with running_app(tmp_path, runtime=runtime) as ui:
+        await asked_about_full(ui)
+        assert ui.status.mode == "plan"
+        await ui.pilot.press(answer, "escape")
+        await ui.settle()
+        assert ui.status.mode == mode
+        assert ui.app.prompt.has_class("-full") == (mode == "full")
+
+
+async def test_mode_full_is_asked_for_once(tmp_path: Path):
+    runtime = asking(Stage(tmp_path))
+    runtime.conversation.permissions.mode = "plan"
+    async with running_app(tmp_path, runtime=runtime) as ui:
+        await asked_about_full(ui)
+        await ui.pilot.press("y", *["shift+tab"] * 4)
+        await ui.settle()
+        assert ui.status.mode == "full"
 
 
 async def test_the_status_bar_follows_the_context(tmp_path: Path):
@@ -487,3 +524,49 @@ async def test_the_chat_is_as_wide_as_the_screen_from_the_start(tmp_path: Path):
         chat = ui.chat
         rows = [chat.render_line(y).text.rstrip() for y in range(chat.size.height)]
         assert max(map(len, rows)) > 100
+
+
+async def test_a_draft_that_ctrl_c_clears_is_in_the_history(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.write("a long thought")
+        await ui.pilot.press("ctrl+c")
+        assert ui.text == ""
+        await ui.pilot.press("up")
+        assert ui.text == "a long thought"
+
+
+async def test_a_turn_that_is_stopped_while_it_waits_to_try_again_says_so(tmp_path: Path):
+    busy = ProviderError("overloaded", "The server is overloaded (529).", retry_after_s=60.0)
+    async with running_app(tmp_path, Reply(error=busy)) as ui:
+        await ui.submit("hello")
+        await ui.until(lambda: ui.activity.state is not None and ui.activity.state.detail)
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert ui.notices[-1] == "Stopped. /retry goes on."
+
+
+async def test_a_turn_whose_reply_is_stopped_says_it_once(tmp_path: Path):
+    async with running_app(tmp_path, held("Well, ")) as ui:
+        await ui.send("hello")
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert ui.answers == ["Well, "]
+        assert ui.notices == []
+
+
+async def test_the_time_that_the_person_is_waited_for_is_not_counted(tmp_path: Path):
+    clock = StillClock()
+    async with running_app(tmp_path, asks()[0], held("x"), clock=clock) as ui:
+        await ask(ui)
+        clock.now += 4_000
+        state = ui.activity.state
+        assert state is not None
+        assert "0s" in activity_text(state, clock.now).split(" · ")
+        request = ui.approval.request
+        assert request is not None
+        ui.app.controller.answer_approval(request.id, ApprovalAnswer("once"))
+        await ui.settle()
+        clock.now += 5
+        state = ui.activity.state
+        assert state is not None
+        assert "5s" in activity_text(state, clock.now).split(" · ")

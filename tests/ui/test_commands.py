@@ -110,7 +110,9 @@ async def test_a_session_is_not_left_while_a_turn_runs(tmp_path: Path):
     async with running_app(tmp_path, held()) as ui:
         await ui.send("go")
         await ui.send("/new")
-        assert ui.notices[-1] == "Cannot leave this session while responding. Use /abort first."
+        assert (
+            ui.notices[-1] == "Cannot leave this session while the agent works. Use /abort first."
+        )
 
 
 async def test_model_by_name(tmp_path: Path):

@@ -81,7 +81,7 @@ async def test_compact_waits_for_the_end_of_a_turn_but_its_preview_does_not(tmp_
     async with at_work(tmp_path, held("still")) as ui:
         await ui.send("go")
         await ui.send("/compact")
-        assert ui.notices == ["Cannot compact while responding. Use /abort first."]
+        assert ui.notices == ["Cannot compact while the agent works. Use /abort first."]
         await opened(ui, "/compact --preview", "as it is")
         ui.let_go()
         await ui.until(lambda: not ui.is_running)
@@ -283,7 +283,7 @@ async def test_uncompact_waits_for_the_end_of_a_turn(tmp_path: Path):
     async with at_work(tmp_path, held()) as ui:
         await ui.send("go")
         await ui.send("/uncompact")
-        assert ui.notices == ["Cannot undo while responding. Use /abort first."]
+        assert ui.notices == ["Cannot undo while the agent works. Use /abort first."]
 
 
 async def test_uncompact_says_when_there_is_nothing_to_undo(tmp_path: Path):

@@ -22,7 +22,7 @@ async def test_init_has_the_model_write_the_file_and_puts_it_in_force(tmp_path: 
         assert ui.sent[0].endswith("in particular: the release steps")
         await allow(ui)
         await ui.send("/init")
-        assert ui.notices[-1].startswith("Cannot write AGENTS.md while responding")
+        assert ui.notices[-1].startswith("Cannot write AGENTS.md while the agent works")
         await ui.finish()
         assert ui.notices[-1] == "AGENTS.md is in force from the next message on."
         assert "Mine." in ui.system_prompt

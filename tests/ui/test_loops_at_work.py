@@ -62,7 +62,7 @@ async def test_a_loop_stands_between_its_marks_with_its_summary_to_unfold(tmp_pa
     async with at_work(tmp_path, Model()) as screen:
         await screen.send(LOOP)
         await screen.until(lambda: len(marks(screen)) == 2)
-        assert marks(screen) == [f"==> {LABEL}", f"<== {LABEL}"]
+        assert marks(screen) == [f"start: {LABEL}", f"end: {LABEL}"]
         blocks = [block for block in screen.chat.blocks if not isinstance(block, WelcomeBlock)]
         kinds = [type(block) for block in blocks]
         assert kinds == [
@@ -100,7 +100,7 @@ async def test_the_round_is_shown_no_second_loop_begins_and_esc_drops_the_rest(t
         await screen.pilot.press("escape")
         await screen.until(lambda: not screen.app.controller.turns.is_running)
         assert "stopped in round 2 of 2; the rest of it is dropped" in screen.last_notice
-        assert marks(screen) == [f"==> {LABEL}", f"<== {LABEL}"]
+        assert marks(screen) == [f"start: {LABEL}", f"end: {LABEL}"]
         assert activity.state is None
         assert not screen.compactions
 
@@ -110,7 +110,7 @@ async def test_a_failed_summary_can_be_made_with_retry(tmp_path: Path):
     async with at_work(tmp_path, model) as screen:
         await screen.send(LOOP)
         assert screen.last_notice == "The key is wrong. /retry goes on."
-        assert marks(screen) == [f"==> {LABEL}"]
+        assert marks(screen) == [f"start: {LABEL}"]
         await screen.send("/retry")
         await screen.until(lambda: len(marks(screen)) == 2)
         assert [block.summary for block in screen.compactions] == [SUMMARY]

@@ -100,9 +100,9 @@ async def test_while_a_turn_runs_a_line_is_kept_and_counts_later(tmp_path: Path)
         await ui.until(lambda: ui.notices)
         assert "/memory reload when the turn is done" in ui.notices[-1]
         await ui.send("/memory edit")
-        assert ui.notices[-1].startswith("Cannot open an editor while responding")
+        assert ui.notices[-1].startswith("Cannot open an editor while the agent works")
         await ui.send("/memory reload")
-        assert ui.notices[-1].startswith("Cannot read them again while responding")
+        assert ui.notices[-1].startswith("Cannot read them again while the agent works")
         assert told(ui) == []
         await ui.finish()
         await ui.send("/memory reload")

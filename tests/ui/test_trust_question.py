@@ -61,7 +61,7 @@ async def test_a_turn_that_runs_keeps_trust_as_it_is(tmp_path: Path):
     async with running_app(tmp_path, held()) as ui:
         await ui.send("go")
         await ui.send("/trust")
-        assert "while responding" in ui.notices[-1]
+        assert "while the agent works" in ui.notices[-1]
 
 
 async def test_a_folder_that_is_too_broad_is_said_to_be(tmp_path: Path):

@@ -1,6 +1,32 @@
 """Counts and paths in few letters, as all fronts write them."""
 
+import re
 from pathlib import Path
+
+_MAX_TITLE_CHARS = 72
+_COURTESIES = re.compile(
+    r"(?:(?:hi|hello|hey|ok|okay|please|now|so|and|then)\b[\s,!.]*"
+    r"|(?:can|could|would|will) you (?:please )?"
+    r"|i(?: want| need|'d like| would like) you to (?:please )?"
+    r"|(?:let's|lets|let us) )+",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"(?<=[\w)`'\"][.!?:])\s")
+
+
+def task_title(request: str) -> str:
+    """What a request asks for, in a few words: its first sentence without courtesies.
+
+    Longer ones end at a word with ``…``; empty where there are no words.
+    """
+    text = " ".join(request.split()).lstrip("#*>- ")
+    if courtesy := _COURTESIES.match(text):
+        text = text[courtesy.end() :] or text
+    text = _SENTENCE_END.split(text, maxsplit=1)[0].rstrip(":").removesuffix(".")
+    if len(text) > _MAX_TITLE_CHARS:
+        text = text[: _MAX_TITLE_CHARS - 1].rpartition(" ")[0] or text[: _MAX_TITLE_CHARS - 1]
+        text = text.rstrip(" ,;:") + "…"
+    return text
 
 
 def counted(number: int, one: str, many: str = "") -> str:

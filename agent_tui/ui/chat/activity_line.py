@@ -1,7 +1,7 @@
 """The line above the prompt that shows what runs, for how long, and how to stop it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual.content import Content
 from textual.timer import Timer
@@ -25,6 +25,7 @@ class ActivityState:
 
     `until` is when a waiting time ends (a retry), 0 if nothing is waited for; `detail` comes
     last, where it may be cut off. `can_stop`: Esc ends it. `round` says where in a loop it is.
+    While the person is waited for, since `paused_at`, no time passes; 0 while something runs.
     """
 
     label: str
@@ -34,6 +35,16 @@ class ActivityState:
     detail: str = ""
     can_stop: bool = True
     round: str = ""
+    paused_at: float = 0.0
+
+    def paused(self, now: float) -> "ActivityState":
+        """The same while the person is waited for."""
+        return replace(self, paused_at=self.paused_at or now)
+
+    def resumed(self, now: float) -> "ActivityState":
+        """The same when the person has answered: the waiting does not count."""
+        waited = now - self.paused_at if self.paused_at else 0.0
+        return replace(self, started_at=self.started_at + waited, paused_at=0.0)
 
 
 def activity_text(state: ActivityState, now: float) -> str:
@@ -41,7 +52,7 @@ def activity_text(state: ActivityState, now: float) -> str:
     if state.until > now:
         parts = [f"{state.label} in {state.until - now:.0f} s…"]
     else:
-        parts = [f"{state.label}…", elapsed(now - state.started_at)]
+        parts = [f"{state.label}…", elapsed((state.paused_at or now) - state.started_at)]
     if state.round:
         parts.insert(1, state.round)
     if state.output_chars >= _CHARS_PER_TOKEN:

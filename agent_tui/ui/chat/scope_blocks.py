@@ -5,8 +5,6 @@ from agent_tui.sessions.replay.scope_entries import (
     ScopeEnter,
     ScopeExit,
     ScopeMark,
-    enter_line,
-    exit_line,
 )
 from agent_tui.ui.chat.compaction_blocks import readable_summary
 from agent_tui.ui.transcript.blocks import Block, DividerBlock, SummaryBlock
@@ -14,12 +12,12 @@ from agent_tui.ui.transcript.blocks import Block, DividerBlock, SummaryBlock
 
 def entered_block(label: str) -> DividerBlock:
     """The line where a scope begins."""
-    return DividerBlock(enter_line(label))
+    return DividerBlock(f"start: {label}")
 
 
 def left_blocks(event: ScopeLeft) -> tuple[Block, ...]:
     """The line where a scope ends, before it what stands for the scope, to be unfolded."""
-    end = DividerBlock(exit_line(event.label))
+    end = DividerBlock(f"end: {event.label}")
     if not event.summary:
         return (end,)
     sizes = f"{event.tokens_before:,} -> {event.tokens_after:,} tokens"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Literal, TypeAlias
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
@@ -56,6 +57,12 @@ def diff_stat(diff: str) -> tuple[int, int]:
     return kinds.count("added"), kinds.count("removed")
 
 
+def diff_width(rows: Sequence[DiffRow]) -> int:
+    """Cells that `rows` take with no line wrapped."""
+    longest = max((cell_len(safe_text(row.text, keep_newlines=False)) for row in rows), default=0)
+    return _digits(rows) + len(" + ") + longest
+
+
 def diff_lines(
     rows: Sequence[DiffRow], width: int, palette: Palette, inks: Inks | None = None
 ) -> list[Line]:
@@ -64,7 +71,7 @@ def diff_lines(
     With `inks` text has the colours of its language where the palette has surfaces to tell
     added from removed lines; without surfaces the colour of the text has to tell that.
     """
-    digits = len(str(max((row.number or 0 for row in rows), default=0)))
+    digits = _digits(rows)
     texts = [safe_text(row.text, keep_newlines=False) for row in rows]
     marks = _word_marks(rows, texts)
     coloured: Mapping[int, Sequence[Segment]] = {}
@@ -78,6 +85,10 @@ def diff_lines(
             runs = coloured.get(number, (Segment(text, Style()),))
             lines.extend(_draw(row, runs, marks.get(number, ()), digits, width, palette))
     return lines
+
+
+def _digits(rows: Sequence[DiffRow]) -> int:
+    return len(str(max((row.number or 0 for row in rows), default=0)))
 
 
 def _word_marks(rows: Sequence[DiffRow], texts: Sequence[str]) -> dict[int, Marks]:

@@ -29,7 +29,7 @@ _MODE_STYLES: "dict[PermissionMode, str]" = {
     "ask": "$foreground-muted",
     "accept-edits": "$text-warning",
     "plan": "$text-primary",
-    "full": "bold $text-error",
+    "full": "bold reverse $text-error",
 }
 
 

@@ -53,6 +53,7 @@ class StatusView:
         fields = self.fields()
         self._widgets.status_bar.show(fields)
         self._widgets.prompt.set_class(fields.mode == "plan", "-plan")
+        self._widgets.prompt.set_class(fields.mode == "full", "-full")
         self._refresh_title(fields)
         self._refresh_welcome()
         self.refresh_hint()

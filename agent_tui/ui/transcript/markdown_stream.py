@@ -110,7 +110,7 @@ class MarkdownStream:
             last = _first_line(final[-1])
             kept = nodes if is_end else nodes[: len(final) - 1]
             for node in kept:
-                self._finish(self._draw(node, source), is_heading=node.type == "heading")
+                self._finish(self._draw(node, source))
             self._cut_tail("" if is_end else "\n".join(source[last:]))
             nodes = nodes[len(kept) :]
         return nodes, source
@@ -124,7 +124,7 @@ class MarkdownStream:
         if len(tail) > limit:
             whole, _, rest = tail.rpartition("\n")
             if whole:
-                self._finish(self._painter.plain(whole), is_heading=True)
+                self._finish(self._painter.plain(whole), has_gap_below=False)
             self._cut_tail(rest)
             if len(rest) > limit:
                 self._tail_rows = self._painter.plain(rest)
@@ -135,12 +135,12 @@ class MarkdownStream:
             shown = shown[:start]
         return SyntaxTreeNode(self._parser.parse(shown)).children
 
-    def _finish(self, rows: list[Line], *, is_heading: bool) -> None:
+    def _finish(self, rows: list[Line], *, has_gap_below: bool = True) -> None:
         if rows:
             if self._gap_before_tail:
                 self._finished.append(BLANK)
             self._finished.extend(rows)
-            self._gap_before_tail = not is_heading
+            self._gap_before_tail = has_gap_below
 
     def _cut_tail(self, tail: str) -> None:
         self._tail = tail
@@ -164,7 +164,7 @@ class MarkdownStream:
             if gap and drawn:
                 rows.append(BLANK)
             rows.extend(drawn)
-            gap = node.type != "heading"
+            gap = True
         self._tail_rows = rows
 
 

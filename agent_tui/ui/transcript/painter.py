@@ -34,10 +34,10 @@ from agent_tui.ui.transcript.blocks import (
 from agent_tui.ui.transcript.code import CodePainter
 from agent_tui.ui.transcript.markdown import MarkdownPainter
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
-from agent_tui.ui.transcript.tool_lines import bash_lines, tool_lines
+from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines
 
-_MAX_MEASURE = 110
-"""Columns of running text on a wide screen: longer lines are hard to read."""
+_MAX_MEASURE = 100
+"""Columns of text on a wide screen: longer lines are hard to read."""
 
 _MARGIN = 3
 """Columns before the text: blank, mark, blank."""
@@ -60,9 +60,9 @@ class BlockPainter:
         self.show_thinking = show_thinking
         self._parser = parser
         self._room = max(10, width - _MARGIN - 2)
-        measure = min(self._room, _MAX_MEASURE)
+        self._measure = min(self._room, _MAX_MEASURE)
         self._code = CodePainter(palette)
-        self._markdown = MarkdownPainter(palette, self._code, measure, _MARGIN)
+        self._markdown = MarkdownPainter(palette, self._code, self._measure, _MARGIN)
 
     def stream(self) -> MarkdownStream:
         """A Markdown text to be fed piece by piece."""
@@ -78,8 +78,9 @@ class BlockPainter:
             case ThinkingBlock():
                 return self._thinking(block, is_expanded=is_expanded)
             case ToolBlock():
-                inks, width = self._code.inks, self.width
-                return tool_lines(block, self.palette, inks, width, is_expanded=is_expanded)
+                measures = Measures(self.width, self._measure)
+                inks = self._code.inks
+                return tool_lines(block, self.palette, inks, measures, is_expanded=is_expanded)
             case BashBlock():
                 return bash_lines(block, self.palette, self.width, is_expanded=is_expanded)
             case SummaryBlock():
@@ -110,7 +111,7 @@ class BlockPainter:
         glyph, text, style = words[block.mark]
         note = safe_text(f"{text}: {block.note}" if block.note else text)
         rows = prefixed(
-            wrap_text(note, style, self._room),
+            wrap_text(note, style, self._measure),
             [Segment(f" {glyph} ", style)],
             [Segment(" " * _MARGIN)],
         )
@@ -122,7 +123,7 @@ class BlockPainter:
         hidden = 0
         if not is_expanded and (extra := text.count("\n") + 1 - _FOLDED_USER_LINES) > 1:
             text, hidden = "\n".join(text.split("\n", _FOLDED_USER_LINES)[:-1]), extra
-        rows = wrap_text(safe_text(clip(text)), palette.user, min(self._room, _MAX_MEASURE))
+        rows = wrap_text(safe_text(clip(text)), palette.user, self._measure)
         notes: list[str] = []
         if hidden:
             notes.append(f"… +{hidden:,} lines · ctrl+o")
@@ -142,7 +143,7 @@ class BlockPainter:
             return []
         style = self.palette.thinking
         if self.show_thinking or is_expanded:
-            rows = wrap_text(text, style, min(self._room, _MAX_MEASURE))
+            rows = wrap_text(text, style, self._measure)
             rows[0] = replace(rows[0], toggles=True)
         else:
             word = "Thought" if block.is_finished else "Thinking…"
@@ -153,12 +154,16 @@ class BlockPainter:
 
     def _summary(self, block: SummaryBlock, *, is_expanded: bool) -> list[Line]:
         note = safe_text(block.note, keep_newlines=False)
-        title = note or "summary"
+        title, below = note or "summary", ""
         if block.tokens_before:
             before, after = short_tokens(block.tokens_before), short_tokens(block.tokens_after)
-            title = f"context compacted ({before} -> {after} tokens)" + (note and f" · {note}")
+            title, below = f"context compacted ({before} -> {after} tokens)", note
+            if cell_len(whole := f"{title} · {note}") <= self._measure - 4:
+                title, below = whole if note else title, ""
         hint = "" if is_expanded else "ctrl+o"
         rows = [replace(row, toggles=True) for row in self._divider(title, hint)]
+        if below:
+            rows += self._notice(NoticeBlock("info", below))
         if is_expanded:
             rows += [BLANK, *self._markdown_rows(block.summary)]
         return rows
@@ -170,7 +175,7 @@ class BlockPainter:
             "warning": ("▲", palette.warning),
             "error": ("✗", palette.error),
         }[block.level]
-        rows = wrap_text(safe_text(block.text), style, min(self._room, _MAX_MEASURE))
+        rows = wrap_text(safe_text(block.text), style, self._measure)
         return prefixed(rows, [Segment(f" {glyph} ", style)], [Segment(" " * _MARGIN)])
 
     def _divider(self, title: str, hint: str = "") -> list[Line]:

@@ -1,14 +1,14 @@
 """Tool calls and shell commands as rows: one line each, with what matters below."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
 from agent_tui.safe_text import safe_output, safe_text
-from agent_tui.ui.diff.view import Inks, diff_lines, diff_stat, parse_diff
+from agent_tui.ui.diff.view import Inks, diff_lines, diff_stat, diff_width, parse_diff
 from agent_tui.ui.styled_lines import (
     MAX_LINE_CHARS,
     Line,
@@ -42,13 +42,22 @@ _BODY = Segment("   ")
 _SIZE_IN_TITLE = re.compile(r" \(\+\d+ -\d+\)$")
 
 
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Cells of the screen, and those of the column that text keeps to."""
+
+    width: int
+    column: int
+
+
 def tool_lines(
-    block: ToolBlock, palette: Palette, inks: Inks, width: int, *, is_expanded: bool
+    block: ToolBlock, palette: Palette, inks: Inks, measures: Measures, *, is_expanded: bool
 ) -> list[Line]:
     """A tool call: its head line, then the diff or the output as far as it is unfolded."""
     body: list[Line] = []
+    width = measures.width
     if block.diff:
-        body += _diff(block.diff, palette, inks, width, is_expanded=is_expanded)
+        body += _diff(block.diff, palette, inks, measures, is_expanded=is_expanded)
     if is_expanded:
         body += _output(block, palette, width, _UNFOLDED_LINES)
     elif block.status == "running":
@@ -131,13 +140,18 @@ def _status(status: ToolStatus, palette: Palette) -> tuple[str, Style]:
     }[status]
 
 
-def _diff(diff: str, palette: Palette, inks: Inks, width: int, *, is_expanded: bool) -> list[Line]:
+def _diff(
+    diff: str, palette: Palette, inks: Inks, measures: Measures, *, is_expanded: bool
+) -> list[Line]:
+    """A diff in the column of text, or as wide as its longest line where the screen has room."""
     rows = parse_diff(diff)
     if sum(row.kind == "file" for row in rows) == 1:
         rows = tuple(row for row in rows if row.kind != "file")
     limit = _UNFOLDED_LINES if is_expanded else _FOLDED_DIFF_LINES
     shown = rows if len(rows) <= limit + 1 else rows[:limit]
-    lines = prefixed(diff_lines(shown, max(10, width - 4), palette, inks), [_BODY])
+    width = max(measures.column, diff_width(shown))
+    width = max(10, min(width, measures.width - 4))
+    lines = prefixed(diff_lines(shown, width, palette, inks), [_BODY])
     if len(shown) < len(rows):
         lines.append(_fold(len(rows) - len(shown), palette, is_expanded=is_expanded))
     return lines

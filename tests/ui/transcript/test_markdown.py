@@ -118,6 +118,7 @@ def test_paragraphs_headings_and_lists_read_well():
     )
     assert rows(source) == [
         "Title",
+        "",
         "Text here.",
         "",
         "• one",

@@ -174,3 +174,25 @@ def test_the_head_of_a_tool_says_nothing_twice():
     assert rows(todo) == [" ● todo plan: 0 of 4 done"]
     denied = ToolBlock("c", "bash", "make", status="denied", elapsed_s=26.0)
     assert rows(denied) == [" ⊘ bash make  denied"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("is_expanded", [True, False])
+def test_why_a_summary_failed_is_never_cut(width: int, is_expanded: bool):
+    why = "made without a model: its summary could not be used, it says nothing of the last request"
+    shown = rows(SummaryBlock("All.", 150_000, 62_000, why), width, expanded=is_expanded)
+    assert why in " ".join(" ".join(shown).replace("•", "").split())
+
+
+def test_text_keeps_to_one_column_on_a_wide_screen():
+    text = "word " * 200
+    blocks = (AssistantBlock(text, mark="error", note=text), NoticeBlock("info", text))
+    assert {max(map(len, rows(block, 200))) // 10 for block in blocks} == {10}
+
+
+@pytest.mark.parametrize(("longest", "width"), [(10, 103), (140, 147), (400, 199)])
+def test_a_diff_is_as_wide_as_the_column_or_its_longest_line(longest: int, width: int):
+    diff = f"@@ -0,0 +1,2 @@\n+a\n+{'x' * longest}\n"
+    painter = BlockPainter(PALETTE, PARSER, 200, show_thinking=False)
+    lines = painter.paint(ToolBlock("1", "write", "w", "ok", diff=diff), is_expanded=True)
+    assert max(line.cells for line in lines) == width

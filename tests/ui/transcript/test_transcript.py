@@ -228,10 +228,10 @@ async def test_a_reply_streams_in(pilot: Pilot[None]):
     app.chat.stream_text("# He")
     app.chat.stream_text("llo\n\nwor")
     app.chat._flush()
-    assert app.screen_rows()[1:5] == [" ◇ Thought 2 lines", "", "   Hello", "   wor"]
+    assert app.screen_rows()[1:6] == [" ◇ Thought 2 lines", "", "   Hello", "", "   wor"]
     app.chat.stream_text("ld")
     app.chat.finish_reply("interrupted")
-    assert app.screen_rows()[3:7] == ["   Hello", "   world", "", " ○ interrupted"]
+    assert app.screen_rows()[3:8] == ["   Hello", "", "   world", "", " ○ interrupted"]
     assert app.chat.last_reply_text == "# Hello\n\nworld"
     assert [type(block) for block in app.chat.blocks] == [ThinkingBlock, AssistantBlock]
     assert app.chat.blocks[1] == AssistantBlock("# Hello\n\nworld", mark="interrupted")
@@ -404,7 +404,8 @@ async def test_a_summary_unfolds(pilot: Pilot[None]):
     block_id = app.chat.append(SummaryBlock("## Goal\nfix", 150_000, 62_000))
     assert app.screen_rows()[1].startswith(" ── context compacted (150k -> 62k tokens) ──")
     app.chat.toggle(block_id)
-    assert app.screen_rows()[3:5] == ["   Goal", "   fix"]
+    assert app.screen_rows()[3:5] == ["   Goal", ""]
+    assert app.screen_rows()[5] == "   fix"
 
 
 async def select(pilot: Pilot[None], start: tuple[int, int], end: tuple[int, int]) -> str:

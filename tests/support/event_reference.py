@@ -1,0 +1,55 @@
+"""`docs/events.md`: the events of ``--output-format stream-json``, as their classes have them.
+
+python -m tests.support.event_reference > docs/events.md
+"""
+
+import dataclasses
+import re
+from typing import get_args, get_type_hints
+
+from agent_tui import events
+
+_HEAD = """\
+# Events of `--output-format stream-json`
+
+    agent-tui -p "fix the failing test" --output-format stream-json
+
+prints one JSON object a line as things happen, and as the last line what `--output-format json`
+prints alone: the `result`, with the text, the outcome, tokens and `cost_usd` (null where no price
+is known). `type` is the name of the event; fields that are null are left out. Messages are as in
+the [session file](../README.md). Types of later versions may be more; skip what you do not know.
+
+"""
+_MODULE = re.compile(r"\b(?:[a-z_]+\.)+(?=[A-Z])")
+
+
+def event_reference() -> str:
+    """The whole page."""
+    rules = (events.__doc__ or "").partition("Ordering rules: ")[2].partition("No event")[0]
+    parts = [_HEAD, f"Order: {_one_line(rules)}\n"]
+    for event in get_args(events.AgentEvent):
+        parts.append(f"\n## {event.__name__}\n\n{_one_line(event.__doc__ or '')}\n")
+        hints = get_type_hints(event)
+        fields = [f"- `{field.name}`: `{_type(hints[field.name])}`" for field in _fields(event)]
+        if fields:
+            parts.append("\n" + "\n".join(fields) + "\n")
+    return "".join(parts)
+
+
+def _fields(event: type) -> tuple[dataclasses.Field[object], ...]:
+    return dataclasses.fields(event)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).replace("``", "`")
+
+
+def _type(hint: object) -> str:
+    if isinstance(hint, type) and hint.__module__ == "builtins" and not get_args(hint):
+        return hint.__name__
+    name = hint.__qualname__ if isinstance(hint, type) and not get_args(hint) else str(hint)
+    return _MODULE.sub("", name).replace("NoneType", "null").replace("None", "null")
+
+
+if __name__ == "__main__":
+    print(event_reference(), end="")
