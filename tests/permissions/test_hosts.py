@@ -26,8 +26,11 @@ def engine(
     )
 
 
-def verdict(judging: PermissionEngine, host: str = "docs.python.org", **more: bool) -> Verdict:
-    return judging.judge("fetch", Intent("fetch", "network", host=host, **more))
+def verdict(
+    judging: PermissionEngine, host: str = "docs.python.org", *, leaves_sandbox: bool = False
+) -> Verdict:
+    intent = Intent("fetch", "network", host=host, leaves_sandbox=leaves_sandbox)
+    return judging.judge("fetch", intent)
 
 
 @pytest.mark.parametrize(
