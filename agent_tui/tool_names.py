@@ -19,6 +19,8 @@ _NAMES: Final[Mapping[str, str]] = {
         "todo": "todowrite todo_write update_plan write_todos todo_list",
         "job": "bashoutput bash_output taskoutput task_output killshell kill_shell killbash "
         "taskstop task_stop write_stdin",
+        "fetch": "webfetch web_fetch fetch_url url_fetch fetch_webpage fetch_page read_url "
+        "read_url_content read_web_page open_url visit_url browse_url browser_navigate",
         "apply_patch": "applypatch patch apply_diff",
     }.items()
     for other in others.split()

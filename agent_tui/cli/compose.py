@@ -143,7 +143,12 @@ def compose(
         own_keys=own_keys,
         cwd=cwd,
     )
-    own_tools = default_toolbox(keeper, sandbox=sandbox, is_trusted=trust.may_run_git)
+    own_tools = default_toolbox(
+        keeper,
+        sandbox=sandbox,
+        is_trusted=trust.may_run_git,
+        may_fetch_private=settings.fetch_private,
+    )
 
     def make_permissions(workspace: Path, mode: PermissionMode) -> PermissionEngine:
         return PermissionEngine(

@@ -287,6 +287,10 @@ class Settings(SettingsSection):
         description="Commands of the model without network and outside writes: where bubblewrap "
         "works (auto), or not at all without it (on)",
     )
+    fetch_private: bool = Field(
+        default=False,
+        description="Whether the model's fetch may read from this machine and private networks",
+    )
     theme: str = Field(
         default="",
         description="Colours; empty: as the terminal's, else agent-dark; /theme tries them on",

@@ -16,9 +16,11 @@ from agent_tui.permissions.rules import (
     Decision,
     Rule,
     change_rules_file,
+    host_rule,
     outside_rule,
     parse_rule,
     rule_for_command,
+    rule_for_host,
     stored_rules,
 )
 from agent_tui.permissions.shell.parts import split_command
@@ -121,13 +123,15 @@ class PermissionEngine:
                 verdict = self._judge_write(tool_name, intent)
             case "execute":
                 verdict = self._judge_command(intent.command)
+            case "network":
+                verdict = self._judge_network(tool_name, intent)
             case "outside":
                 verdict = self._judge_outside(tool_name)
             case _:
                 assert_never(intent.access)
         if intent.access != "execute":
             paths = tuple(str(path) for path in intent.paths)
-            only_reads = intent.access == "read"
+            only_reads = intent.access in ("read", "network")
             verdict = replace(verdict, parts=paths, touched=intent.paths, only_reads=only_reads)
         if verdict.decision == "ask" and not self._is_interactive:
             return replace(verdict, decision="deny", why=_NOBODY_TO_ASK.format(why=verdict.why))
@@ -237,6 +241,23 @@ class PermissionEngine:
         if rule.decision == "allow":
             return _ALLOWED_BY_RULE
         return Verdict("ask", f"the rule ask {rule} holds", tool_name, by="rule")
+
+    def _judge_network(self, tool_name: str, intent: Intent) -> Verdict:
+        """A question to a host, which can carry words out as well as in."""
+        rule = host_rule(tool_name, intent.host, self._rules)
+        if rule is not None and rule.decision == "deny":
+            return Verdict("deny", f"the rule deny {rule} forbids it", by="rule")
+        if self.mode == "plan":
+            return Verdict("deny", _PLAN_MODE)
+        if rule is not None and rule.decision == "allow":
+            return _ALLOWED_BY_RULE
+        kept = rule_for_host(tool_name, intent.host)
+        if rule is not None:
+            return Verdict("ask", f"the rule ask {rule} holds", kept, by="rule")
+        if self.mode == "full" and not intent.leaves_sandbox:
+            return _ALLOWED
+        beside = ", which the sandbox keeps from commands" if intent.leaves_sandbox else ""
+        return Verdict("ask", f"it asks {intent.host}{beside}", kept)
 
     def _by_rules(self, tool_name: str, intent: Intent) -> Verdict | None:
         """What the rules say of a call by its paths: deny first, then the most specific."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ConfigError
@@ -23,6 +23,11 @@ Match: TypeAlias = Literal["yes", "maybe", "no"]
 """``maybe``: only the run will tell (variables, substitutions)."""
 
 _RULE = re.compile(r"(?P<tool>mcp__[\w-]*\*|[a-z][\w-]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
+FETCH: Final = "fetch"
+"""The tool whose rules name hosts."""
+
+_DOMAIN: Final = "domain:"
+_HOSTS = re.compile(rf"\*|{_DOMAIN}(?:\*\.)?[^\s*/@]+")
 _ACCESS_TOOLS: dict[str, Access] = {"read": "read", "write": "write", "bash": "execute"}
 """A rule with one of these names holds for every tool with that access."""
 
@@ -36,7 +41,8 @@ class Rule:
     stands for exactly this command. Paths are relative to the workspace, absolute or ``~/``;
     ``**`` crosses folders. Tools of MCP servers are named whole, or with a ``*`` at the end as in
     ``mcp__server__*``; ``mcp__server`` stands for all of one. `source` says where it was written:
-    a file, ``settings``, ``session``.
+    a file, ``settings``, ``session``. Hosts of `fetch` are ``domain:docs.python.org``, or
+    ``domain:*.python.org`` for all below it.
     """
 
     decision: Decision
@@ -60,6 +66,14 @@ class Rule:
             return False
         begin = self.tool[:-1] if self.tool.endswith("*") else f"{self.tool}__"
         return tool_name.startswith(begin)
+
+    def matches_host(self, host: str) -> bool:
+        """Whether `host` is one the rule names; a deny or ask rule means those below it, too."""
+        if self.pattern == "*":
+            return True
+        name = self.pattern.removeprefix(_DOMAIN).casefold()
+        is_below = host.endswith(name[1:] if name.startswith("*.") else f".{name}")
+        return host == name or (is_below and (name.startswith("*.") or self.decision != "allow"))
 
     def matches_path(self, path: Path, workspace: Path) -> bool:
         """Whether `path` (resolved) is one the rule names."""
@@ -138,7 +152,12 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
         raise ConfigError(
             f"{text!r} is not a rule.", "Write it like bash(git status) or write(docs/**)."
         )
-    return Rule(decision, found["tool"], (found["pattern"] or "*").strip(), source)
+    pattern = (found["pattern"] or "*").strip()
+    if found["tool"] == FETCH and not _HOSTS.fullmatch(pattern):
+        raise ConfigError(
+            f"{text!r} names no host.", "Write it like fetch(domain:docs.python.org)."
+        )
+    return Rule(decision, found["tool"], pattern, source)
 
 
 def stored_rules(path: Path, decision: Decision) -> list[str]:
@@ -191,6 +210,21 @@ def outside_rule(tool_name: str, rules: Sequence[Rule]) -> Rule | None:
         key=lambda rule: (rule.decision == "deny", len(rule.tool), ranks[rule.decision]),
         default=None,
     )
+
+
+def host_rule(tool_name: str, host: str, rules: Sequence[Rule]) -> Rule | None:
+    """The rule that decides about asking `host`: deny first, then the most specific."""
+    ranks: dict[Decision, int] = {"allow": 0, "ask": 1, "deny": 2}
+    return max(
+        (rule for rule in rules if rule.tool == tool_name and rule.matches_host(host)),
+        key=lambda rule: (rule.decision == "deny", rule.specificity, ranks[rule.decision]),
+        default=None,
+    )
+
+
+def rule_for_host(tool_name: str, host: str) -> str:
+    """The rule that allows asking `host` again, as text."""
+    return f"{tool_name}({_DOMAIN}{host})"
 
 
 def rule_for_command(command: str) -> str:

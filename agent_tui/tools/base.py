@@ -19,9 +19,9 @@ from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.limits import OutputLimits
 
-Access: TypeAlias = Literal["none", "read", "write", "execute", "outside"]
-"""What a call can do: nothing outside the program, read files, change files, run commands, have
-another program do something that cannot be judged."""
+Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outside"]
+"""What a call can do: nothing outside the program, read files, change files, run commands, ask a
+host of the network, have another program do something that cannot be judged."""
 
 ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
 """Begin a scope, leave the innermost one, or leave a loop early."""
@@ -56,7 +56,8 @@ class Intent:
     """What a call would do, worked out before anything happens.
 
     `paths` are resolved, absolute targets (links and ``..`` followed), `command` is set for
-    `execute`. `body` is what the person is shown when asked: the exact command or a diff.
+    `execute`, `host` for `network`, with `leaves_sandbox` where the person wants commands to have
+    no network. `body` is what the person is shown when asked: the exact command or a diff.
     `note` is said beside the reason for asking. `fingerprint` changes when what was shown no
     longer is what would happen.
     """
@@ -65,6 +66,8 @@ class Intent:
     access: Access
     paths: tuple[Path, ...] = ()
     command: str = ""
+    host: str = ""
+    leaves_sandbox: bool = False
     body: str = ""
     body_kind: Literal["command", "diff", "text"] = "text"
     note: str = ""

@@ -42,6 +42,7 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
         "offset": "start_line startLine line_start start_line_one_indexed",
         "background": "run_in_background is_background isBackground",
         "todos": "plan items tasks",
+        "url": "uri href link address page_url source_url website",
         "patch": "input diff patch_text",
         "id": "bash_id shell_id task_id session_id job_id terminal_id",
     }.items()
@@ -55,6 +56,7 @@ _SAY_WHY = frozenset(
         *("summary", "instruction", "instructions", "is_dangerous", "security_risk"),
         *("with_escalated_permissions", "sandbox_permissions", "requires_approval"),
         *("active_form", "activeForm", "id", "priority", "-n"),
+        *("prompt", "format", "max_length", "start_index", "raw"),
     }
 )
 """Arguments that change nothing of what is done."""
@@ -262,6 +264,19 @@ def _of_edit(given: JsonObject, _cwd: Path) -> JsonObject:
     return {**rest, "all": True} if isinstance(expected, int) and expected > 1 else rest
 
 
+def _of_fetch(given: JsonObject, _cwd: Path) -> JsonObject:
+    """The one URL of a list; how long to wait is not the model's to say."""
+    rest = {key: value for key, value in given.items() if key not in ("timeout", "query")}
+    match rest.pop("urls", None):
+        case [str(url)] | str(url):
+            rest.setdefault("url", url)
+        case None:
+            pass
+        case several:
+            rest["urls"] = several
+    return rest
+
+
 def _of_grep(given: JsonObject, _cwd: Path) -> JsonObject:
     """What is printed, and the lines around it, which others give for each side."""
     rest = dict(given)
@@ -284,5 +299,6 @@ _REWRITES: Final[Mapping[str, Callable[[JsonObject, Path], JsonObject]]] = {
     "read": _of_read,
     "edit": _of_edit,
     "grep": _of_grep,
+    "fetch": _of_fetch,
     "job": _of_job,
 }

@@ -21,6 +21,7 @@ from agent_tui.tools.base import (
 from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
 from agent_tui.tools.edit import EditTool
+from agent_tui.tools.fetch import FetchTool
 from agent_tui.tools.find import FindTool
 from agent_tui.tools.foreign_calls import UnderstoodCall, understood
 from agent_tui.tools.git.changes import GitChanges
@@ -42,6 +43,7 @@ def default_toolbox(
     *,
     sandbox: Sandbox | None = None,
     is_trusted: Callable[[Path], bool] = lambda _cwd: True,
+    may_fetch_private: bool = False,
 ) -> Toolbox:
     """All tools, those used most first, and none before one that it needs.
 
@@ -49,6 +51,7 @@ def default_toolbox(
         keeper: Starts their processes; None is one of their own.
         sandbox: Where the model's commands run; None is nowhere special.
         is_trusted: Whether git may be asked about a folder.
+        may_fetch_private: Whether pages of this machine and private networks may be read.
     """
     keeper = keeper or ProcessKeeper()
     return ToolRegistry(
@@ -65,6 +68,7 @@ def default_toolbox(
         offered(CompactTool()),
         offered(RecallTool()),
         offered(ScopeTool()),
+        offered(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
     )
 
 

@@ -27,6 +27,7 @@ REFUSED = {
     "models.m.api_key_env": '[models.m]\napi_key_env = "GITHUB_TOKEN"',
     "local": '[local]\nmodel = "other"',
     "mcp": '[mcp.servers.x]\ncommand = "evil"',
+    "fetch_private": "fetch_private = true",
     "plain": "plain = true",
     "notify": 'notify = "off"',
     "model": 'model = "huggingface/https://evil.example/generate"',

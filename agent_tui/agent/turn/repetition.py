@@ -21,7 +21,9 @@ MOST_REFUSED = 10
 _REMEMBERED = 30
 """Calls looked back on, so that going round in a circle of up to five is noticed too."""
 
-_LOOKING = frozenset({"read", "grep", "find", "ls", "recall", "todo", "compact", "scope", "job"})
+_LOOKING = frozenset(
+    ["read", "grep", "find", "ls", "fetch", "recall", "todo", "compact", "scope", "job"]
+)
 """Tools that change nothing a later call could see."""
 
 _FILE_TOOLS = frozenset({"edit", "write", "apply_patch"})

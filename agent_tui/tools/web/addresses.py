@@ -1,0 +1,68 @@
+"""Which addresses a page may be read from: where a name leads is looked at, not the name."""
+
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from agent_tui.errors import ToolError
+
+IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
+"""The IP addresses of a host, by its name and port; raises OSError where there are none."""
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """The IP addresses of `host`, as the system finds them.
+
+    Raises:
+        OSError: There are none.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in found))
+
+
+def check_addresses(host: str, addresses: Sequence[str], *, may_be_private: bool) -> None:
+    """See to it that none of the `addresses` that `host` leads to is off limits.
+
+    Args:
+        host: The name, for the message.
+        addresses: All that it leads to; one that may not be is enough to refuse.
+        may_be_private: Whether this machine and private networks are allowed. Link-local
+            addresses never are: clouds hand out a machine's keys there.
+
+    Raises:
+        ToolError: One is off limits.
+    """
+    for text in addresses:
+        for address in _meant(ipaddress.ip_address(text.partition("%")[0])):
+            if address.is_link_local or address.is_multicast or address.is_unspecified:
+                raise ToolError(f"{host} leads to {text}, from which nothing is ever fetched.")
+            if not (may_be_private or _is_public(address)):
+                raise ToolError(
+                    f"{host} leads to {text}, an address of this machine or a private network. "
+                    "The user can allow those with the setting fetch_private."
+                )
+
+
+def _is_public(address: IpAddress) -> bool:
+    is_site_local = isinstance(address, ipaddress.IPv6Address) and address.is_site_local
+    return address.is_global and not is_site_local
+
+
+def _meant(address: IpAddress) -> list[IpAddress]:
+    """`address`, or the IPv4 addresses that it carries and packets for it may end at."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return [address]
+    if address.ipv4_mapped is not None:
+        return [address.ipv4_mapped]
+    if address in _NAT64:
+        return [ipaddress.IPv4Address(address.packed[-4:])]
+    if address in _LOCAL_NAT64:
+        return [ipaddress.IPv4Address("127.0.0.1")]
+    carried = [address.sixtofour, *(address.teredo or ())]
+    return [address, *(one for one in carried if one is not None)]
