@@ -174,7 +174,9 @@ def build_parser() -> argparse.ArgumentParser:
         "--permission-mode",
         choices=("ask", "accept-edits", "plan", "full"),
         help="ask before writes and commands (default), accept file edits, "
-        "only read, or do everything but the destructive",
+        "only read, or do everything but the destructive: what loses work, history or data "
+        "(git reset --hard, push --force, rm outside the workspace, terraform destroy, "
+        "kubectl delete, SQL DROP ...), publishes, or changes the system, is still asked about",
     )
     safety.add_argument(
         "--trust",

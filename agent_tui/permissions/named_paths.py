@@ -34,14 +34,18 @@ class PathResolver:
         self._entries_left = _MAX_ENTRIES
 
     def named(self, base: Path, word: Word) -> list[Path]:
-        """The files a word may name, resolved; also in ``of=FILE``, ``-oFILE``, ``HEAD:FILE``."""
-        if word.value is None:
-            return []
+        """The files a word may name, resolved; also in ``of=FILE``, ``-oFILE``, ``HEAD:FILE``.
+
+        For a word that only the run will tell, what it is guessed to come to.
+        """
         key = (base, word.source, word.is_pattern)
         if key not in self._known:
-            value = _as_glob(word) if word.is_pattern else word.value
+            values = (_as_glob(word),) if word.is_pattern else word.texts
             self._known[key] = [
-                path for text in _texts(value) for path in self._paths(base, text, word.is_pattern)
+                path
+                for value in values
+                for text in _texts(value)
+                for path in self._paths(base, text, word.is_pattern)
             ]
         return self._known[key]
 
@@ -122,10 +126,16 @@ def secret_a_pattern_takes_in(word: Word, guard: ProtectedPaths) -> str:
     return ""
 
 
-def secret_below(folder: Path, guard: ProtectedPaths, *, hidden: bool) -> Path | None:
-    """A file below `folder` that is likely to hold keys; looks at a few thousand names at most."""
+def secret_below(
+    folder: Path, guard: ProtectedPaths, *, hidden: bool, follows_links: bool = False
+) -> Path | None:
+    """A file below `folder` that is likely to hold keys; looks at a few thousand names at most.
+
+    With `follows_links` also one that a link leads to.
+    """
     looked_at = 0
     pending = [folder]
+    seen = {folder}
     while pending and looked_at < _MAX_SEARCHED:
         try:
             entries = list(os.scandir(pending.pop()))
@@ -137,6 +147,13 @@ def secret_below(folder: Path, guard: ProtectedPaths, *, hidden: bool) -> Path |
                 continue
             if guard.why_reading_asks(path := Path(entry.path)):
                 return path
+            if follows_links and entry.is_symlink():
+                target = Path(os.path.realpath(path))
+                if guard.why_searching_asks(target):
+                    return path
+                if target.is_dir() and target not in seen:
+                    seen.add(target)
+                    pending.append(target)
             if entry.name not in _UNSEARCHED and entry.is_dir(follow_symlinks=False):
                 pending.append(path)
     return None

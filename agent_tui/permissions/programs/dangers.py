@@ -3,10 +3,12 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
+from agent_tui.permissions.programs.destruction import destruction_of
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.scripts import find_roots_start
@@ -92,6 +94,8 @@ def danger_of(
         name = inner.name.rpartition("/")[2]
         if name in _HIDDEN and (danger := _plain_danger(inner, bases, guard)):
             return danger
+        if lost := destruction_of(inner):
+            return lost
     return ""
 
 
@@ -130,6 +134,8 @@ def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: ProtectedPath
         return f"{name} would be given the whole machine"
     if name in _REMOVERS and any(_REMOVES.fullmatch(value) for value in values):
         return f"{name} would remove parts of the system"
+    if lost := destruction_of(part):
+        return lost
     danger = _folder_danger(name, part, bases, guard)
     return _system_change(name, part, bases, guard) if danger is None else danger
 
@@ -171,13 +177,14 @@ def _system_change(
     """Why a file of the system, or a device, would be changed."""
     for word in (*_changed_operands(name, part), *_named_outputs(name, part)):
         for base in bases:
-            path = _resolved(base, word) if word.value is not None else None
-            if path is None:
-                continue
-            if danger := device_danger(path) or guard.why_system_asks(path):
-                return danger
-            if name in ("rm", "unlink", "srm") and not guard.may_write_freely(path):
-                return f"{name}: {path} is outside the workspace"
+            for text in word.texts:
+                path = _resolved(base, replace(word, value=text, has_tilde=text[:1] == "~"))
+                if path is None:
+                    continue
+                if danger := device_danger(path) or guard.why_system_asks(path):
+                    return danger
+                if name in ("rm", "unlink", "srm") and not guard.may_write_freely(path):
+                    return f"{name}: {path} is outside the workspace"
     return ""
 
 

@@ -26,6 +26,7 @@ from agent_tui.permissions.shell.checks import (
     node_text,
     only_looks_up,
 )
+from agent_tui.permissions.shell.guesses import WordGuesser
 from agent_tui.permissions.shell.words import (
     NO_VARIABLES,
     SAFE_VARIABLE,
@@ -86,6 +87,7 @@ _WORD_TYPE_NAMES = """
 """
 _WORD_TYPES = frozenset(_WORD_TYPE_NAMES.split())
 _CONDITION_TYPES = frozenset({"test_command", "unary_expression", "binary_expression"})
+_TEXT_REDIRECTS = frozenset({"heredoc_redirect", "herestring_redirect"})
 _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 
 
@@ -103,6 +105,7 @@ class _Splitter:
         self._variables: Mapping[str, Word] = NO_VARIABLES
         self._set_often: frozenset[str] = frozenset()
         self._repeated_bytes = 0
+        self._guess = WordGuesser()
 
     def split(self) -> ShellParts:
         import tree_sitter_bash  # native code that only judging commands needs
@@ -111,6 +114,8 @@ class _Splitter:
         if root.has_error:
             raise UnparsableError("the shell syntax is not understood")
         check_coverage(root, self._source)
+        if b"=" in self._source or b"for" in self._source:
+            self._guess.note_all(tuple(self._assigned(root)))
         if b"for" in self._source:
             self._set_often = self._names_set_elsewhere(root)
         self._walk(root, 0)
@@ -120,7 +125,8 @@ class _Splitter:
         return node_text(node, self._source)
 
     def _word(self, node: Node) -> Word:
-        return word_of(node, self._source, self._variables)
+        word = word_of(node, self._source, self._variables)
+        return word if word.value is not None else replace(word, guesses=self._guess(word.source))
 
     def _walk(self, node: Node, level: int) -> None:
         if level > _MAX_DEPTH:
@@ -250,7 +256,16 @@ class _Splitter:
             for child in parent.children:
                 if child.type in _REDIRECTS:
                     words.extend(self._word(extra) for extra in _words_after_target(child))
-        return CommandPart(self._text(node), tuple(words), tuple(assignments))
+        text = self._text(node)
+        return CommandPart(text, tuple(words), tuple(assignments), input=self._input(node))
+
+    def _input(self, command: Node) -> str:
+        """The texts of its here-documents and here-strings."""
+        around = command.parent
+        is_redirected = around is not None and around.type == "redirected_statement"
+        beside = around.children if around is not None and is_redirected else ()
+        redirects = [one for one in (*command.children, *beside) if one.type in _TEXT_REDIRECTS]
+        return "\n".join(map(self._text, redirects))
 
     def _piped_from(self, node: Node) -> CommandPart | None:
         """The command whose output `node` reads in a pipe."""
@@ -309,6 +324,17 @@ class _Splitter:
             self._walk(body, level + 1)
         self._variables = outer
         return True
+
+    def _assigned(self, root: Node) -> Iterator[tuple[str, str]]:
+        """Names and the texts that are assigned to them, also as words of a loop."""
+        for node in _descendants(root):
+            if node.type == "variable_assignment" and len(node.children) > 1:
+                yield self._text(node.children[0]), self._text(node.children[-1])
+            elif node.type == "for_statement":
+                name = node.child_by_field_name("variable")
+                for value in node.children:
+                    if name is not None and value.type in _WORD_TYPES:
+                        yield self._text(name), self._text(value)
 
     def _names_set_elsewhere(self, root: Node) -> frozenset[str]:
         """Variables of loops that something else may set too."""

@@ -29,7 +29,8 @@ class Word:
 
     `is_pattern`: unquoted ``*``, ``?`` or ``[`` make the shell put file names in its place.
     `has_tilde`: the shell puts the home folder in place of its first character.
-    `may_split`: the file names it stands for are split at spaces.
+    `may_split`: the file names it stands for are split at spaces. `guesses` are what a word
+    without a value may come to: never a reason to allow something.
     """
 
     source: str
@@ -37,6 +38,12 @@ class Word:
     is_pattern: bool = False
     has_tilde: bool = False
     may_split: bool = False
+    guesses: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What the program may get."""
+        return self.guesses if self.value is None else (self.value,)
 
     @property
     def is_plain(self) -> bool:
@@ -55,7 +62,8 @@ class CommandPart:
     else that sets state (``PATH=.``, a function). ``opaque``: what it runs cannot be known from
     its text. `assignments` are the ``A=1`` before it. `wrapper` is the command around it
     (``timeout 5``, ``xargs``), and `is_wrapped_plainly` says that the wrapper adds no power and no
-    arguments of its own. `piped_from` is the command whose output it reads in a pipe.
+    arguments of its own. `piped_from` is the command whose output it reads in a pipe, `input` the
+    text that a here-document or here-string gives it.
     """
 
     source: str
@@ -66,6 +74,7 @@ class CommandPart:
     is_wrapped_plainly: bool = True
     note: str = ""
     piped_from: "CommandPart | None" = None
+    input: str = ""
 
     @property
     def name(self) -> str:
