@@ -12,6 +12,7 @@ from agent_tui.errors import ConfigError
 from agent_tui.permissions.command_judge import CommandFacts, CommandJudge
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
 from agent_tui.permissions.git_settings import git_risk
+from agent_tui.permissions.obeyed_files import who_obeys
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.rules import (
     Decision,
@@ -237,10 +238,17 @@ class PermissionEngine:
         if ruled is not None:
             return ruled
         outside = [path for path in intent.paths if not self._guard.may_write_freely(path)]
-        if self.mode == "full" or (self.mode == "accept-edits" and not outside):
+        obeyed = "; ".join(filter(None, map(self._why_obeyed, intent.paths)))
+        if self.mode == "full" or (self.mode == "accept-edits" and not (outside or obeyed)):
             return _ALLOWED
-        why = f"{outside[0]} is outside the workspace" if outside else "it changes a file"
+        why = f"{outside[0]} is outside the workspace" if outside else obeyed or "it changes a file"
         return Verdict("ask", why, self._write_rule(intent.paths))
+
+    def _why_obeyed(self, path: Path) -> str:
+        """Why changing `path` decides what other programs do."""
+        allowed = [rule for rule in self._command_rules() if rule.decision == "allow"]
+        who = who_obeys(path, (rule.program for rule in allowed))
+        return f"{who} does what {path} says" if who else ""
 
     def _judge_outside(self, tool_name: str) -> Verdict:
         """A call of another program's tool: nobody knows what it does, so only rules allow it."""
@@ -348,9 +356,10 @@ class PermissionEngine:
                 return "not known to be read-only"
             return f"not known to be read-only: {'; '.join(facts.unlisted[:3])}"
         for path in facts.written:
-            is_free = self.mode == "accept-edits" and self._guard.may_write_freely(path)
-            if not is_free and not self._allows_write(path):
-                return f"it writes {path}"
+            obeyed = self._why_obeyed(path)
+            is_within = self.mode == "accept-edits" and self._guard.may_write_freely(path)
+            if not (is_within and not obeyed) and not self._allows_write(path):
+                return obeyed or f"it writes {path}"
         return ""
 
     def _command_rules(self) -> list[Rule]:
