@@ -21,6 +21,8 @@ _NAMES: Final[Mapping[str, str]] = {
         "taskstop task_stop write_stdin",
         "fetch": "webfetch web_fetch fetch_url url_fetch fetch_webpage fetch_page read_url "
         "read_url_content read_web_page open_url visit_url browse_url browser_navigate",
+        "explore": "task agent dispatch_agent delegate_task explore_agent codebase_investigator "
+        "search_subagent run_subagent",
         "apply_patch": "applypatch patch apply_diff",
     }.items()
     for other in others.split()

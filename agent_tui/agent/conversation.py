@@ -39,6 +39,7 @@ from agent_tui.sessions.context import Context, build_context, extended_context,
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.agent_runs import AgentRun, run_entry
 from agent_tui.sessions.replay.jobs import WITH_ITS_PROGRAM, ended_entry, jobs_in
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
 from agent_tui.tools.base import FileMemory
@@ -176,6 +177,12 @@ class Conversation:
             self.has_unlearned_reply = True
             self.refill = self.refill.after_reply()
         return entry
+
+    def count_run(self, run: AgentRun) -> None:
+        """Record what a helper took, if it asked for anything, and count it."""
+        if run.requests:
+            self.log.append(run_entry(run))
+            self.totals = add_totals(self.totals, run.usage)
 
     def untold_jobs(self) -> tuple[Job, ...]:
         """The background commands, as they ended, that run by the log and do not."""

@@ -8,6 +8,7 @@ from agent_tui.agent.activity import Activity, Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.compaction.compactor import Compactor
 from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.explore.explorer import Explorer
 from agent_tui.agent.loops.plan import LoopPlan
 from agent_tui.agent.loops.runner import LoopRunner
 from agent_tui.agent.loops.scopes import ScopeKeeper
@@ -277,8 +278,9 @@ class AgentRuntime:
             person_environ=services.person_environ,
             bash_timeout_s=services.settings.bash_timeout_s,
             compact=self._compactor().answer_call,
-            scope=self._scopes().answer_call,
             history=self._history,
+            scope=self._scopes().answer_call,
+            explore=Explorer(conversation, services, self._past).answer_call,
         )
 
     def _history(self) -> SessionChain:

@@ -17,7 +17,9 @@ async def tools(front: Front, _argument: str) -> None:
     runtime = front.runtime
     offered = runtime.conversation.prompt.tools
     tokens = runtime.services.counter.count_tools(offered)
-    specs = suited_tools(runtime.services.toolbox.specs, runtime.conversation.model.model_id)
+    model = runtime.conversation.model_info
+    model_id = runtime.conversation.model.model_id
+    specs = suited_tools(runtime.services.toolbox.specs, model_id, model.window)
     await front.show(tools_page(offered, specs, tokens))
 
 

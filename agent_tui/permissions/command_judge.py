@@ -15,6 +15,7 @@ from agent_tui.permissions.programs.read_only import (
     prints_names_only,
 )
 from agent_tui.permissions.programs.search_options import (
+    follows_links,
     searches_hidden_files,
     searches_where_it_is,
 )
@@ -196,7 +197,9 @@ class CommandJudge:
             if not folders or searches_where_it_is(part):
                 folders.append(base)
             for folder in dict.fromkeys(folders):
-                if found := secret_below(folder, self._guard, hidden=hidden):
+                follows = follows_links(part)
+                found = secret_below(folder, self._guard, hidden=hidden, follows_links=follows)
+                if found:
                     return f"{_named(part)} ({found} may hold keys or passwords)"
         return ""
 

@@ -1,6 +1,7 @@
 """Deciding whether a tool call may run, must be asked about, or is refused."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from agent_tui.errors import ConfigError
 from agent_tui.permissions.command_judge import CommandFacts, CommandJudge
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
 from agent_tui.permissions.git_settings import git_risk
+from agent_tui.permissions.obeyed_files import who_obeys
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.rules import (
     Decision,
@@ -30,6 +32,10 @@ _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
 _PLAN_MODE = (
     "Plan mode is on: only reading is possible now. Describe what you would do; the user "
     "leaves plan mode when they agree."
+)
+_READING_HELPER = (
+    "Only reading is possible here, and only with commands that are known to do nothing else. "
+    "Look with the other tools."
 )
 _NOBODY_TO_ASK = (
     "This needs the user's approval ({why}), and nobody can be asked in this run. Go on without "
@@ -89,6 +95,7 @@ class PermissionEngine:
         self.log = DecisionLog()
         self._project_rules_file = project_rules_file
         self._is_interactive = is_interactive
+        self._only_reading = _PLAN_MODE
         self._problems: list[str] = []
         self._guard = ProtectedPaths(
             workspace=workspace.resolve(),
@@ -149,6 +156,13 @@ class PermissionEngine:
                 by=verdict.by,
             )
         )
+
+    def for_reading(self) -> "PermissionEngine":
+        """The same rules and the same log for a helper that may only read, and nobody is asked."""
+        reading = copy(self)
+        reading.mode, reading._is_interactive = "plan", False
+        reading._only_reading = _READING_HELPER
+        return reading
 
     def continue_from(self, previous: "PermissionEngine") -> None:
         """Take the log and the session rules of the engine that judged this session until now."""
@@ -217,17 +231,24 @@ class PermissionEngine:
         if ruled is not None and ruled.decision == "deny":
             return ruled
         if self.mode == "plan":
-            return Verdict("deny", _PLAN_MODE)
+            return Verdict("deny", self._only_reading)
         for path in intent.paths:
             if why := self._guard.why_writing_asks(path) or self._guard.why_system_asks(path):
                 return Verdict("ask", why, by="protection")
         if ruled is not None:
             return ruled
         outside = [path for path in intent.paths if not self._guard.may_write_freely(path)]
-        if self.mode == "full" or (self.mode == "accept-edits" and not outside):
+        obeyed = "; ".join(filter(None, map(self._why_obeyed, intent.paths)))
+        if self.mode == "full" or (self.mode == "accept-edits" and not (outside or obeyed)):
             return _ALLOWED
-        why = f"{outside[0]} is outside the workspace" if outside else "it changes a file"
+        why = f"{outside[0]} is outside the workspace" if outside else obeyed or "it changes a file"
         return Verdict("ask", why, self._write_rule(intent.paths))
+
+    def _why_obeyed(self, path: Path) -> str:
+        """Why changing `path` decides what other programs do."""
+        allowed = [rule for rule in self._command_rules() if rule.decision == "allow"]
+        who = who_obeys(path, (rule.program for rule in allowed))
+        return f"{who} does what {path} says" if who else ""
 
     def _judge_outside(self, tool_name: str) -> Verdict:
         """A call of another program's tool: nobody knows what it does, so only rules allow it."""
@@ -235,7 +256,7 @@ class PermissionEngine:
         if rule is not None and rule.decision == "deny":
             return Verdict("deny", f"the rule deny {rule} forbids it", by="rule")
         if self.mode == "plan":
-            return Verdict("deny", _PLAN_MODE)
+            return Verdict("deny", self._only_reading)
         if rule is None:
             return Verdict("ask", "what another program does cannot be judged", tool_name)
         if rule.decision == "allow":
@@ -248,7 +269,7 @@ class PermissionEngine:
         if rule is not None and rule.decision == "deny":
             return Verdict("deny", f"the rule deny {rule} forbids it", by="rule")
         if self.mode == "plan":
-            return Verdict("deny", _PLAN_MODE)
+            return Verdict("deny", self._only_reading)
         if rule is not None and rule.decision == "allow":
             return _ALLOWED_BY_RULE
         kept = rule_for_host(tool_name, intent.host)
@@ -297,7 +318,7 @@ class PermissionEngine:
         parts = split_command(command)
         if parts.problem:
             if self.mode == "plan":
-                return Verdict("deny", _PLAN_MODE)
+                return Verdict("deny", self._only_reading)
             why = f"the command cannot be judged: {parts.problem}"
             return Verdict("ask", why, by="protection")
         judge = CommandJudge(self._guard, self._rules)
@@ -313,7 +334,7 @@ class PermissionEngine:
         if denied := facts.denied or self._denied_writes(facts.written):
             return Verdict("deny", denied, by="rule")
         if self.mode == "plan":
-            return _ALLOWED if facts.is_reading else Verdict("deny", _PLAN_MODE)
+            return _ALLOWED if facts.is_reading else Verdict("deny", self._only_reading)
         if facts.dangers:
             return Verdict("ask", facts.dangers[0], by="protection")
         if why := may_be_denied():
@@ -335,9 +356,10 @@ class PermissionEngine:
                 return "not known to be read-only"
             return f"not known to be read-only: {'; '.join(facts.unlisted[:3])}"
         for path in facts.written:
-            is_free = self.mode == "accept-edits" and self._guard.may_write_freely(path)
-            if not is_free and not self._allows_write(path):
-                return f"it writes {path}"
+            obeyed = self._why_obeyed(path)
+            is_within = self.mode == "accept-edits" and self._guard.may_write_freely(path)
+            if not (is_within and not obeyed) and not self._allows_write(path):
+                return obeyed or f"it writes {path}"
         return ""
 
     def _command_rules(self) -> list[Rule]:

@@ -12,6 +12,8 @@ from pathlib import Path
 from agent_tui.permissions.project_files import repository_root
 
 _MAX_CONFIG_BYTES = 64_000
+_INDEX_BLOCK_BYTES = 1 << 20
+_HELD_REPOSITORY = (0o160000).to_bytes(4, "big")
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
 _CORE = (
@@ -51,6 +53,8 @@ def _risk_in(inside: Path) -> str:
     for name in ("commondir", "config.worktree"):
         if (inside / name).exists():
             return f"{inside / name} takes settings from elsewhere"
+    if held := _held_repositories(inside):
+        return held
     try:
         for hook in sorted((inside / "hooks").iterdir()):
             if hook.suffix != ".sample":
@@ -63,6 +67,27 @@ def _risk_in(inside: Path) -> str:
         return ""
     except (OSError, UnicodeDecodeError):
         return f"{inside / 'config'} cannot be read"
+
+
+def _held_repositories(inside: Path) -> str:
+    """Why git may go into repositories within this one, and obey their settings.
+
+    The index has an entry for each, whose mode is 160000 (octal) whatever ``.gitmodules`` says.
+    """
+    if any(inside.glob("sharedindex.*")):
+        return f"{inside} holds an index in parts"
+    try:
+        with (inside / "index").open("rb") as file:
+            before = b""
+            while block := file.read(_INDEX_BLOCK_BYTES):
+                if _HELD_REPOSITORY in before + block:
+                    return f"{inside / 'index'} may name repositories within, whose settings count"
+                before = block[-len(_HELD_REPOSITORY) :]
+    except FileNotFoundError:
+        return ""
+    except OSError:
+        return f"{inside / 'index'} cannot be read"
+    return ""
 
 
 def _odd_settings(config: Path) -> Iterator[str]:

@@ -126,10 +126,16 @@ def secret_a_pattern_takes_in(word: Word, guard: ProtectedPaths) -> str:
     return ""
 
 
-def secret_below(folder: Path, guard: ProtectedPaths, *, hidden: bool) -> Path | None:
-    """A file below `folder` that is likely to hold keys; looks at a few thousand names at most."""
+def secret_below(
+    folder: Path, guard: ProtectedPaths, *, hidden: bool, follows_links: bool = False
+) -> Path | None:
+    """A file below `folder` that is likely to hold keys; looks at a few thousand names at most.
+
+    With `follows_links` also one that a link leads to.
+    """
     looked_at = 0
     pending = [folder]
+    seen = {folder}
     while pending and looked_at < _MAX_SEARCHED:
         try:
             entries = list(os.scandir(pending.pop()))
@@ -141,6 +147,13 @@ def secret_below(folder: Path, guard: ProtectedPaths, *, hidden: bool) -> Path |
                 continue
             if guard.why_reading_asks(path := Path(entry.path)):
                 return path
+            if follows_links and entry.is_symlink():
+                target = Path(os.path.realpath(path))
+                if guard.why_searching_asks(target):
+                    return path
+                if target.is_dir() and target not in seen:
+                    seen.add(target)
+                    pending.append(target)
             if entry.name not in _UNSEARCHED and entry.is_dir(follow_symlinks=False):
                 pending.append(path)
     return None

@@ -13,6 +13,10 @@ COMMANDS_FOLDER = Path(".agent-tui", "commands")
 """Prompt files, which become slash commands; the person's own folder has the same."""
 
 
+AGENTS_FOLDERS = (Path(".agent-tui", "agents"), Path(".claude", "agents"))
+"""Definitions of helpers; the person's own folder has ``agents``."""
+
+
 def repository_root(cwd: Path) -> Path | None:
     """The nearest folder from `cwd` upward with ``.git``. Git itself is not run."""
     return next((folder for folder in (cwd, *cwd.parents) if _exists(folder / ".git")), None)
@@ -49,9 +53,10 @@ def server_files(cwd: Path) -> tuple[Path, ...]:
     return tuple(file for file in files if _has_text(file))
 
 
-def _command_folders(cwd: Path) -> tuple[Path, ...]:
-    """The folders with prompt files of the project that `cwd` is in. None of them is listed."""
-    folders = (folder / COMMANDS_FOLDER for folder in project_folders(cwd))
+def _prompt_folders(cwd: Path) -> tuple[Path, ...]:
+    """The folders with prompt files and helpers of the project of `cwd`. None is listed."""
+    kinds = (COMMANDS_FOLDER, *AGENTS_FOLDERS)
+    folders = (folder / kind for kind in kinds for folder in project_folders(cwd))
     return tuple(folder for folder in folders if _is_folder(folder))
 
 
@@ -59,7 +64,7 @@ def project_files(cwd: Path) -> tuple[Path, ...]:
     """Everything that would be obeyed in `cwd` if its project were trusted; whole folders too."""
     instructions = (next(context_candidates(folder), None) for folder in project_folders(cwd))
     files = (file for file in instructions if file is not None)
-    return (*files, *config_files(cwd), *server_files(cwd), *_command_folders(cwd))
+    return (*files, *config_files(cwd), *server_files(cwd), *_prompt_folders(cwd))
 
 
 def _has_text(path: Path) -> bool:

@@ -5,10 +5,11 @@ import re
 import shlex
 import shutil
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, cast
 
 from agent_tui.atomic_files import replace_private_file
@@ -22,7 +23,7 @@ Decision: TypeAlias = Literal["allow", "ask", "deny"]
 Match: TypeAlias = Literal["yes", "maybe", "no"]
 """``maybe``: only the run will tell (variables, substitutions)."""
 
-_RULE = re.compile(r"(?P<tool>mcp__[\w-]*\*|[a-z][\w-]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
+_RULE = re.compile(r"(?P<tool>mcp__[\w-]*\*|[A-Za-z][\w-]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 FETCH: Final = "fetch"
 """The tool whose rules name hosts."""
 
@@ -30,6 +31,23 @@ _DOMAIN: Final = "domain:"
 _HOSTS = re.compile(rf"\*|{_DOMAIN}(?:\*\.)?[^\s*/@]+")
 _ACCESS_TOOLS: dict[str, Access] = {"read": "read", "write": "write", "bash": "execute"}
 """A rule with one of these names holds for every tool with that access."""
+
+_TOOL_NAMES = """
+    apply_patch bash compact edit explore fetch find grep job ls read recall scope todo write
+"""
+RULED_TOOLS: Final = frozenset(_TOOL_NAMES.split())
+"""Names of tools that rules may speak of, beside those of MCP servers."""
+
+_OTHERS_TOOLS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{name.capitalize(): name for name in ("bash", "read", "write", "grep")},
+        **dict.fromkeys(("Edit", "MultiEdit", "NotebookEdit"), "write"),
+        **{"Glob": "find", "LS": "ls", "WebFetch": "fetch", "Shell": "bash", "shell": "bash"},
+    }
+)
+"""What other agents call tools in their rules."""
+
+_OTHERS_PREFIX: Final = ":*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +70,11 @@ class Rule:
 
     def __str__(self) -> str:
         return f"{self.tool}({self.pattern})"
+
+    @property
+    def program(self) -> str:
+        """The program that a rule for commands speaks of; empty for none in particular."""
+        return self.pattern.lstrip("= ").partition(" ")[0].partition(":")[0].rpartition("/")[2]
 
     @property
     def specificity(self) -> int:
@@ -128,17 +151,25 @@ class Rule:
         """
         if self.pattern == "*":
             return "yes"
-        if self.pattern.startswith("="):
+        if self.pattern.startswith("=") or not part.words:
             return "no"
-        wanted = _pattern_words(self.pattern)
-        if wanted is None:
-            return "no"
-        if not part.words:
-            return "no"
-        if not ignore_prefix:
-            return _match_words(wanted, [*part.assignments, *map(_shown, part.words)])
-        found = {_match_words(wanted, words) for words in _disguises(part, names)}
+        seen = [[*part.assignments, *map(_shown, part.words)]]
+        if ignore_prefix:
+            seen = _disguises(part, names)
+        found = {
+            _match_words(wanted, words)
+            for pattern in self._readings
+            if (wanted := _pattern_words(pattern)) is not None
+            for words in seen
+        }
         return "yes" if "yes" in found else "maybe" if "maybe" in found else "no"
+
+    @property
+    def _readings(self) -> tuple[str, ...]:
+        """``pytest:*`` is what other agents write for ``pytest *``."""
+        if self.pattern.endswith(_OTHERS_PREFIX):
+            return (self.pattern, f"{self.pattern.removesuffix(_OTHERS_PREFIX)} *")
+        return (self.pattern,)
 
 
 def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
@@ -153,11 +184,25 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
             f"{text!r} is not a rule.", "Write it like bash(git status) or write(docs/**)."
         )
     pattern = (found["pattern"] or "*").strip()
-    if found["tool"] == FETCH and not _HOSTS.fullmatch(pattern):
+    tool = _OTHERS_TOOLS.get(found["tool"], found["tool"])
+    if tool != found["tool"] and tool in ("read", "write"):
+        pattern = re.sub(r"^(?:\./|/(?=/))", "", pattern)
+    if not (tool in RULED_TOOLS or tool.startswith(PREFIX)):
+        raise ConfigError(
+            f"{text!r} can never hold: there is no tool {tool}.",
+            f"There are {', '.join(sorted(RULED_TOOLS))}, and {PREFIX}SERVER__TOOL.",
+        )
+    if tool == "bash" and "*" in pattern and not pattern.startswith("=") and pattern != "*":
+        if not _is_simple(pattern):
+            raise ConfigError(
+                f"{text!r} can hardly ever hold: a * is for rules about one command.",
+                "Write one rule for each part, or bash(= ...) for exactly this text.",
+            )
+    if tool == FETCH and not _HOSTS.fullmatch(pattern):
         raise ConfigError(
             f"{text!r} names no host.", "Write it like fetch(domain:docs.python.org)."
         )
-    return Rule(decision, found["tool"], pattern, source)
+    return Rule(decision, tool, pattern, source)
 
 
 def stored_rules(path: Path, decision: Decision) -> list[str]:

@@ -30,6 +30,9 @@ from agent_tui.text import repair_text
 _PAGE_SIZE = 100
 _GLANCED_FILES = 50
 _TRASH = "trash"
+EXPLORED = "explored"
+"""The folder of the sessions of helpers, in that of their project's sessions."""
+
 _NEAR_MATCHES = 5
 
 
@@ -47,6 +50,15 @@ class SessionStore:
     def create(self, header: Header) -> SessionLog:
         """A new session; its file is made by the first append."""
         return SessionLog.create(self._path_for(header), header, self._durability)
+
+    def create_explored(self, header: Header) -> SessionLog:
+        """The session of a helper, in a folder of its own that no list of sessions looks into."""
+        path = self._path_for(header)
+        return SessionLog.create(path.parent / EXPLORED / path.name, header, self._durability)
+
+    def explored_files(self, cwd: Path) -> Iterator[Path]:
+        """The files of the sessions of helpers that worked in `cwd`."""
+        return (self.root / cwd_slug(cwd) / EXPLORED).glob("[!.]*.jsonl")
 
     def create_child(
         self,
@@ -121,9 +133,17 @@ class SessionStore:
             raise SessionError(
                 f'"{ref}" begins {len(begun)} session ids: {_shown(begun)}.', "Give more of it."
             )
+        if (helper := self._helper_named(ref)) is not None:
+            return helper
         near = _near(ref, sessions)
         hint = f"Near to it: {_shown(near)}." if near else "`agent-tui sessions list --all` helps."
         raise SessionError(f'There is no session "{ref}".', hint)
+
+    def _helper_named(self, start: str) -> Path | None:
+        """The session of the one helper whose id begins with `start`."""
+        files = self.root.glob(f"*/{EXPLORED}/[!.]*.jsonl")
+        named = [path for path in files if path.stem.rpartition("_")[2].startswith(start)]
+        return named[0] if start and len(named) == 1 else None
 
     def list(self, cwd: Path | None = None) -> list[SessionSummary]:
         """All sessions, newest first; with `cwd` those that work or were started there."""

@@ -130,6 +130,10 @@ async def _has_no_scopes(_action: ScopeAction, _label: str, _focus: str) -> Tool
     return ToolOutput("No scopes here.", is_error=True)
 
 
+async def _has_no_helpers(_task: str, _agent: str, _say: Callable[[str], None]) -> ToolOutput:
+    return ToolOutput("No helpers here.", is_error=True)
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a running tool may use.
@@ -152,6 +156,8 @@ class ToolContext:
             compaction that cannot be made.
         scope: Enters a scope with a label and a focus for its summary, or leaves one; never
             raises for a summary that cannot be made.
+        explore: Has a helper look into a task, one of a kind that is defined or any; what it
+            does is said as it goes on.
     """
 
     cwd: Path
@@ -165,6 +171,7 @@ class ToolContext:
     history: History = field(default_factory=NoHistory)
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
     scope: Callable[[ScopeAction, str, str], Awaitable[ToolOutput]] = _has_no_scopes
+    explore: Callable[[str, str, Callable[[str], None]], Awaitable[ToolOutput]] = _has_no_helpers
     only_reads: bool = False
     is_persons: bool = False
     secrets: tuple[str, ...] = ()

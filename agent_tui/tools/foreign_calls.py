@@ -67,6 +67,9 @@ _CHANGE_MUCH = frozenset({"append", "mode", "insert_line", "dry_run", "dryRun"})
 _STOPPERS = frozenset({"killshell", "kill_shell", "killbash", "taskstop", "task_stop"})
 """Tools of their own that end what ours ends with an argument."""
 
+_ANY_HELPER = frozenset({"general-purpose", "general", "explore", "default"})
+"""Kinds of helpers of other agents that stand for one of no special kind."""
+
 _CTRL_C = "\x03"
 _MOST_TOLD = 5
 _LONGEST_S = 3_600
@@ -277,6 +280,18 @@ def _of_fetch(given: JsonObject, _cwd: Path) -> JsonObject:
     return rest
 
 
+def _of_explore(given: JsonObject, _cwd: Path) -> JsonObject:
+    """The prompt is the task, and what is said beside it a title; any kind of helper is ours."""
+    rest = dict(given)
+    for key in ("prompt", "objective", "query", "description"):
+        if isinstance(text := rest.pop(key, None), str) and text.strip():
+            rest.setdefault("task", text)
+    kind = rest.pop("subagent_type", None) or rest.pop("agent_name", None)
+    if isinstance(kind, str) and kind.casefold() not in _ANY_HELPER:
+        rest.setdefault("agent", kind)
+    return {key: value for key, value in rest.items() if key not in ("model", "max_turns")}
+
+
 def _of_grep(given: JsonObject, _cwd: Path) -> JsonObject:
     """What is printed, and the lines around it, which others give for each side."""
     rest = dict(given)
@@ -300,5 +315,6 @@ _REWRITES: Final[Mapping[str, Callable[[JsonObject, Path], JsonObject]]] = {
     "edit": _of_edit,
     "grep": _of_grep,
     "fetch": _of_fetch,
+    "explore": _of_explore,
     "job": _of_job,
 }

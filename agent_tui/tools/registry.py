@@ -21,6 +21,7 @@ from agent_tui.tools.base import (
 from agent_tui.tools.bash import BashTool
 from agent_tui.tools.compact import CompactTool
 from agent_tui.tools.edit import EditTool
+from agent_tui.tools.explore import ExploreTool
 from agent_tui.tools.fetch import FetchTool
 from agent_tui.tools.find import FindTool
 from agent_tui.tools.foreign_calls import UnderstoodCall, understood
@@ -68,6 +69,7 @@ def default_toolbox(
         offered(CompactTool()),
         offered(RecallTool()),
         offered(ScopeTool()),
+        offered(ExploreTool()),
         offered(FetchTool(keeper, sandbox, may_be_private=may_fetch_private)),
     )
 

@@ -15,7 +15,21 @@ _FOR_OTHERS: Final = "edit"
 _FOR_PATCHERS: Final = "apply_patch"
 
 
-def suited_tools(specs: Sequence[ToolSpec], model_id: str) -> tuple[ToolSpec, ...]:
-    """`specs` without the way of editing that `model_id` was not trained on."""
-    left_out = _FOR_OTHERS if _TRAINED_ON_PATCHES.search(model_id) else _FOR_PATCHERS
-    return tuple(spec for spec in specs if spec.name != left_out)
+_FOR_LARGE_WINDOWS: Final = "explore"
+_LARGE_WINDOW = 60_000
+"""Tokens. A helper has the same window: what it needs of a smaller one leaves it little to read,
+and models with such windows seldom use helpers well."""
+
+
+def suited_tools(specs: Sequence[ToolSpec], model_id: str, window: int = 0) -> tuple[ToolSpec, ...]:
+    """`specs` without what does not suit a model.
+
+    Args:
+        specs: All tools.
+        model_id: Of the two ways of editing the one it was trained on stays.
+        window: Tokens; in a small one there are no helpers. 0 where it is not known.
+    """
+    left_out = {_FOR_OTHERS if _TRAINED_ON_PATCHES.search(model_id) else _FOR_PATCHERS}
+    if 0 < window < _LARGE_WINDOW:
+        left_out.add(_FOR_LARGE_WINDOWS)
+    return tuple(spec for spec in specs if spec.name not in left_out)

@@ -118,3 +118,27 @@ def test_git_asks_in_a_folder_that_is_not_trusted_and_could_make_it_run_somethin
     (repo / ".git" / "config").write_text(PLAIN + "[core]\n\tfsmonitor = touch x\n")
     assert decision(trusted=False) == "ask"
     assert decision(trusted=True) == "allow"
+
+
+def test_a_repository_within_is_a_risk_whatever_gitmodules_says(tmp_path: Path):
+    def git(*words: str, cwd: Path = tmp_path) -> None:
+        me = ["-c", "user.name=me", "-c", "user.email=me@example.org"]
+        subprocess.run(["git", *me, *words], cwd=cwd, check=True, capture_output=True)
+
+    inner = tmp_path / "inner"
+    for place in (tmp_path, inner):
+        place.mkdir(exist_ok=True)
+        git("init", "-q", cwd=place)
+    (inner / "a").touch()
+    git("add", "a", cwd=inner)
+    git("commit", "-qm", "a", cwd=inner)
+    (tmp_path / "b").touch()
+    git("add", "b")
+    assert git_risk(tmp_path) == ""
+    git("add", "inner")
+    assert "repositories within" in git_risk(tmp_path)
+
+
+def test_an_index_in_parts_is_a_risk(repo: Path):
+    (repo / ".git" / "sharedindex.0123").touch()
+    assert "index in parts" in git_risk(repo)

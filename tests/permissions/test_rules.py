@@ -3,8 +3,10 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.rules import outside_rule, parse_rule, rule_for_command
+from agent_tui.permissions.rules import RULED_TOOLS, outside_rule, parse_rule, rule_for_command
 from agent_tui.permissions.shell.parts import split_command
+from agent_tui.tools.registry import default_toolbox
+from tests.support.tool_calls import KEEPER
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_path_patterns(pattern: str, path: str, matches: bool):
 
 @pytest.mark.parametrize("text", ["", "()", "bash()", "bash(x", "BASH(x)", "rm -rf x"])
 def test_what_is_no_rule_is_refused(text: str):
-    with pytest.raises(ConfigError, match="is not a rule"):
+    with pytest.raises(ConfigError, match="is not a rule|can never hold"):
         parse_rule(text, "allow")
 
 
@@ -125,3 +127,37 @@ def test_of_the_rules_for_another_programs_tool_deny_counts_first_then_the_longe
     assert outside_rule("mcp__web__read", [ask, allow, other]) == allow
     assert outside_rule("mcp__web__read", [other, parse_rule("mcp__web(x)", "allow")]) is None
     assert outside_rule("mcp__web__read", [parse_rule("mcp__web(x)", "deny")]) is not None
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "is_allowed"),
+    [
+        ("bash(pytest:*)", "pytest", True),
+        ("bash(pytest:*)", "pytest -q tests", True),
+        ("Bash(git log:*)", "git log --oneline", True),
+        ("Bash(npm run test:*)", "npm run test:unit", True),
+        ("Bash(npm run test:*)", "npm run test --watch", True),
+        ("bash(pytest:*)", "pytest-watch", False),
+        ("bash(pytest:*)", "rm x", False),
+        ("Bash(git log:*)", "git push", False),
+    ],
+)
+def test_rules_in_the_words_of_other_agents_are_understood(
+    rule: str, command: str, is_allowed: bool
+):
+    parsed = parse_rule(rule, "allow")
+    (part,) = split_command(command).commands
+    assert (parsed.matches_part(part) == "yes") == is_allowed
+
+
+@pytest.mark.parametrize(
+    "rule", ["bsh(git status)", "Task(x)", "bash(cd src && pytest *)", "bash(ls | wc *)"]
+)
+def test_a_rule_that_can_never_hold_is_told(rule: str):
+    with pytest.raises(ConfigError, match="hold"):
+        parse_rule(rule, "allow")
+
+
+def test_the_tools_that_rules_speak_of_are_those_there_are():
+    known = {spec.name for spec in default_toolbox(KEEPER).specs}
+    assert known - RULED_TOOLS == set()

@@ -59,6 +59,11 @@ def make_workspace(folder: Path) -> Path:
     (workspace / "link-out").symlink_to(folder / "outside")
     (workspace / "link-private").symlink_to("private")
     (workspace / "link-rm").symlink_to("/bin/rm")
+    (folder / "outside" / ".ssh").mkdir()
+    (folder / "outside" / ".ssh" / "id_rsa").write_text("KEY\n")
+    (workspace / "linked").mkdir()
+    (workspace / "linked" / "notes").symlink_to(folder / "outside")
+    (workspace / "linked" / "key").symlink_to(folder / "outside" / ".ssh" / "id_rsa")
     return workspace
 
 

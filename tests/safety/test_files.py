@@ -160,3 +160,50 @@ def test_decisions_are_kept_newest_first_and_bounded(workspace: Path):
 def test_a_verdict_says_what_decided(workspace: Path, command: str, by: str):
     permissions = engine(workspace, allow=("bash(make)",), deny=("bash(git push *)",))
     assert permissions.judge("bash", intent_of(workspace, "bash", command=command)).by == by
+
+
+OBEYED = (
+    *(".vscode/tasks.json", ".idea/workspace.xml", ".zed/tasks.json", "sub/.vscode/settings.json"),
+    *(".devcontainer/devcontainer.json", ".claude/settings.json", ".codex/config.toml"),
+    *(".gemini/settings.json", ".cursor/mcp.json", ".mcp.json", "AGENTS.md", "sub/agents.md"),
+    *("CLAUDE.md", "Claude.MD", ".husky/pre-commit", ".pre-commit-config.yaml", "mise.toml"),
+    *(".github/workflows/ci.yml", ".cargo/config.toml", ".bazelrc", ".dir-locals.el"),
+    *(".nvim.lua", ".gitattributes", ".GitHub/Workflows/x.yml", ".vs\u200bcode/tasks.json"),
+)
+
+
+@pytest.mark.parametrize("path", OBEYED)
+def test_accept_edits_asks_about_what_other_programs_obey(workspace: Path, path: str):
+    permissions = engine(workspace, "accept-edits")
+    intent = intent_of(workspace, "write", path=path, content="x")
+    verdict = permissions.judge("write", intent)
+    assert (verdict.decision, " says" in verdict.why) == ("ask", True)
+    permissions.add_session_rule(verdict.session_rule)
+    assert permissions.judge("write", intent).decision == "allow"
+    assert judge(workspace, f"echo x > '{path}'", "accept-edits").decision == "ask"
+    assert engine(workspace, "full").judge("write", intent).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    "path", ["src/new.py", "docs/agents/x.md", "github/workflows/x.yml", "vscode/x", "Makefile"]
+)
+def test_accept_edits_asks_about_nothing_else(workspace: Path, path: str):
+    intent = intent_of(workspace, "write", path=path, content="x")
+    assert engine(workspace, "accept-edits").judge("write", intent).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        ("bash(make *)", "Makefile"),
+        ("bash(make test)", "sub/rules.mk"),
+        ("bash(npm run test)", "package.json"),
+        ("bash(just *)", "justfile"),
+    ],
+)
+def test_accept_edits_asks_about_what_the_next_allowed_command_runs(
+    workspace: Path, rule: str, path: str
+):
+    intent = intent_of(workspace, "write", path=path, content="x")
+    permissions = engine(workspace, "accept-edits", allow=(rule,))
+    assert permissions.judge("write", intent).decision == "ask"

@@ -1,6 +1,7 @@
 """Prompt files: what such a Markdown file says, and the message it makes. Touches no disk."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 MAX_FILE_BYTES = 100_000
@@ -45,6 +46,25 @@ def parse_prompt_file(data: bytes) -> PromptText:
         PromptFileError: It is too large, binary, not UTF-8 or empty, or its front matter is
             not what it should be.
     """
+    known, body = read_front_matter(data, (_DESCRIPTION, _HINT))
+    description = known.get(_DESCRIPTION) or _first_line(body)
+    hint = known.get(_HINT) or ("[arguments]" if _PLACE.search(body) else "")
+    return PromptText(description[:_MAX_DESCRIPTION_CHARS], hint, body)
+
+
+def read_front_matter(
+    data: bytes, keys: Collection[str], lists: Collection[str] = ()
+) -> tuple[dict[str, str], str]:
+    """What a Markdown file says of itself at its top, and the text below.
+
+    Args:
+        data: The file.
+        keys: Those that count, with a value on one line.
+        lists: Those whose values may also be lines ``- value``, which are joined by commas.
+
+    Raises:
+        PromptFileError: See `parse_prompt_file`.
+    """
     if len(data) > MAX_FILE_BYTES:
         raise PromptFileError(f"is larger than {MAX_FILE_BYTES:,} bytes")
     if b"\0" in data:
@@ -59,14 +79,12 @@ def parse_prompt_file(data: bytes) -> PromptText:
         end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), 0)
         if not end:
             raise PromptFileError("begins with --- but has no second line ---")
-        known = _front_matter(lines[1:end])
+        known = _front_matter(lines[1:end], keys, lists)
         lines = lines[end + 1 :]
     body = "\n".join(lines).strip("\n")
     if not body.strip():
         raise PromptFileError("is empty")
-    description = known.get(_DESCRIPTION) or _first_line(body)
-    hint = known.get(_HINT) or ("[arguments]" if _PLACE.search(body) else "")
-    return PromptText(description[:_MAX_DESCRIPTION_CHARS], hint, body)
+    return known, body
 
 
 def expand_prompt(body: str, argument: str) -> str:
@@ -89,7 +107,9 @@ def expand_prompt(body: str, argument: str) -> str:
     return _PLACE.sub(filled, body)
 
 
-def _front_matter(lines: list[str]) -> dict[str, str]:
+def _front_matter(
+    lines: list[str], keys: Collection[str], lists: Collection[str]
+) -> dict[str, str]:
     """The keys we know; what belongs to others may go on over several lines."""
     known: dict[str, str] = {}
     key = ""
@@ -97,13 +117,17 @@ def _front_matter(lines: list[str]) -> dict[str, str]:
         is_continued = line[:1] in (" ", "\t", "-")
         if not line.strip() or line.startswith("#"):
             continue
-        if is_continued and key and key not in (_DESCRIPTION, _HINT):
+        if is_continued and key and key not in keys:
+            if key in lists:
+                known[key] = f"{known.get(key, '')},{line.strip().removeprefix('-').strip()}"
             continue
         found = None if is_continued else _KEY.match(line.rstrip())
         if found is None:
             raise PromptFileError(f"line {number}: the front matter takes lines key: value")
         key, value = found[1].lower(), (found[2] or "").strip()
-        if key in (_DESCRIPTION, _HINT):
+        if key in lists:
+            known[key] = value
+        if key in keys:
             if value in _BLOCK_MARKS:
                 raise PromptFileError(f"line {number}: {key} goes on one line")
             if key in known:

@@ -6,6 +6,8 @@ from datetime import date
 from pathlib import Path
 
 from agent_tui.agent.conversation import Conversation, add_totals
+from agent_tui.agent.explore.definitions import find_agents
+from agent_tui.agent.explore.prompt import with_agents
 from agent_tui.agent.prompt.context_files import ContextFile, load_context_files
 from agent_tui.agent.prompt.fitted_prompt import (
     FittedPrompt,
@@ -30,6 +32,7 @@ from agent_tui.sessions.context import newest_base_url, newest_model, newest_thi
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
+    CustomEntry,
     Entry,
     Header,
     MessageEntry,
@@ -38,6 +41,7 @@ from agent_tui.sessions.entries import (
     as_thinking_level,
 )
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.agent_runs import run_in
 from agent_tui.sessions.replay.jobs import known_jobs
 from agent_tui.text import repair_text
 from agent_tui.tools.jobs.table import JobTable
@@ -113,8 +117,9 @@ def prompt_fitter(
     toolbox, day, files = services.toolbox, date.today(), tuple(context_files)
 
     def fit(window: int, model_id: str) -> FittedPrompt:
-        specs = suited_tools(toolbox.specs, model_id)
-        short_specs = suited_tools(toolbox.short_specs, model_id)
+        agents = find_agents(cwd, services.user_config_dir, services.trust).by_name
+        specs = with_agents(suited_tools(toolbox.specs, model_id, window), agents)
+        short_specs = with_agents(suited_tools(toolbox.short_specs, model_id, window), agents)
         parts = PromptParts(
             cwd=cwd,
             day=day,
@@ -209,6 +214,8 @@ def _take_up_history(conversation: Conversation) -> None:
                 conversation.totals = add_totals(conversation.totals, usage)
             case BranchSummaryEntry(usage=Usage() as usage) if not is_copied:
                 conversation.totals = add_totals(conversation.totals, usage)
+            case CustomEntry() if not is_copied and (run := run_in(entry)) is not None:
+                conversation.totals = add_totals(conversation.totals, run.usage)
             case _:
                 pass
     carried = log.header.compaction

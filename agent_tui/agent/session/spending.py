@@ -8,6 +8,7 @@ from agent_tui.messages import AssistantMessage, Usage
 from agent_tui.providers.base import model_name
 from agent_tui.sessions.entries import BranchSummaryEntry, CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.agent_runs import run_in
 from agent_tui.sessions.replay.changes import report_of
 
 
@@ -33,11 +34,11 @@ class Spent:
     cost_usd: float = 0.0
     has_estimates: bool = False
 
-    def plus(self, usage: Usage) -> "Spent":
-        """With one request more."""
+    def plus(self, usage: Usage, requests: int = 1) -> "Spent":
+        """With `usage` more, of so many requests."""
         return replace(
             self,
-            requests=self.requests + 1,
+            requests=self.requests + requests,
             input_tokens=self.input_tokens + usage.input + usage.cache_read + usage.cache_write,
             cached_tokens=self.cached_tokens + usage.cache_read,
             output_tokens=self.output_tokens + usage.output,
@@ -65,6 +66,10 @@ def spending_of(log: SessionLog) -> Spending:
     for message in _replies(own):
         name = model_name(message.provider, message.model)
         by_model[name] = by_model.get(name, Spent(name)).plus(message.usage)
+    for run in filter(None, map(run_in, own)):
+        by_model[run.model] = by_model.get(run.model, Spent(run.model)).plus(
+            run.usage, run.requests
+        )
     summaries = Spent()
     for entry in own:
         match entry:

@@ -22,7 +22,7 @@ _REMEMBERED = 30
 """Calls looked back on, so that going round in a circle of up to five is noticed too."""
 
 _LOOKING = frozenset(
-    ["read", "grep", "find", "ls", "fetch", "recall", "todo", "compact", "scope", "job"]
+    ["read", "grep", "find", "ls", "fetch", "explore", "recall", "todo", "compact", "scope", "job"]
 )
 """Tools that change nothing a later call could see."""
 

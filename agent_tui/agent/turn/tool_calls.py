@@ -4,8 +4,10 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
@@ -56,6 +58,10 @@ _CHANGED = (
 )
 
 
+AnswerScope: TypeAlias = Callable[[ScopeAction, str, str, Emit], Awaitable[ToolOutput]]
+AnswerExplore: TypeAlias = Callable[[str, str, Callable[[str], None], Emit], Awaitable[ToolOutput]]
+
+
 class _Declined(Exception):
     """The person said no without words: the turn stops so that they can speak."""
 
@@ -82,8 +88,8 @@ class ToolServices:
     """What running a call needs beside the conversation.
 
     `environ` is for commands of the model, `person_environ` for those the person types.
-    `compact` makes room for the `compact` tool, `scope` enters and leaves scopes for the `scope`
-    tool, `history` gives what `recall` looks in.
+    `history` gives what `recall` looks in; `compact` makes room for the `compact` tool, `scope`
+    enters and leaves scopes for the `scope` tool, `explore` has a helper work for `explore`.
     """
 
     toolbox: Toolbox
@@ -93,9 +99,10 @@ class ToolServices:
     environ: dict[str, str]
     person_environ: dict[str, str]
     bash_timeout_s: float
-    compact: Callable[[str, Emit], Awaitable[ToolOutput]]
-    scope: Callable[[ScopeAction, str, str, Emit], Awaitable[ToolOutput]]
     history: Callable[[], History]
+    compact: Callable[[str, Emit], Awaitable[ToolOutput]]
+    scope: AnswerScope | None = None
+    explore: AnswerExplore | None = None
 
 
 class ToolRunner:
@@ -315,7 +322,7 @@ class ToolRunner:
 
     def _context(self, call: ToolCall, calls_in_reply: int) -> ToolContext:
         conversation = self._conversation
-        return ToolContext(
+        context = ToolContext(
             cwd=conversation.cwd,
             emit=lambda text: self._emit(ToolOutputDelta(call.id, text)),
             files=conversation.files,
@@ -326,10 +333,14 @@ class ToolRunner:
             limits=conversation.output_limits(calls_in_reply),
             history=self._services.history(),
             compact=self._compact,
-            scope=self._scope,
             secrets=conversation.services.secrets,
             jobs=conversation.jobs,
         )
+        if (scope := self._services.scope) is not None:
+            context.scope = partial(self._scope, scope)
+        if (explore := self._services.explore) is not None:
+            context.explore = partial(self._explore, explore)
+        return context
 
     async def _compact(self, focus: str) -> ToolOutput:
         await self.settle()
@@ -337,11 +348,18 @@ class ToolRunner:
         self.repetition.forget_single_calls()
         return output
 
-    async def _scope(self, action: ScopeAction, label: str, focus: str) -> ToolOutput:
+    async def _scope(
+        self, answer: AnswerScope, action: ScopeAction, label: str, focus: str
+    ) -> ToolOutput:
         await self.settle()
-        output = await self._services.scope(action, label, focus, self._emit)
+        output = await answer(action, label, focus, self._emit)
         self.repetition.forget_single_calls()
         return output
+
+    async def _explore(
+        self, answer: AnswerExplore, task: str, agent: str, say: Callable[[str], None]
+    ) -> ToolOutput:
+        return await answer(task, agent, say, self._emit)
 
     def _record(self, call: ToolCall, output: ToolOutput) -> None:
         output = self.repetition.noticed(call, output)

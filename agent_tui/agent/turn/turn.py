@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from itertools import count
 from typing import NoReturn, Protocol
 
 from agent_tui.agent.activity import Emit
@@ -117,6 +118,7 @@ class Turn:
         emit: Takes the events.
         sleep: Waits between retries; a parameter so that tests need not wait.
         get_ready: Awaited before the first request.
+        most_replies: The turn ends after so many; 0 for any number.
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class Turn:
         emit: Emit,
         sleep: Sleep = asyncio.sleep,
         get_ready: Callable[[], Awaitable[None]] = _nothing,
+        most_replies: int = 0,
     ) -> None:
         self._conversation = conversation
         self._provider = provider
@@ -136,6 +139,7 @@ class Turn:
         self._emit = emit
         self._sleep = sleep
         self._get_ready = get_ready
+        self._most_replies = most_replies
         self._is_partial_kept = False
 
     async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None:
@@ -187,7 +191,7 @@ class Turn:
 
     async def _rounds(self) -> NoReturn:
         cuts = 0
-        while True:
+        for number in count(1):
             await self._deliver_inbox()
             self._conversation.tell_ended_jobs()
             await self._make_room_if_due()
@@ -201,6 +205,9 @@ class Turn:
                 raise _TurnEnded(TurnFinished("done"))
             if is_cut:
                 self._go_on_after_cut(reply, cuts)
+            if number == self._most_replies:
+                raise _TurnEnded(TurnFinished("error", f"It took {number} replies."))
+        raise AssertionError
 
     def _go_on_after_cut(self, reply: Reply, cuts: int) -> None:
         """Say that the reply is gone on from, or end the turn where that comes to no end.

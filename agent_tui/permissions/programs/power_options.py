@@ -45,6 +45,50 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"--(?:rulesdir|resolve|config|plugin|parser|format|output).*|-[cfo].*"
         ),
         "prettier": re.compile(r"--(?:plugin|config).*"),
+        "split": re.compile(r"--fi.*"),
+        **dict.fromkeys(
+            ("gcc", "g++", "cc", "c++", "clang", "clang++", "gfortran"),
+            re.compile(r"-(?:wrapper|fplugin|fpass-plugin|B|Xclang|load).*|--?specs.*|@.*"),
+        ),
+        "javac": re.compile(r"--?(?:processor|Xplugin|J).*|@.*"),
+        "rustc": re.compile(r".*linker.*|@.*|-Z.*|--extern.*", re.DOTALL),
+        "tcpdump": re.compile(r"-\w*[zw].*|--z.*"),
+        "sqlite3": re.compile(
+            r".*(?:\.\s*(?:sh\w*|sys\w*|load|out\w*|once|im\w*|sav\w*|back\w*|ex\w*|www|log|read"
+            r"|ar\w*|cd|op\w*|clo\w*)\b|load_extension|(?:read|write)file|edit\s*\(|fts3_token).*"
+            r"|-(?:init|cmd|A).*",
+            re.DOTALL | re.IGNORECASE,
+        ),
+        "psql": re.compile(
+            r".*(?:\\|\bprogram\b|pg_(?:read|ls|exec)|lo_(?:im|ex)port).*|-\w*[foLv].*"
+            r"|--(?:file|out|log|set|variable).*",
+            re.DOTALL | re.IGNORECASE,
+        ),
+        **dict.fromkeys(
+            ("mysql", "mariadb"),
+            re.compile(
+                r".*(?:\\|\b(?:system|source|outfile|dumpfile|load_file|infile)\b).*"
+                r"|--(?:defaults|plugin|tee|pager|init).*",
+                re.DOTALL | re.IGNORECASE,
+            ),
+        ),
+        "ruff": re.compile(r"--config.*"),
+        "pylint": re.compile(r"--(?:load-pl|init-h|rc).*"),
+        **dict.fromkeys(
+            ("flake8", "black", "isort"), re.compile(r"--(?:append-)?(?:config|settings).*")
+        ),
+        "cmake": re.compile(r"-[PEC].*|-D.*(?:LAUNCHER|COMPILER|COMMAND|PROGRAM|TOOLCHAIN).*"),
+        **dict.fromkeys(
+            ("gradle", "gradlew"), re.compile(r"-(?:I|b|c|p).*|--(?:init|build|settings|proj).*")
+        ),
+        "mvn": re.compile(r"-(?:f|s|gs|t).*|--(?:file|settings|global).*|-D.*exec.*"),
+        **dict.fromkeys(
+            ("jest", "vitest", "mocha"),
+            re.compile(r"--(?:config|require|setup|globalS|loader|import|reporter|env).*|-[cr].*"),
+        ),
+        "tsc": re.compile(r"--(?:out|plugins|build).*|-p.*|--project.*"),
+        "ld": re.compile(r"-plugin.*|--plugin.*|@.*"),
+        "strace": re.compile(r"-\w*o.*|--output.*"),
     }
 )
 _GIT_VERBS: Mapping[str, re.Pattern[str]] = MappingProxyType(

@@ -53,7 +53,7 @@ def is_read_only(part: CommandPart) -> bool:
         return False
     arguments = [word.value or "" for word in words]
     check, form = _SPECIAL.get(name), _FORMS.get(name)
-    return (
+    return not _takes_list(part) and (
         (check is not None and check(arguments))
         or (form is not None and form.admits(arguments))
         or _is_query(name, arguments)
@@ -106,6 +106,21 @@ def _without_unknown_files(part: CommandPart) -> CommandPart:
     if does_no_harm and part.words[-1].value is None:
         return replace(part, words=part.words[:-1])
     return part
+
+
+def _may_add_options(writer: CommandPart | None) -> bool:
+    """Whether what `writer` prints may make options of the program that xargs starts."""
+    if writer is None or writer.name not in ("echo", "printf"):
+        return writer is not None and writer.name in ("cat", "head", "tail", "sed", "awk")
+    return any(not word.is_plain or "-" in (word.value or "") for word in writer.arguments)
+
+
+def _takes_list(part: CommandPart) -> bool:
+    """Whether what is read is up to a list from elsewhere."""
+    if part.name == "xargs":
+        return _may_add_options(part.piped_from)
+    values = (word.value or "" for word in part.arguments)
+    return part.name in _TAKE_LISTS and any(value.startswith("--fi") for value in values)
 
 
 def _is_query(name: str, arguments: Sequence[str]) -> bool:
@@ -253,9 +268,11 @@ _LISTER_NAMES = """
 """
 _NAMES_ONLY = frozenset(_LISTER_NAMES.split())
 _ANY_FILE_NAMES = """
-    wc ls stat du basename dirname echo realpath file
+    wc ls stat du basename dirname echo realpath
 """
 _SAFE_WITH_ANY_FILE = frozenset(_ANY_FILE_NAMES.split())
+_TAKE_LISTS = frozenset({"du", "wc", "sort"})
+"""Programs that complain of each line of a list of files, which shows the list: --files0-from."""
 _UNKNOWN_NAMES = """
     echo ls stat basename dirname true false : which type expr wc realpath readlink
 """

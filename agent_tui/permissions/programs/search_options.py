@@ -61,6 +61,18 @@ def searches_hidden_files(part: CommandPart) -> bool | None:
     return None if is_harmless else True
 
 
+def follows_links(part: CommandPart) -> bool:
+    """Whether a search of whole folders goes where links lead."""
+    anywhere = {name for word in part.arguments for name in _names_in(word.value or "")}
+    match part.name:
+        case "diff":
+            return not any(_may_mean(name, "no-dereference") for name in anywhere)
+        case "rg":
+            return bool(anywhere & {"L", "follow"})
+        case _:
+            return "R" in anywhere or any(_may_mean(n, "dereference-recursive") for n in anywhere)
+
+
 def searches_where_it_is(part: CommandPart) -> bool:
     """Whether grep or rg is given no file or folder to search."""
     options, others = _read(part)
@@ -79,7 +91,8 @@ def prints_names_of_matches(part: CommandPart) -> bool:
 def _rg_searches_hidden(options: Sequence[tuple[str, str]], anywhere: set[str]) -> bool | None:
     globs = [value for name, value in options if name in ("g", "glob", "iglob")]
     types = [value for name, value in options if name in ("t", "type")]
-    if _prints_names(options) or _are_narrow(globs) or (types and "all" not in types):
+    told = [option for option in options if option[0] != "L"]  # follows links, other than grep's
+    if _prints_names(told) or _are_narrow(globs) or (types and "all" not in types):
         return None
     # A glob that files must match takes in hidden ones, and so does the type "all".
     chosen = types or any(not glob.startswith("!") for glob in globs)

@@ -15,7 +15,7 @@ _AWK_FUNCTIONS = """
 """
 _AWK_SAFE_CALLS = frozenset(_AWK_FUNCTIONS.split())
 _AWK_FORBIDDEN = re.compile(
-    r"@|\b(?:getline|system|close|fflush|ARGV|ARGC|ARGIND|ENVIRON|PROCINFO|function|func)\b"
+    r"@|\b(?:getline|system|close|fflush|ARGV|ARGC|ARGIND|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|function|func)\b"
 )
 _AWK_BEFORE_OPERAND = frozenset(
     {"print", "printf", "return", "in", "exit", "else", "do", "case", "delete", "length"}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from agent_tui.errors import SessionError
@@ -90,7 +91,7 @@ class ProjectSessions:
 
     def named(self, start: str) -> Sequence[KnownSession]:
         """The sessions whose id begins with `start`."""
-        paths = self.store.project_files(self.cwd)
+        paths = chain(self.store.project_files(self.cwd), self.store.explored_files(self.cwd))
         named = [path for path in paths if start and _id_in_name(path).startswith(start)]
         read = [_read(path) for path in named[:_MOST_SESSIONS_FOUND]]
         return [session for session in read if session and self._has(session)]

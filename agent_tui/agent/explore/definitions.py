@@ -1,0 +1,119 @@
+"""Helpers that a person or a trusted project defines: Markdown files as Claude Code has them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent_tui.agent.prompt.prompt_files import (
+    MAX_FILE_BYTES,
+    PromptFileError,
+    read_front_matter,
+)
+from agent_tui.permissions.project_files import AGENTS_FOLDERS, project_folders
+from agent_tui.permissions.trust import FolderTrust
+from agent_tui.tool_names import meant_tool
+
+READING_TOOLS: Final = ("read", "bash", "grep", "find", "ls", "recall")
+"""What a helper may be given; of `bash` the permission engine lets through what only reads."""
+
+MOST_AGENTS = 20
+_MOST_FILES = 200
+_DESCRIPTION_CHARS = 200
+_NAME = re.compile(r"\w[\w-]{0,63}")
+_PRESENT_MODEL = frozenset({"", "inherit", "default", "sonnet", "opus", "haiku"})
+"""Names for the model of the conversation; another agent's short ones mean nothing here."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDefinition:
+    """A kind of helper.
+
+    Attributes:
+        name: What the model calls it by.
+        description: When to use it, in one line.
+        tools: What of `READING_TOOLS` it has.
+        model: Who answers; empty for the model of the conversation.
+        prompt: What it is told.
+    """
+
+    name: str
+    description: str
+    tools: tuple[str, ...]
+    model: str
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAgents:
+    """The definitions in force by name, and why other files are none."""
+
+    by_name: Mapping[str, AgentDefinition]
+    problems: tuple[str, ...]
+
+
+def find_agents(cwd: Path, user_dir: Path, trust: FolderTrust) -> FoundAgents:
+    """The definitions in force in `cwd`: the nearest of a name, the person's own last. Blocking.
+
+    Args:
+        cwd: The workspace.
+        user_dir: The person's own folder; ``agents`` in it is always obeyed.
+        trust: Says which folders of the project are.
+    """
+    by_name: dict[str, AgentDefinition] = {}
+    problems: list[str] = []
+    for path in _files(cwd, user_dir, trust):
+        try:
+            definition = parse_agent(_content(path), path.stem)
+        except PromptFileError as error:
+            problems.append(f"{path} {error}")
+            continue
+        except OSError as error:
+            problems.append(f"{path} cannot be read: {error.strerror}")
+            continue
+        if len(by_name) < MOST_AGENTS:
+            by_name.setdefault(definition.name, definition)
+    return FoundAgents(by_name, tuple(problems))
+
+
+def parse_agent(data: bytes, stem: str) -> AgentDefinition:
+    """What a file says whose name without its ending is `stem`.
+
+    Raises:
+        PromptFileError: It cannot be used.
+    """
+    keys = ("name", "description", "model")
+    known, prompt = read_front_matter(data, keys, lists=("tools",))
+    name = known.get("name") or stem
+    if not _NAME.fullmatch(name):
+        raise PromptFileError("needs a name of letters, digits, - and _")
+    given = [word.partition("(")[0] for word in re.split(r"[\s,\[\]\"']+", known.get("tools", ""))]
+    wanted = {meant_tool(word, READING_TOOLS) for word in given if word}
+    tools = tuple(tool for tool in READING_TOOLS if not wanted or "*" in wanted or tool in wanted)
+    if not tools:
+        raise PromptFileError("names no tool that only reads")
+    model = known.get("model", "")
+    description = known.get("description", "").replace("\\n", " ")[:_DESCRIPTION_CHARS]
+    is_present = model.casefold() in _PRESENT_MODEL
+    return AgentDefinition(name, description, tools, "" if is_present else model, prompt)
+
+
+def _files(cwd: Path, user_dir: Path, trust: FolderTrust) -> Iterator[Path]:
+    for folder in reversed(project_folders(cwd)):
+        for agents in AGENTS_FOLDERS:
+            if trust.state_of(folder / agents) == "trusted":
+                yield from filter(trust.may_obey, _markdown_files(folder / agents))
+    yield from _markdown_files(user_dir / "agents")
+
+
+def _markdown_files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.glob("*.md") if path.is_file())[:_MOST_FILES]
+    except OSError:
+        return []
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_FILE_BYTES + 1)

@@ -1,0 +1,228 @@
+"""Running a helper: a turn of its own, in a session of its own, of which one answer comes back."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.compaction.background_summary import BackgroundSummary
+from agent_tui.agent.compaction.compactor import Compactor
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.explore.definitions import (
+    READING_TOOLS,
+    AgentDefinition,
+    find_agents,
+)
+from agent_tui.agent.explore.prompt import helper_fitter
+from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.session.opening import FolderFiles, open_conversation
+from agent_tui.agent.turn.message_queue import QueuedMessage
+from agent_tui.agent.turn.pending_approvals import PendingApprovals
+from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
+from agent_tui.agent.turn.turn import Turn
+from agent_tui.errors import AgentTuiError, ToolError
+from agent_tui.events import AgentEvent, ReplyFinished, RetryScheduled, ToolStarted, TurnFinished
+from agent_tui.local_models.addresses import shown_address
+from agent_tui.messages import AssistantMessage, ToolDetails, UserMessage
+from agent_tui.providers.base import ModelRef
+from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
+from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.agent_runs import AgentRun, run_of
+from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.jobs.table import JobTable
+from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.shorten import keep_ends
+from agent_tui.tools.subset import ToolSubset
+
+MOST_REPLIES = 40
+"""Of one helper. Questions about a project take 5 to 20."""
+
+_TOLD_BEFORE = 3
+"""So many replies before the last it is told to come to an end."""
+
+_COME_TO_AN_END = "Only {left} more replies are possible. Answer now, with what you know."
+_NAME_CHARS = 60
+
+
+@dataclass(slots=True)
+class _Watch:
+    """What a helper does, said as it goes on; how its turn ended."""
+
+    conversation: Conversation
+    say: Callable[[str], None]
+    replies: int = 0
+    ending: TurnFinished = field(default_factory=lambda: TurnFinished("aborted"))
+
+    def take(self, event: AgentEvent) -> None:
+        """Note one event of its turn."""
+        match event:
+            case ToolStarted():
+                self.say(f"{event.title}\n")
+            case RetryScheduled():
+                self.say(f"trying again: {event.reason}\n")
+            case ReplyFinished(message=message):
+                self.replies += 1
+                if message.tool_calls and self.replies == MOST_REPLIES - _TOLD_BEFORE:
+                    told = _COME_TO_AN_END.format(left=_TOLD_BEFORE)
+                    self.conversation.queue.messages.append(QueuedMessage(told))
+            case TurnFinished():
+                self.ending = event
+            case _:
+                pass
+
+
+class Explorer:
+    """Helpers for one conversation.
+
+    Args:
+        conversation: Which they work for: its folder, its model, its rules.
+        services: What all conversations share.
+        past: The sessions before, for `recall`.
+    """
+
+    def __init__(
+        self, conversation: Conversation, services: RuntimeServices, past: PastSessions
+    ) -> None:
+        self._conversation = conversation
+        self._services = services
+        self._past = past
+
+    async def answer_call(
+        self, task: str, agent: str, say: Callable[[str], None], emit: Emit
+    ) -> ToolOutput:
+        """Have a helper work on `task`, and give its answer.
+
+        What it took is recorded however it ends. Cancelling ends it.
+
+        Args:
+            task: All that it is told.
+            agent: The kind that is defined under this name; empty for any.
+            say: Takes a line for each thing it does.
+            emit: Told what the conversation has taken since.
+
+        Raises:
+            ToolError: There is no such kind of helper.
+        """
+        definition = await asyncio.to_thread(self._defined, agent) if agent else None
+        helper = self._helper(definition, task)
+        background = BackgroundSummary(self._services.compaction.service)
+        watch = _Watch(helper, say)
+        turn = Turn(
+            helper,
+            helper.services.provider,
+            ToolRunner(helper, self._tools(helper, background), watch.take),
+            Compactor(helper, helper.services, background),
+            watch.take,
+            helper.services.sleep,
+            most_replies=MOST_REPLIES,
+        )
+        # Not said as the person's: what they mention (@file) is attached without a question.
+        helper.append(UserMessage(content=task))
+        try:
+            await turn.run(None)
+        finally:
+            run = run_of(helper.log, helper.model.name)
+            self._conversation.count_run(run)
+            emit(self._conversation.totals)
+            helper.log.close()
+            await background.aclose()
+            await helper.jobs.leave()
+        return _output(helper.log, watch.ending, run, self._conversation.output_limits())
+
+    def _defined(self, agent: str) -> AgentDefinition:
+        services = self._services
+        found = find_agents(self._conversation.cwd, services.user_config_dir, services.trust)
+        definition = found.by_name.get(agent)
+        if definition is None:
+            names = ", ".join(found.by_name) or "none; leave agent out"
+            problems = "".join(f"\n{problem}" for problem in found.problems)
+            raise ToolError(f"No kind of helper is called {agent!r}. There are: {names}.{problems}")
+        return definition
+
+    def _helper(self, definition: AgentDefinition | None, task: str) -> Conversation:
+        """The helper's conversation; its session names this one as its parent."""
+        conversation, services = self._conversation, self._services
+        model = self._model(definition)
+        toolbox = ToolSubset(services.toolbox, definition.tools if definition else READING_TOOLS)
+        settings = services.settings.model_copy(update={"hint_earlier_work": False})
+        log = _new_log(conversation, services, model)
+        helper = open_conversation(
+            replace(services, toolbox=toolbox, settings=settings),
+            log,
+            conversation.cwd,
+            model,
+            conversation.thinking,
+            conversation.permissions.for_reading(),
+            FolderFiles((), ()),
+            JobTable(),
+        )
+        helper.fit = helper_fitter(definition, toolbox.specs, conversation.cwd)
+        kind = definition.name if definition else "explore"
+        log.append(SessionInfoEntry(name=f"{kind}: {' '.join(task.split())[:_NAME_CHARS]}"))
+        return helper
+
+    def _model(self, definition: AgentDefinition | None) -> ModelRef:
+        if definition is None or not definition.model:
+            return self._conversation.model
+        try:
+            return self._services.resolve_model(definition.model)
+        except AgentTuiError:
+            return self._conversation.model
+
+    def _tools(self, helper: Conversation, background: BackgroundSummary) -> ToolServices:
+        services = helper.services
+        compactor = Compactor(helper, services, background)
+        return ToolServices(
+            toolbox=services.toolbox,
+            permissions=helper.permissions,
+            pending=PendingApprovals(),
+            output_dir=services.output_dir,
+            environ=services.environ,
+            person_environ=services.person_environ,
+            bash_timeout_s=services.settings.bash_timeout_s,
+            compact=compactor.answer_call,
+            history=lambda: self._history(helper.log),
+        )
+
+    def _history(self, log: SessionLog) -> SessionChain:
+        """What a helper's `recall` looks in: the conversation it works for, and its project."""
+        services, cwd = self._services, self._conversation.cwd
+        reaches_others = services.keeps_sessions and services.settings.recall_other_sessions
+        project = ProjectSessions(services.store, cwd) if reaches_others else None
+        return SessionChain(log, self._past, project)
+
+
+def _new_log(conversation: Conversation, services: RuntimeServices, model: ModelRef) -> SessionLog:
+    parent = conversation.log
+    header = Header(
+        cwd=parent.header.cwd,
+        provider=model.provider,
+        model_id=model.model_id,
+        base_url=shown_address(model.base_url) or None,
+        thinking_level=conversation.thinking,
+        parent_session=str(parent.path or parent.header.id),
+    )
+    if services.keeps_sessions:
+        return services.store.create_explored(header)
+    return SessionLog.create(None, header)
+
+
+def _output(
+    log: SessionLog, ending: TurnFinished, run: AgentRun, limits: OutputLimits
+) -> ToolOutput:
+    """The helper's last words, and where all it has read is found."""
+    said = (entry.message for entry in reversed(log.entries) if isinstance(entry, MessageEntry))
+    replies = (message for message in said if isinstance(message, AssistantMessage))
+    answer = next((reply.text.strip() for reply in replies if reply.text.strip()), "")
+    kept = keep_ends(answer, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
+    session = log.header.id[:8]
+    notes = [f"Stopped before its end: {ending.error or ending.outcome}"]
+    notes = [] if ending.outcome == "done" else notes
+    notes += [f"All it read is in session {session}: recall {session}:ENTRY"] if log.path else []
+    text = "\n\n".join(filter(None, [kept.text, "\n".join(f"({note})" for note in notes)]))
+    tokens = run.usage.context_tokens
+    price = f", ${run.usage.cost.total:.2f}" if run.usage.cost.total else ""
+    summary = f"{run.requests} steps, {tokens:,} tokens{price}"
+    is_error = ending.outcome != "done" and not answer
+    return ToolOutput(text or "(no answer)", ToolDetails(summary=summary), is_error=is_error)

@@ -1,0 +1,58 @@
+"""What helpers of a conversation took, which its own replies do not tell."""
+
+from pydantic import ValidationError
+
+from agent_tui.messages import AssistantMessage, Cost, Stored, Usage
+from agent_tui.sessions.entries import CompactionEntry, CustomEntry, Entry, MessageEntry
+from agent_tui.sessions.log import SessionLog
+
+AGENT_RUN = "agent_run"
+"""The custom type of the entry."""
+
+
+class AgentRun(Stored):
+    """One run of a helper: the ``session`` that tells of it, the ``model``, and what it took."""
+
+    session: str
+    model: str
+    requests: int
+    usage: Usage
+
+
+def run_of(log: SessionLog, model: str) -> AgentRun:
+    """What the helper took whose session is `log`."""
+    used = [usage for usage in map(_usage_in, log.entries) if usage is not None]
+    total = Usage(
+        input=sum(usage.input for usage in used),
+        output=sum(usage.output for usage in used),
+        cache_read=sum(usage.cache_read for usage in used),
+        cache_write=sum(usage.cache_write for usage in used),
+        cost=Cost(total=sum(usage.cost.total for usage in used)),
+        is_estimate=any(usage.is_estimate for usage in used),
+    )
+    return AgentRun(session=log.header.id, model=model, requests=len(used), usage=total)
+
+
+def run_entry(run: AgentRun) -> CustomEntry:
+    """What records `run` in the session of the conversation it worked for."""
+    return CustomEntry(custom_type=AGENT_RUN, data=run.model_dump(mode="json", by_alias=True))
+
+
+def run_in(entry: Entry) -> AgentRun | None:
+    """The run that `entry` records; None for any other entry."""
+    if not isinstance(entry, CustomEntry) or entry.custom_type != AGENT_RUN:
+        return None
+    try:
+        return AgentRun.model_validate(entry.data)
+    except ValidationError:
+        return None
+
+
+def _usage_in(entry: Entry) -> Usage | None:
+    match entry:
+        case MessageEntry(message=AssistantMessage() as message):
+            return message.usage
+        case CompactionEntry(usage=usage):
+            return usage
+        case _:
+            return None

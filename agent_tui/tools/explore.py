@@ -1,0 +1,38 @@
+"""The `explore` tool: a helper searches and reads in a context of its own, and answers."""
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
+
+
+class ExploreArguments(ToolArguments):
+    """Arguments of `explore`."""
+
+    task: str = Field(min_length=1, description="the question, and all to know")
+    agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExploreTool:
+    """Hands a question on; who looks into it is the conversation's matter."""
+
+    name: str = "explore"
+    arguments_type: type[ExploreArguments] = ExploreArguments
+
+    def intent(self, arguments: ExploreArguments, context: ToolContext) -> Intent:
+        """Reads what its own calls name, which are judged one by one.
+
+        Raises:
+            ToolError: There is no question.
+        """
+        task = " ".join(arguments.task.split())
+        if not task:
+            raise ToolError("task is empty: say what to find out.")
+        agent = f"{arguments.agent.strip()}: " if arguments.agent.strip() else ""
+        return Intent(title=f"explore {agent}{task}", access="read")
+
+    async def run(self, arguments: ExploreArguments, context: ToolContext) -> ToolOutput:
+        """The answer, and where all that was read for it is kept."""
+        return await context.explore(arguments.task.strip(), arguments.agent.strip(), context.emit)
