@@ -6,6 +6,7 @@ allowed command runs, so mode accept-edits asks about these.
 
 import fnmatch
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
@@ -97,7 +98,7 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     """
     names = [folded(part) for part in path.parts]
     found = next((_FOLDERS[name] for name in names[:-1] if name in _FOLDERS), "")
-    for pair in zip(names, names[1:], strict=False):
+    for pair in pairwise(names):
         found = found or _PAIRS.get(pair, "")
     if found := found or _NAMES.get(names[-1], ""):
         return found

@@ -192,12 +192,12 @@ def parse_rule(text: str, decision: Decision, source: str = "") -> Rule:
             f"{text!r} can never hold: there is no tool {tool}.",
             f"There are {', '.join(sorted(RULED_TOOLS))}, and {PREFIX}SERVER__TOOL.",
         )
-    if tool == "bash" and "*" in pattern and not pattern.startswith("=") and pattern != "*":
-        if not _is_simple(pattern):
-            raise ConfigError(
-                f"{text!r} can hardly ever hold: a * is for rules about one command.",
-                "Write one rule for each part, or bash(= ...) for exactly this text.",
-            )
+    is_pattern = tool == "bash" and "*" in pattern and pattern != "*" and pattern[:1] != "="
+    if is_pattern and not _is_simple(pattern):
+        raise ConfigError(
+            f"{text!r} can hardly ever hold: a * is for rules about one command.",
+            "Write one rule for each part, or bash(= ...) for exactly this text.",
+        )
     if tool == FETCH and not _HOSTS.fullmatch(pattern):
         raise ConfigError(
             f"{text!r} names no host.", "Write it like fetch(domain:docs.python.org)."
