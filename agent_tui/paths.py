@@ -1,4 +1,8 @@
-"""Where the program keeps its files, and how they are made: for the owner only."""
+"""Where the program keeps its files, and how they are made: for the owner only.
+
+``AGENT_TUI_HOME`` names one folder for all of them; ``AGENT_TUI_CONFIG_DIR``, ``..._DATA_DIR``,
+``..._CACHE_DIR`` and ``..._SESSION_DIR`` are stronger, each for its own.
+"""
 
 import os
 import re
@@ -6,25 +10,36 @@ from pathlib import Path
 
 import platformdirs
 
+FOLDER_VARIABLES = (
+    "AGENT_TUI_HOME",
+    *(f"AGENT_TUI_{name}_DIR" for name in ("CONFIG", "DATA", "CACHE", "SESSION")),
+)
+"""The variables that move the program's folders."""
+
 _APP = "agent-tui"
 
 
+def ensure_home() -> None:
+    """Without HOME, and for a user the system does not know, it is ``/``, as in containers."""
+    try:
+        Path.home()
+    except RuntimeError:
+        os.environ["HOME"] = "/"
+
+
 def user_config_dir() -> Path:
-    """Folder of ``config.toml`` and the user's ``AGENTS.md`` (``AGENT_TUI_CONFIG_DIR`` wins)."""
-    override = os.environ.get("AGENT_TUI_CONFIG_DIR")
-    return Path(override) if override else Path(platformdirs.user_config_dir(_APP))
+    """Folder of ``config.toml`` and the user's ``AGENTS.md``."""
+    return _moved("CONFIG") or Path(platformdirs.user_config_dir(_APP))
 
 
 def user_data_dir() -> Path:
-    """Folder of what must be kept: sessions, prompt history (``AGENT_TUI_DATA_DIR`` wins)."""
-    override = os.environ.get("AGENT_TUI_DATA_DIR")
-    return Path(override) if override else Path(platformdirs.user_data_dir(_APP))
+    """Folder of what must be kept: sessions, prompt history."""
+    return _moved("DATA") or Path(platformdirs.user_data_dir(_APP))
 
 
 def user_cache_dir() -> Path:
     """Folder of what may be deleted at any time: whole tool outputs, demo folders."""
-    override = os.environ.get("AGENT_TUI_CACHE_DIR")
-    return Path(override) if override else Path(platformdirs.user_cache_dir(_APP))
+    return _moved("CACHE") or Path(platformdirs.user_cache_dir(_APP))
 
 
 def trust_file() -> Path:
@@ -40,15 +55,14 @@ def models_dir() -> Path:
 def log_file() -> Path:
     """The program's own log; never holds keys or conversation text.
 
-    Beside the data when ``AGENT_TUI_DATA_DIR`` is set, so that all files are in one place then.
+    Below the data where a variable moves them, so that all files are in one place then.
     """
-    override = os.environ.get("AGENT_TUI_DATA_DIR")
-    folder = Path(override) / "log" if override else Path(platformdirs.user_log_dir(_APP))
-    return folder / "agent-tui.log"
+    data = _moved("DATA")
+    return (data / "log" if data else Path(platformdirs.user_log_dir(_APP))) / "agent-tui.log"
 
 
 def default_session_dir() -> Path:
-    """Root of all session folders (``AGENT_TUI_SESSION_DIR`` wins)."""
+    """Root of all session folders."""
     override = os.environ.get("AGENT_TUI_SESSION_DIR")
     return Path(override) if override else user_data_dir() / "sessions"
 
@@ -71,6 +85,14 @@ def project_dir(cwd: Path) -> Path:
     return user_data_dir() / "projects" / cwd_slug(cwd)
 
 
+def why_not_writable(folder: Path) -> str:
+    """Why nothing can be kept in `folder`, or it not be made; empty where it can."""
+    nearest = next((place for place in (folder, *folder.parents) if os.path.lexists(place)), folder)
+    if not nearest.is_dir():
+        return f"{nearest} is no folder"
+    return "" if os.access(nearest, os.W_OK | os.X_OK) else f"{nearest} is read-only"
+
+
 def make_private_dir(path: Path) -> Path:
     """Create a folder and its missing parents with mode 0700 and return it."""
     for parent in reversed(path.parents):
@@ -78,3 +100,11 @@ def make_private_dir(path: Path) -> Path:
         parent.mkdir(mode=0o700, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
     return path
+
+
+def _moved(kind: str) -> Path | None:
+    """The folder of a `kind`, as in ``DATA``, that the variables name."""
+    if own := os.environ.get(f"AGENT_TUI_{kind}_DIR"):
+        return Path(own)
+    whole = os.environ.get("AGENT_TUI_HOME")
+    return Path(whole) / kind.lower() if whole else None

@@ -1,3 +1,4 @@
+import os
 import stat
 from pathlib import Path
 
@@ -22,6 +23,50 @@ def test_a_variable_moves_its_folder(
     assert folder() == tmp_path
     monkeypatch.delenv(variable)
     assert folder() != tmp_path
+
+
+def test_one_variable_moves_all_folders_and_those_of_one_kind_are_stronger(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    for variable in paths.FOLDER_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("AGENT_TUI_HOME", str(tmp_path))
+    moved = (
+        paths.user_config_dir,
+        paths.user_data_dir,
+        paths.user_cache_dir,
+        paths.default_session_dir,
+        paths.log_file,
+    )
+    assert [str(place().relative_to(tmp_path)) for place in moved] == [
+        "config",
+        "data",
+        "cache",
+        "data/sessions",
+        "data/log/agent-tui.log",
+    ]
+    monkeypatch.setenv("AGENT_TUI_CACHE_DIR", str(tmp_path / "elsewhere"))
+    assert paths.user_cache_dir() == tmp_path / "elsewhere"
+    assert paths.user_data_dir() == tmp_path / "data"
+
+
+def test_a_user_without_any_home_has_the_root_for_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 2**31 - 77)  # nobody's
+    paths.ensure_home()
+    assert Path.home() == Path("/")
+
+
+def test_a_folder_below_a_file_cannot_be_written_and_one_to_be_made_can(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    assert "file is no folder" in paths.why_not_writable(tmp_path / "file" / "a" / "b")
+    assert paths.why_not_writable(tmp_path / "a" / "b") == ""
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_of_somebody_else_cannot_be_written(tmp_path: Path):
+    tmp_path.chmod(0o555)
+    assert "read-only" in paths.why_not_writable(tmp_path / "a")
 
 
 def test_sessions_and_projects_are_kept_with_the_data(

@@ -123,6 +123,9 @@ def compose(
     loaded = settings_in(None if arguments.is_demo else launch_cwd)
     settings = loaded.settings
     store = SessionStore(session_root(settings), settings.durability)
+    # In a folder that somebody named, sessions are wanted: there it is an error.
+    may_go_without = arguments.keeps_session and not settings.session_dir
+    unkept = _why_no_session_is_kept(store.root) if may_go_without else ""
 
     models = open_models(settings, os.environ)
     if arguments.is_demo:
@@ -187,7 +190,7 @@ def compose(
         environ=model_environ(os.environ, own_keys=own_keys, passed=passed),
         person_environ=person_environ(os.environ, own_keys=own_keys, passed=passed),
         secrets=key_values(os.environ, own_keys),
-        keeps_sessions=arguments.keeps_session,
+        keeps_sessions=arguments.keeps_session and not unkept,
         launch_cwd=launch_cwd,
         take_up_tools=servers.take_up,
         max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
@@ -200,7 +203,7 @@ def compose(
         loaded=loaded,
         resume=_session_to_open(arguments, store, launch_cwd),
         keeps_model=arguments.model is not None or arguments.is_local,
-        notices=(model_problem,) if model_problem else (),
+        notices=tuple(filter(None, (model_problem, unkept))),
         is_demo=arguments.is_demo,
     )
 
@@ -233,6 +236,17 @@ def editor_of(
         "session_dir": arguments.session_dir,
     }
     return settings_editor(lambda: trusted_config_files(workspace(), trust), flags)
+
+
+def _why_no_session_is_kept(sessions: Path) -> str:
+    """What the person is told where their folder of sessions cannot be written; else empty."""
+    why = paths.why_not_writable(sessions)
+    if not why:
+        return ""
+    return (
+        f"No session is kept: {sessions} cannot be written, as {why}. "
+        "AGENT_TUI_HOME=FOLDER names another place for all files of the program."
+    )
 
 
 def _session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str | None:

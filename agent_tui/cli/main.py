@@ -9,11 +9,13 @@ from typing import cast
 
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.errors import AgentTuiError, UsageError
+from agent_tui.paths import ensure_home
 
 
 def run(argv: Sequence[str]) -> int:
     """Run the command line `argv` (without the program's name); returns the exit code."""
     _repair_standard_streams()
+    ensure_home()
     try:
         if argv and (subcommand := SUBCOMMANDS.get(argv[0])) is not None:
             return subcommand.load().run_command(argv[1:])

@@ -171,7 +171,7 @@ class _SettingsLayers:
         try:
             text = path.read_bytes().decode("utf-8-sig")
             values = tomllib.loads(text)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}, {}
         except OSError as error:
             self.problems.append(SettingProblem(source, 0, "", f"cannot be read: {error.strerror}"))

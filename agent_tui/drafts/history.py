@@ -31,6 +31,7 @@ class PromptHistory:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._drafts: dict[str, Draft] = {}
+        self._is_fault_told = False
 
     @property
     def drafts(self) -> tuple[Draft, ...]:
@@ -57,16 +58,21 @@ class PromptHistory:
         """Remember what was sent, in the file too.
 
         Raises:
-            OSError: the file cannot be written; the draft is remembered in memory all the same.
+            OSError: the file cannot be written, told once; the draft is in memory all the same.
         """
         if draft.is_empty:
             return
         self._remember(draft)
         if self._path is None:
             return
-        make_private_dir(self._path.parent)
-        with _locked(self._path) as descriptor:
-            _write(descriptor, _encode(draft))
+        try:
+            make_private_dir(self._path.parent)
+            with _locked(self._path) as descriptor:
+                _write(descriptor, _encode(draft))
+        except OSError:
+            if not self._is_fault_told:
+                self._is_fault_told = True
+                raise
 
     def _remember(self, draft: Draft) -> None:
         self._drafts.pop(draft.text, None)

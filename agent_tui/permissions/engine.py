@@ -397,7 +397,7 @@ class PermissionEngine:
             stored: list[tuple[Decision, list[str]]] = [
                 (decision, stored_rules(path, decision)) for decision in _DECISIONS
             ]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         except (OSError, ValueError) as error:
             self._problems.append(f"{path}: the project's rules cannot be read: {error}")

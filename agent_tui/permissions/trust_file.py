@@ -39,7 +39,7 @@ class TrustFile:
         """What is kept; nothing where the file is missing or broken."""
         try:
             return StoredTrust(_decisions(self.path.read_bytes()))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return StoredTrust()
         except OSError as error:
             return StoredTrust(problem=f"{self.path} cannot be read: {error.strerror}")

@@ -13,6 +13,7 @@ import pytest
 from agent_tui.cli import main
 from agent_tui.sessions.entries import Header, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
+from tests.support.openai_server import OpenAiServer, Reply
 
 PROGRAM = [sys.executable, "-m", "agent_tui"]
 pytestmark = pytest.mark.thorough
@@ -72,6 +73,36 @@ def test_a_tour_without_room_for_its_folder_says_which(tmp_path, environ):
     assert done.returncode == 2
     assert str(blocked) in done.stderr.decode()
     assert b"Traceback" not in done.stderr
+
+
+@pytest.fixture
+def homeless(tmp_path: Path) -> dict[str, str]:
+    """An environment whose home folder can be neither read nor made."""
+    (tmp_path / "in-the-way").write_text("")
+    own = {n: v for n, v in os.environ.items() if not n.startswith(("AGENT_TUI_", "XDG_"))}
+    return {**own, "HOME": str(tmp_path / "in-the-way" / "home"), "TEST_KEY": "sk-0"}
+
+
+@pytest.mark.parametrize("flags", [[], ["--no-session"]])
+def test_without_a_home_that_can_be_written_a_model_answers_and_what_is_lost_is_said(
+    tmp_path, homeless, flags
+):
+    with OpenAiServer() as server:
+        server.play(Reply("still here"))
+        asked = ["-m", "m", "--base-url", server.base_url, "--api-key-env", "TEST_KEY"]
+        done = run(*asked, *flags, "-p", "x", cwd=tmp_path, environ=homeless)
+    assert (done.returncode, done.stdout) == (0, b"still here\n")
+    said = done.stderr.decode()
+    assert said.count("No session is kept") == (0 if flags else 1)
+    assert "cannot be read" not in said
+    assert "in-the-way" not in said or not flags
+
+
+def test_a_folder_for_sessions_that_was_named_and_cannot_be_written_is_an_error(tmp_path, homeless):
+    named = tmp_path / "in-the-way" / "sessions"
+    done = run(*TOUR, "x", "--session-dir", str(named), cwd=tmp_path, environ=homeless)
+    assert done.returncode != 0
+    assert b"in-the-way" in done.stderr
 
 
 @pytest.mark.parametrize("closed", [pytest.param("<&-", marks=pytest.mark.slow), "<&- >&- 2>&-"])

@@ -137,3 +137,18 @@ def test_values_of_other_kinds_and_depths_are_skipped_and_a_missing_file_is_empt
     missing = PromptHistory(tmp_path / "none")
     missing.load()
     assert missing.drafts == ()
+
+
+def test_a_file_that_cannot_be_written_is_told_once_and_tried_again(tmp_path: Path):
+    path = tmp_path / "project" / "history.jsonl"
+    path.parent.write_text("")
+    history = PromptHistory(path)
+    with pytest.raises(FileExistsError):
+        history.add(Draft("one"))
+    history.add(Draft("two"))
+    path.parent.unlink()
+    history.add(Draft("three"))
+    assert [draft.text for draft in history.drafts] == ["one", "two", "three"]
+    again = PromptHistory(path)
+    again.load()
+    assert again.drafts == (Draft("three"),)

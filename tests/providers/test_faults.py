@@ -109,6 +109,20 @@ OVERFLOWS = [
     "Prompt has 5000 tokens, but the configured context size is 4096 tokens",
     "input_tokens (200000) + max_tokens (10000) > context window (204800)",
     "n_keep 9000 >= n_ctx 4096",
+    # Gemini and Bedrock, in bytes
+    "Request payload size exceeds the limit: 20971520 bytes. Please reduce the payload size.",
+    "messages.0.content: too many total text bytes: 11534336 > 9437184",
+    # llama.cpp, LM Studio, vLLM, gateways
+    "Cannot truncate prompt with n_keep (5123) >= n_ctx (4096)",
+    "You passed 120000 input characters and requested 4096 output tokens. However, the model's "
+    "context length is only 32768 tokens.",
+    "You passed 28673 input tokens and requested 4096 output tokens. However, the model's context "
+    "length is only 32768 tokens.",
+    "Input is too long.",
+    # OpenAI: the other texts of more than 10 MB
+    "Invalid 'input': string too long. Expected a string with maximum length 10485760",
+    "Invalid 'input[3].output': string too long. Expected a string with maximum length 10485760",
+    "Invalid 'messages[2].tool_calls[0].function.arguments': string too long.",
 ]
 
 NOT_OVERFLOWS = [
@@ -118,6 +132,11 @@ NOT_OVERFLOWS = [
     "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens",
     "Invalid 'user': string too long. Expected a string with maximum length 64",
     "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64",
+    "Invalid 'messages[3].tool_calls[0].id': string too long.",
+    "Invalid 'messages[1].tool_calls[0].function.name': string too long.",
+    "Invalid 'input[2].call_id': string too long. Expected a string with maximum length 64",
+    "Invalid 'messages[1].name': string too long. Expected a string with maximum length 64",
+    "input is too long for field 'title'",
     "max_tokens is too large: 100000. This model supports at most 16384 completion tokens",
     "max_tokens must be less than or equal to 16384, the maximum value for this model",
     "The maximum tokens you requested exceeds the model limit of 8192.",

@@ -248,3 +248,10 @@ async def test_a_sandboxed_command_is_ended_with_all_it_started(boxed: ToolConte
     with pytest.raises(asyncio.CancelledError):
         await running
     assert alive("sleep 61.98761") == []
+
+
+@needs_bwrap
+def test_a_cache_that_cannot_be_written_does_not_turn_the_sandbox_off(tmp_path: Path):
+    (tmp_path / "cache").write_text("")
+    (tmp_path / "workspace").mkdir()
+    assert box("auto", tmp_path).state(tmp_path / "workspace").is_on

@@ -14,9 +14,6 @@ from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.tools.mcp.spec import name_problem
 
 _SETTINGS = "settings"
-_FOLDER_VARIABLES = tuple(
-    f"AGENT_TUI_{name}_DIR" for name in ("CONFIG", "DATA", "CACHE", "SESSION")
-)
 _KEYS = "keys"
 _EXAMPLE = "ANTHROPIC_API_KEY"
 _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
@@ -45,7 +42,7 @@ def check_settings(env: Environment) -> Iterator[Check]:
 
 def check_environment(env: Environment) -> Iterator[Check]:
     """Our own variables, by name: those in force, and those that set nothing."""
-    known = {*setting_variables(), *_FOLDER_VARIABLES}
+    known = {*setting_variables(), *paths.FOLDER_VARIABLES}
     present = sorted(name for name in env.environ if name.startswith("AGENT_TUI_"))
     in_force = [name for name in present if name in known]
     found = f"{listed(in_force)}: stronger than the file" if in_force else "changes no setting"

@@ -33,7 +33,7 @@ def check_folder(env: Environment, name: str, path: Path) -> Iterator[Check]:
     """
     shown = shown_path(path, env.environ)
     if not path.is_absolute():
-        advice = "Set HOME to your home folder, or name whole paths in AGENT_TUI_*_DIR."
+        advice = "Set HOME to your home folder, or name a whole path in AGENT_TUI_HOME."
         yield Check(_FOLDERS, name, "bad", f"{shown} depends on the working folder", advice)
         return
     nearest = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))

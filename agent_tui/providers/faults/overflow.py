@@ -12,6 +12,9 @@ _WORDINGS = re.compile(
             r"prompt is too long",  # Anthropic
             r"input length and `?max_tokens`? exceed context limit",  # Anthropic
             r"input (?:is )?too long for (?:the )?(?:requested )?model",  # Bedrock
+            r"input is too long(?! for)",  # Bedrock, and gateways before others
+            r"too many total text bytes",  # Bedrock
+            r"request payload size exceeds the limit",  # Gemini: bytes
             r"input token count[^.]{0,60}exceeds the maximum",  # Gemini
             r"exceeds? the maximum number of (?:input )?tokens",  # Gemini, Bedrock, Mistral
             r"too many (?:input )?tokens?(?! per)",  # Bedrock, Cohere
@@ -36,7 +39,8 @@ _WORDINGS = re.compile(
             r"(?:token|context|model)",  # Ollama, Databricks, Groq ("reduce your message size")
             r"reduce the length of (?:the|your) (?:messages|prompt|input)",  # OpenAI, Groq
             r"tokens? (?:in|of) (?:the )?(?:prompt|request)[^.]{0,40}exceed",
-            r"'(?:messages|input)\[\d+\][^']*': string too long",  # OpenAI: one message over 10 MB
+            r"'(?:input|(?:messages|input)\[\d+\][^']*"  # OpenAI: a text over 10 MB; no id or name
+            r"\.(?:content|text|output|arguments)(?:\[\d+\])?)': string too long",
             r"exceeded model token limit|model max length exceeded",  # Moonshot
             r"total message size \d+ exceeds limit",  # Moonshot: bytes
             r"input length[^.]{0,40}exceeds the maximum allowed length",  # SGLang
@@ -53,7 +57,8 @@ _WORDINGS = re.compile(
             r"input_tokens \(\d+\) \+ max_tokens \(\d+\) > context window",
             r"max tokens of \d+ exceeded",  # Snowflake
             r"max_tokens must be at least 1, got -\d",  # vLLM: the prompt alone is larger
-            r"n_keep \d+ >= n_ctx",
+            r"n_keep \(?\d+\)? >= n_ctx",  # llama.cpp, LM Studio
+            r"you passed \d+ input (?:characters|tokens)[^.]{0,60}\. however, the model's context",
             r"range of input length should be",  # DashScope
             r"input (?:tokens? )?exceeds? (?:the )?[^.]{0,20}(?:limit|context)",
         )

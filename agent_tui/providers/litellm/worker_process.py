@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
 
-from agent_tui.paths import make_private_dir
 from agent_tui.providers.keys import secret_values
 from agent_tui.providers.litellm.protocol import (
     MAX_LINE_BYTES,
@@ -46,7 +45,7 @@ class WorkerProcess:
         outside the project, whose files must not be taken for modules or settings (``-P``).
 
         Raises:
-            OSError: the process cannot be started, or the log's folder not be made.
+            OSError: the process cannot be started.
         """
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -56,7 +55,7 @@ class WorkerProcess:
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            cwd=make_private_dir(log_path.parent),
+            cwd="/",
             env=_child_environ(environ),
             limit=MAX_LINE_BYTES,
             start_new_session=True,

@@ -15,7 +15,6 @@ from typing import Final, Literal, Self
 
 from pydantic import TypeAdapter
 
-from agent_tui.paths import make_private_dir
 from agent_tui.providers.keys import secret_values
 from agent_tui.providers.local.server_messages import LoadAnswer, LoadOrder, NotServed, ServedLocal
 from agent_tui.providers.log_file import ProcessLog
@@ -77,14 +76,14 @@ class LocalServerProcess:
 
         Raises:
             LoadError: the model cannot be loaded, or the process ended before it was.
-            OSError: the process cannot be started, or the log's folder not be made.
+            OSError: the process cannot be started.
         """
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            cwd=make_private_dir(log_path.parent),
+            cwd="/",
             env=_child_environ(environ, order["key"]),
             start_new_session=True,
         )

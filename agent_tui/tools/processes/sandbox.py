@@ -197,8 +197,11 @@ class Sandbox:
     def _scratch_here(self) -> Path:
         """The stand-in for ``/tmp``; made when first needed, removed with this object."""
         if self._scratch is None:
-            parent = make_private_dir(self._scratch_parent)
-            self._scratch = Path(tempfile.mkdtemp(prefix="tmp-", dir=parent))
+            try:
+                parent = make_private_dir(self._scratch_parent)
+                self._scratch = Path(tempfile.mkdtemp(prefix="tmp-", dir=parent))
+            except OSError:  # a read-only home; one in the system's folder does as well
+                self._scratch = Path(tempfile.mkdtemp(prefix="agent-tui-"))
             weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         return self._scratch
 

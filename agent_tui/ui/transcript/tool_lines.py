@@ -23,6 +23,9 @@ from agent_tui.ui.transcript.blocks import BashBlock, ToolBlock, ToolStatus
 _LIVE_LINES = 5
 """Last lines of output that show while a command runs."""
 
+_LIVE_HELPER_LINES = 1
+"""Of a helper what it does now: several may run."""
+
 _FOLDED_ERROR_LINES = 4
 _FOLDED_BASH_LINES = 10
 _FOLDED_DIFF_LINES = 12
@@ -61,7 +64,8 @@ def tool_lines(
     if is_expanded:
         body += _output(block, palette, width, _UNFOLDED_LINES)
     elif block.status == "running":
-        body += _output(block, palette, width, _LIVE_LINES)
+        is_helper = block.name == "explore"
+        body += _output(block, palette, width, _LIVE_HELPER_LINES if is_helper else _LIVE_LINES)
     elif block.status in ("error", "denied"):
         body += _output(block, palette, width, _FOLDED_ERROR_LINES)
     return [_tool_head(block, palette, width), *body]

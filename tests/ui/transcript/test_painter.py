@@ -139,6 +139,12 @@ def test_what_no_key_unfolds_names_no_key():
     assert rows(block)[1] == "   … +70 lines · ctrl+o"
 
 
+def test_of_a_helper_only_what_it_does_now_is_shown_until_it_is_unfolded():
+    block = ToolBlock("1", "explore", "explore x", "running", "read a\nread b\nread c\n")
+    assert rows(block) == [" ◐ explore x", "   … +2 lines · ctrl+o", "   │ read c"]
+    assert "   │ read a" in rows(block, expanded=True)
+
+
 def test_a_branch_summary_has_its_own_title():
     assert rows(SummaryBlock("x", 0, 0, "a branch"))[0].startswith(" ── a branch ──")
 
