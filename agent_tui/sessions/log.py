@@ -16,11 +16,12 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
     new_entry_id,
 )
+from agent_tui.sessions.file.chunks import CHUNK_BYTES, read_lines
 from agent_tui.sessions.file.disk import DiskFile, OpenFile, describe_fault
 from agent_tui.sessions.file.lock import SessionInUseError, SessionLock
 from agent_tui.sessions.file.writer import SessionWriter
 from agent_tui.sessions.format.codec import encode_header, encode_repaired
-from agent_tui.sessions.format.parse import ParsedSession, parse_session
+from agent_tui.sessions.format.parse import ParsedSession, parse_lines
 from agent_tui.sessions.replay.command_changes import completed_result
 
 __all__ = ["SessionInUseError", "SessionLog"]
@@ -281,11 +282,11 @@ class SessionLog:
 def _read(path: Path) -> tuple[os.stat_result, ParsedSession]:
     """The session in the file `path`, and how the file was when it was read."""
     try:
-        with path.open("rb", buffering=0) as file:
-            state, data = os.fstat(file.fileno()), file.readall()
+        with path.open("rb", buffering=CHUNK_BYTES) as file:
+            state = os.fstat(file.fileno())
+            parsed = parse_lines(read_lines(file), fallback_id=path.stem.rpartition("_")[2])
     except OSError as error:
         raise describe_fault(path, "read", error) from error
-    parsed = parse_session(data, fallback_id=path.stem.rpartition("_")[2])
     if not parsed.looks_like_session:
         raise SessionError(f"{path} is not a session file: no line of it is an entry.")
     return state, parsed

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from agent_tui.errors import SessionError
 from agent_tui.messages import AssistantMessage, ToolCall
 from agent_tui.sessions.entries import CustomEntry, Entry, Header, MessageEntry
+from agent_tui.sessions.file import chunks
 from agent_tui.sessions.format.codec import encode_entry, encode_header
 from agent_tui.sessions.format.parse import ParsedSession, parse_session
 from agent_tui.sessions.format.repair import DEPTH, TOO_DEEP_TEXT
@@ -268,3 +269,30 @@ def test_a_line_of_100_mb_is_read_or_named(line: bytes) -> None:
 def test_a_header_made_up_for_a_file_without_one_is_of_the_present_version() -> None:
     parsed = parse_session(b"\n".join(LINES[1:]), fallback_id="abc")
     assert parsed.header == Header(id="abc", timestamp="", cwd="")
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_a_line_of_any_length_costs_no_memory_and_the_session_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, torn: bool
+) -> None:
+    monkeypatch.setattr(chunks, "MAX_LINE_BYTES", 10_000)
+    path, count = tmp_path / "s.jsonl", 500_000
+    with SessionLog.create(path, Header(cwd="/w")) as log:
+        kept = log.append(entry(user("before")))
+    with path.open("ab") as file:
+        file.write(b'{"type":"message","content":"' + b"x" * count + (b"" if torn else b'"}\n'))
+    with SessionLog.open(path) as log:
+        assert log.entries == (kept,)
+        assert any("too long to be read" in line for line in log.warnings)
+        after = log.append(entry(user("after")))
+    assert SessionLog.open(path, read_only=True).entries == (kept, after)
+
+
+def test_a_file_that_is_one_endless_line_is_no_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "MAX_LINE_BYTES", 10_000)
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b'{"type":"' + b"x" * 50_000)
+    with pytest.raises(SessionError, match="no line of it is an entry"):
+        SessionLog.open(path)

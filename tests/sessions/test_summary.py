@@ -4,7 +4,14 @@ import pytest
 
 from agent_tui.messages import AssistantMessage, Usage
 from agent_tui.sessions.entries import CompactionEntry, Entry, ModelChangeEntry, SessionInfoEntry
-from agent_tui.sessions.file.chunks import CHUNK_BYTES, checksum, read_chunks
+from agent_tui.sessions.file import chunks
+from agent_tui.sessions.file.chunks import (
+    CHUNK_BYTES,
+    LongLine,
+    checksum,
+    read_chunks,
+    read_lines,
+)
 from agent_tui.sessions.listing.summary import SessionSummary, extend_summary, read_summary
 from tests.support.session_values import chain, entry, header, reply, session_bytes, user
 
@@ -76,9 +83,31 @@ def test_pieces_are_whole_lines_and_together_the_file(
     path = tmp_path / "f"
     path.write_bytes(data)
     found = list(read_chunks(path, 0, chunk_bytes))
-    assert b"".join(found) == data
-    assert all(piece.endswith(b"\n") for piece in found[:-1])
-    assert b"".join(read_chunks(path, 1, chunk_bytes)) == data[1:]
+    assert b"".join(chunk.data for chunk in found) == data
+    assert all(chunk.data.endswith(b"\n") for chunk in found[:-1])
+    assert [chunk.size_bytes for chunk in found] == [len(chunk.data) for chunk in found]
+    assert b"".join(chunk.data for chunk in read_chunks(path, 1, chunk_bytes)) == data[1:]
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 4, 7, 30, 1_000])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\nlast", b"\nlast\n"])
+def test_a_line_that_is_too_long_is_counted_and_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int, end: bytes
+) -> None:
+    monkeypatch.setattr(chunks, "MAX_LINE_BYTES", 20)
+    path = tmp_path / "f"
+    path.write_bytes(b"first\n" + b"x" * 200 + end)
+    found = list(read_chunks(path, 0, chunk_bytes))
+    assert sum(chunk.size_bytes for chunk in found) == path.stat().st_size
+    if chunk_bytes < 200:
+        kept = b"first\n" + end
+        assert b"".join(chunk.data for chunk in found) == kept
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", chunk_bytes)
+    with path.open("rb") as file:
+        first, long, *rest = read_lines(file)
+    assert first == b"first\n"
+    assert long == LongLine(200 + end.startswith(b"\n"), has_end=bool(end))
+    assert b"".join(line for line in rest if isinstance(line, bytes)) == end[1:]
 
 
 def test_a_checksum_tells_growth_from_a_rewrite(tmp_path: Path) -> None:

@@ -1,33 +1,81 @@
-"""Reading a session file a few megabytes at a time, and knowing whether it only grew."""
+"""Reading files of lines a few megabytes at a time, and knowing whether one only grew."""
 
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
+
+MAX_LINE_BYTES = 64_000_000
+"""A longer line is left out, whoever reads it: no provider takes a message that comes near."""
 
 CHUNK_BYTES = 4_000_000
 _CHECKED_BYTES = 2_048
 
 
-def read_chunks(path: Path, start: int = 0, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """The bytes of `path` from `start` on, each piece whole lines; the last may lack its end.
+@dataclass(frozen=True, slots=True)
+class LongLine:
+    """A line that is too long to be read; `size_bytes` with its end, if it has one."""
 
-    A line longer than `chunk_bytes` is a piece of its own.
+    size_bytes: int
+    has_end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Whole lines of a file, the last of which may lack its end.
+
+    Attributes:
+        data: The lines; a line that is too long is an empty one.
+        size_bytes: How much of the file that is.
+    """
+
+    data: bytes
+    size_bytes: int
+
+
+def read_lines(file: BinaryIO) -> Iterator[bytes | LongLine]:
+    r"""The lines of `file`, which end at ``\n`` only, each with its end.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    while line := file.readline(MAX_LINE_BYTES):
+        if len(line) < MAX_LINE_BYTES or line.endswith(b"\n"):
+            yield line
+            continue
+        size_bytes = len(line)
+        while line and not line.endswith(b"\n"):
+            line = file.readline(CHUNK_BYTES)
+            size_bytes += len(line)
+        yield LongLine(size_bytes, has_end=bool(line))
+
+
+def read_chunks(path: Path, start: int = 0, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+    """What stands in `path` from `start` on.
+
+    A line longer than `chunk_bytes` begins a chunk of its own.
 
     Raises:
         OSError: The file cannot be read.
     """
     with path.open("rb", buffering=0) as file:
         file.seek(start)
-        begun: list[bytes] = []
+        begun, passed_bytes = bytearray(), 0
         while data := file.read(chunk_bytes):
             cut = data.rfind(b"\n") + 1
-            if not cut:
-                begun.append(data)
-                continue
-            yield b"".join((*begun, data[:cut]))
-            begun = [data[cut:]] if cut < len(data) else []
-        if begun:
-            yield b"".join(begun)
+            begun += data[:cut] if cut else data
+            if cut:
+                size_bytes = passed_bytes + len(begun)
+                if passed_bytes:
+                    del begun[: begun.find(b"\n")]
+                yield Chunk(bytes(begun), size_bytes)
+                begun, passed_bytes = bytearray(data[cut:]), 0
+            elif len(begun) > MAX_LINE_BYTES:
+                passed_bytes += len(begun)
+                begun.clear()
+        if begun or passed_bytes:
+            yield Chunk(b"" if passed_bytes else bytes(begun), passed_bytes + len(begun))
 
 
 def checksum(path: Path, size_bytes: int) -> int:

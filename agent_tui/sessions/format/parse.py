@@ -1,8 +1,11 @@
-"""Reading a session file: bytes to header, entries and what was wrong. Pure; never raises."""
+"""Reading a session file: bytes to header, entries and what was wrong. Nothing in it raises."""
 
+import io
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent_tui.sessions.entries import FORMAT_VERSION, Entry, Header
+from agent_tui.sessions.file.chunks import LongLine
 from agent_tui.sessions.format.codec import (
     DecodedRecord,
     UnreadableRecordError,
@@ -32,26 +35,37 @@ class ParsedSession:
 
 
 def parse_session(data: bytes, *, fallback_id: str = "") -> ParsedSession:
+    """As `parse_lines`, of the whole file's bytes."""
+    return parse_lines(io.BytesIO(data), fallback_id=fallback_id)
+
+
+def parse_lines(lines: Iterable[bytes | LongLine], *, fallback_id: str = "") -> ParsedSession:
     """Read a session file of version 1, 2 or 3, recovering all that can be read.
 
     Lines end at ``\\n`` only. A last line without its end counts if it is whole; otherwise
     it was cut off by a crash and is left out.
 
     Args:
-        data: The whole file.
+        lines: Of the whole file, each with its end.
         fallback_id: The session's id where the file has no header.
     """
     with garbage_collection_paused():
-        return _parse(data, fallback_id)
+        return _parse(lines, fallback_id)
 
 
-def _parse(data: bytes, fallback_id: str) -> ParsedSession:
+def _parse(lines: Iterable[bytes | LongLine], fallback_id: str) -> ParsedSession:
     reader = _Reader()
-    lines = data.split(b"\n")
-    torn_number = 0 if data.endswith(b"\n") or not data else len(lines)
+    is_torn, may_be_begun = False, True
     for number, line in enumerate(lines, start=1):
-        if line and not line.isspace():
-            reader.take(number, line, is_torn=number == torn_number)
+        if number == 1:
+            may_be_begun = isinstance(line, bytes) and line.startswith(b"{")
+        if isinstance(line, LongLine):
+            is_torn = not line.has_end
+            reader.pass_over(number, line)
+            continue
+        is_torn = not line.endswith(b"\n")
+        if not line.isspace():
+            reader.take(number, line.removesuffix(b"\n"), is_torn=is_torn)
     header = reader.header or Header(id=fallback_id or "unknown", timestamp="", cwd="")
     if "id" not in header.model_fields_set:
         header = header.model_copy(update={"id": fallback_id or "unknown"})
@@ -72,11 +86,11 @@ def _parse(data: bytes, fallback_id: str) -> ParsedSession:
         entries=_with_results_completed(linked.entries),
         warnings=tuple(warnings),
         has_header=reader.header is not None,
-        ends_clean=not torn_number,
+        ends_clean=not is_torn,
         looks_like_session=(
             reader.header is not None
             or bool(linked.entries)
-            or (reader.line_count == bool(torn_number) and data[:1] in (b"", b"{"))
+            or (reader.line_count == is_torn and may_be_begun)
         ),
     )
 
@@ -109,6 +123,14 @@ class _Reader:
             self._take_pieces(number, index, line, problem)
             return
         self._take_read(number, index, read)
+
+    def pass_over(self, number: int, line: LongLine) -> None:
+        """Count a line that is too long to be read."""
+        self.line_count += 1
+        self.unreadable += 1
+        self.warnings.append(
+            f"line {number}: too long to be read; left out ({line.size_bytes:,} bytes)"
+        )
 
     def _take_pieces(self, number: int, index: int, line: bytes, problem: str) -> None:
         pieces = recover_records(line)

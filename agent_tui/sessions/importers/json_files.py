@@ -10,12 +10,13 @@ from typing import cast
 from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
+from agent_tui.sessions.file.chunks import CHUNK_BYTES, LongLine, read_lines
 from agent_tui.sessions.file.disk import describe_fault
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.text import repair_json
 
-MAX_PIECE_BYTES = 256 * 1024 * 1024
-"""Of a line, or of a file that is one JSON document; the largest real ones are far below."""
+MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
+"""Of a file that is one JSON document; the largest real ones are far below."""
 
 
 def json_lines(path: Path, warnings: Warnings) -> Iterator[tuple[int, JsonValue]]:
@@ -27,8 +28,9 @@ def json_lines(path: Path, warnings: Warnings) -> Iterator[tuple[int, JsonValue]
         SessionError: The file cannot be read.
     """
     for number, line in _lines(path):
-        if line is None:
-            warnings.add(f"line {number}: longer than {MAX_PIECE_BYTES:,} bytes; left out")
+        if isinstance(line, LongLine):
+            problem = f"too long to be read; left out ({line.size_bytes:,} bytes)"
+            warnings.add(f"line {number}: {problem}")
             continue
         if not line.strip(b"\x00 \t\r\n"):
             continue
@@ -48,8 +50,8 @@ def json_document(path: Path) -> JsonValue:
     """
     try:
         size = path.stat().st_size
-        if size > MAX_PIECE_BYTES:
-            raise SessionError(f"{path} is larger than {MAX_PIECE_BYTES:,} bytes.")
+        if size > MAX_DOCUMENT_BYTES:
+            raise SessionError(f"{path} is larger than {MAX_DOCUMENT_BYTES:,} bytes.")
         data = path.read_bytes()
     except OSError as error:
         raise describe_fault(path, "read", error) from error
@@ -88,18 +90,9 @@ def read_json(data: bytes) -> JsonValue:
         raise ValueError(f"not valid JSON ({error})") from error
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
-    """Each line with its end, or None for one that is too long."""
+def _lines(path: Path) -> Iterator[tuple[int, bytes | LongLine]]:
     try:
-        with path.open("rb") as file:
-            number = 0
-            while line := file.readline(MAX_PIECE_BYTES):
-                number += 1
-                if len(line) < MAX_PIECE_BYTES or line.endswith(b"\n"):
-                    yield number, line
-                    continue
-                while (rest := file.readline(MAX_PIECE_BYTES)) and not rest.endswith(b"\n"):
-                    pass
-                yield number, None
+        with path.open("rb", buffering=CHUNK_BYTES) as file:
+            yield from enumerate(read_lines(file), start=1)
     except OSError as error:
         raise describe_fault(path, "read", error) from error

@@ -6,8 +6,9 @@ from typing import Final
 
 from agent_tui.errors import SessionError
 from agent_tui.messages import JsonObject
+from agent_tui.sessions.file.chunks import CHUNK_BYTES, read_lines
 from agent_tui.sessions.file.disk import describe_fault
-from agent_tui.sessions.format.parse import parse_session
+from agent_tui.sessions.format.parse import parse_lines
 from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.fields import as_object, joined_text, text_at
 from agent_tui.sessions.importers.import_format import (
@@ -27,10 +28,10 @@ def _read_pi(path: Path) -> ForeignSession:
         SessionError: The file cannot be read, or holds no entry.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb", buffering=CHUNK_BYTES) as file:
+            parsed = parse_lines(read_lines(file), fallback_id=path.stem.rpartition("_")[2])
     except OSError as error:
         raise describe_fault(path, "read", error) from error
-    parsed = parse_session(data, fallback_id=path.stem.rpartition("_")[2])
     if not parsed.entries:
         raise SessionError(f"{path}: no line of it is an entry of a session.")
     return ForeignSession(parsed.header, parsed.entries, parsed.warnings)

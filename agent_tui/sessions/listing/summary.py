@@ -17,7 +17,7 @@ from agent_tui.sessions.entries import (
     ModelChangeEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.file.chunks import read_chunks
+from agent_tui.sessions.file.chunks import Chunk, read_chunks
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
 
 _USER_ROLE = re.compile(rb'"role"\s*:\s*"user"')
@@ -60,8 +60,8 @@ def read_summary(path: Path) -> SessionSummary | None:
     """
     try:
         chunks = read_chunks(path)
-        first = next(chunks, b"")
-        header = _header(first)
+        first = next(chunks, Chunk(b"", 0))
+        header = _header(first.data)
         found = _blank(path, header or Header(id=path.stem.rpartition("_")[2], cwd=""))
         found = _with_lines(found, first)
         for chunk in chunks:
@@ -102,8 +102,9 @@ def _blank(path: Path, header: Header) -> SessionSummary:
     )
 
 
-def _with_lines(before: SessionSummary, data: bytes) -> SessionSummary:
-    """`before` and what the lines `data`, which follow it, add."""
+def _with_lines(before: SessionSummary, chunk: Chunk) -> SessionSummary:
+    """`before` and what the lines of `chunk`, which follow it, add."""
+    data = chunk.data
     name = _newest(data, (b'"session_info"',), _name)
     model = _newest(data, (b'"model_change"',), _changed_model)
     tokens = _newest(data, (b'"usage"', b'"tokensAfter"'), _tokens)
@@ -113,7 +114,7 @@ def _with_lines(before: SessionSummary, data: bytes) -> SessionSummary:
         first_prompt=before.first_prompt or _first_prompt(data),
         message_count=before.message_count + sum(map(data.count, _MESSAGE_MARKS)),
         model=before.model if model is None else model,
-        size_bytes=before.size_bytes + len(data),
+        size_bytes=before.size_bytes + chunk.size_bytes,
         context_tokens=before.context_tokens if tokens is None else tokens,
     )
 

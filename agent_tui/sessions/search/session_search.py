@@ -10,7 +10,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.file.chunks import read_chunks
+from agent_tui.sessions.file.chunks import MAX_LINE_BYTES, read_chunks
 from agent_tui.sessions.listing.index import SessionFile
 from agent_tui.sessions.listing.sqlite_cache import discard_if_broken
 from agent_tui.sessions.search.records import load_record, record_text
@@ -206,12 +206,13 @@ class _FileChunks:
         if self._most_bytes <= 0:
             return
         if not self._file.places:
-            yield from read_chunks(self._file.path)
+            yield from (chunk.data for chunk in read_chunks(self._file.path))
             return
         with self._file.path.open("rb", buffering=0) as opened:
             for part in self._file.parts:
-                opened.seek(part.start)
-                yield opened.read(part.stop - part.start)
+                # A line that is too long stands first in its part.
+                opened.seek(max(part.start, part.stop - MAX_LINE_BYTES))
+                yield opened.read(part.stop - opened.tell())
 
 
 def _unindexed(file: SessionFile) -> FoundFile:

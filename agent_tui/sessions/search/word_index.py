@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.file.chunks import checksum, read_chunks
+from agent_tui.sessions.file.chunks import Chunk, checksum, read_chunks
 from agent_tui.sessions.gc_pause import garbage_collection_paused
 from agent_tui.sessions.listing.index import SessionFile
 from agent_tui.sessions.listing.sqlite_cache import open_database
@@ -110,12 +110,12 @@ def _file_changes(file: SessionFile, known: _FileState | None) -> Iterator[_File
     parts: list[_PartWords] = []
     size_bytes = 0
     with suppress(OSError):
-        for data in read_chunks(file.path, after.done, PART_BYTES):
-            if not data.endswith(b"\n"):
+        for chunk in read_chunks(file.path, after.done, PART_BYTES):
+            if not chunk.data.endswith(b"\n"):
                 break
-            part, after = _read_part(data, after)
+            part, after = _read_part(chunk, after)
             parts.append(part)
-            size_bytes += len(data)
+            size_bytes += chunk.size_bytes
             if size_bytes >= BATCH_BYTES:
                 after = replace(after, size=-1, crc=checksum(file.path, after.done))
                 yield _FileChange(file.path, before, after, starts_anew, tuple(parts))
@@ -135,17 +135,17 @@ def _continues(file: SessionFile, known: _FileState) -> bool:
     return known.crc >= 0 and checksum(file.path, known.done) == known.crc
 
 
-def _read_part(data: bytes, before: _FileState) -> tuple[_PartWords, _FileState]:
+def _read_part(chunk: Chunk, before: _FileState) -> tuple[_PartWords, _FileState]:
     name, prompt = before.name, before.prompt
     texts: list[str] = []
-    for line in data.split(b"\n"):
+    for line in chunk.data.split(b"\n"):
         entry = load_record(line) if line else None
         if entry is None:
             continue
         new_name, new_prompt = title_part(entry)
         name, prompt = new_name or name, prompt or printable_line(new_prompt)
         texts.append(record_text(entry))
-    stop = before.done + len(data)
+    stop = before.done + chunk.size_bytes
     words = " ".join(words_of("\n".join(texts)))
     part = _PartWords(FilePart(before.done, stop), words)
     return part, replace(before, done=stop, name=printable_line(name), prompt=prompt)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agent_tui.errors import SessionError
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, MessageEntry
+from agent_tui.sessions.file import chunks
 from agent_tui.sessions.importers import json_files as foreign_input
 from agent_tui.sessions.importers.builder import ForeignSession
 from agent_tui.sessions.importers.formats import detect_format, read_foreign
@@ -145,7 +146,8 @@ def test_bytes_that_are_no_session_are_an_error_in_every_format(
 def test_a_line_that_is_too_long_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(foreign_input, "MAX_PIECE_BYTES", 1_000)
+    monkeypatch.setattr(foreign_input, "MAX_DOCUMENT_BYTES", 1_000)
+    monkeypatch.setattr(chunks, "MAX_LINE_BYTES", 1_000)
     file = claude_lines.write(
         tmp_path / "long.jsonl",
         claude_lines.said("u1", None, "Hi."),
@@ -154,7 +156,7 @@ def test_a_line_that_is_too_long_is_passed_over(
     )
     session = read_recorded(file, "claude")
     assert [reply.text for reply in replies(session)] == ["Hello."]
-    assert session.warnings[0] == "line 2: longer than 1,000 bytes; left out"
+    assert session.warnings[0].startswith("line 2: too long to be read; left out (5,")
     file.write_text(json.dumps([{"role": "user", "content": "x" * 5_000}]))
     with pytest.raises(SessionError, match="larger than 1,000 bytes"):
         read_recorded(file, "mini-swe-agent")
