@@ -132,7 +132,7 @@ class ApprovalRequest:
 
     `body` is the exact command or a unified diff, with `body_kind` saying which.
     `session_rule` is the rule that "for this session" and "always" would add, as text,
-    or empty where no rule may be made.
+    or empty where no rule may be made. `wider_rule` allows more of the kind; empty for none.
     """
 
     id: str
@@ -143,6 +143,7 @@ class ApprovalRequest:
     body_kind: Literal["command", "diff", "text"]
     reason: str
     session_rule: str
+    wider_rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,9 @@ KEYS = (
             ("esc esc", "go back to an earlier message, while nothing runs (/tree)"),
             ("shift+tab", "next permission mode: ask, accept-edits, plan, full"),
             (
-                "y a p n e",
-                "answer an approval, once nothing was typed for a second; up, down scroll it",
+                "y a p r n e",
+                "answer an approval, once nothing was typed for a second; so do up, down, "
+                "enter and 1 to 6; j, k scroll it",
             ),
         ),
     ),

@@ -6,12 +6,14 @@ from threading import Event
 
 import pytest
 from textual import events
+from textual.widgets import Input
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelInfo, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
+from agent_tui.ui.approval.panel import OptionLine
 from agent_tui.ui.chat.activity_line import activity_text
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
@@ -570,3 +572,71 @@ async def test_the_time_that_the_person_is_waited_for_is_not_counted(tmp_path: P
         state = ui.activity.state
         assert state is not None
         assert "5s" in activity_text(state, clock.now).split(" · ")
+
+
+LONG = (
+    "cd src && python -m pytest -q tests/unit/test_parser.py tests/unit/test_lexer.py --maxfail=1"
+)
+
+
+@pytest.mark.parametrize("size", [(60, 24), (80, 24), (200, 50)])
+async def test_what_an_answer_would_allow_is_wholly_readable(tmp_path: Path, size):
+    calls = [call("c1", "bash", command="npm run build -- --target=" + "x" * 60)]
+    async with running_app(tmp_path, *asks(*calls), size=size) as ui:
+        await ask(ui)
+        shown = " ".join(str(line.render()) for line in ui.app.query(OptionLine))
+        assert f"bash(npm run build -- --target={'x' * 60})" in shown
+        assert "bash(npm run build *), to be edited" in shown
+        line = next(line for line in ui.app.query(OptionLine) if line.option.choice == "session")
+        assert line.size.height * line.size.width >= len(str(line.render()))
+
+
+async def test_a_rule_for_several_commands_is_called_this_one(tmp_path: Path):
+    async with running_app(tmp_path, *asks(call("c1", "bash", command=LONG))) as ui:
+        await ask(ui)
+        lines = [str(line.render()) for line in ui.app.query(OptionLine) if line.display]
+        assert [line.endswith("exactly this command") for line in lines][:3] == [False, True, True]
+
+
+async def test_a_rule_is_edited_before_it_is_granted(tmp_path: Path):
+    calls = asks(call("c1", "bash", command="make all"))
+    async with running_app(tmp_path, *calls, approval_quiet_s=3_600.0) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.pilot.press("r")
+        words = ui.app.query_one("#approval-words", Input)
+        assert words.value == "bash(make all *)"
+        words.value = "bash(make"
+        await ui.pilot.press("enter")
+        assert ui.approval.display
+        assert "is not a rule" in str(ui.approval.border_subtitle)
+        words.value = "bash(make *)"
+        await ui.pilot.press("enter")
+        await ui.settle()
+        rules = [str(rule) for rule in ui.runtime.conversation.permissions.rules]
+        assert rules == ["bash(make *)"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_done"),
+    [
+        (("1",), True),
+        (("down", "enter"), True),
+        (("up", "up", "enter"), False),
+        (("5",), False),
+        (("down", "up", "enter"), None),
+    ],
+)
+async def test_arrows_enter_and_digits_answer(tmp_path: Path, keys, is_done):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=3_600.0) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.pilot.press("enter")
+        assert ui.approval.display
+        await ui.pilot.press(*keys)
+        await ui.settle()
+        if is_done is None:  # the last answer: words
+            assert ui.app.query_one("#approval-words", Input).display
+        else:
+            assert is_made(ui) == is_done
+            assert not ui.approval.display

@@ -138,7 +138,7 @@ async def test_a_new_user_is_told_the_keys_of_the_moment_until_they_are_known(tm
         clock.now += 2.0
         assert activity(ui).endswith("esc stops · write on: enter queues")
         await ui.asked()
-        assert activity(ui).endswith("y a p n e")
+        assert activity(ui).endswith("y a p r n e")
         await allow(ui)
         assert "ctrl+p" in activity(ui)
         await ui.send("the tenth")

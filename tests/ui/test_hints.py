@@ -30,7 +30,7 @@ def test_the_hint_is_about_what_can_be_done_now(situation: Situation, hint: str)
 
 
 def test_rules_are_hinted_at_where_they_can_be_made():
-    assert hint_text(Situation("asks", "ask", can_make_rule=True)) == "y a p n e"
+    assert hint_text(Situation("asks", "ask", can_make_rule=True)) == "y a p r n e"
 
 
 def test_no_hint_is_wider_than_a_small_terminal():

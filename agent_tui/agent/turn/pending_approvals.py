@@ -7,10 +7,14 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """What the person said. `words` go to the model with a "no"; without words it stops."""
+    """What the person said. `words` go to the model with a "no"; without words it stops.
+
+    `rule` is one of their own, in place of the rule that the question offered.
+    """
 
     choice: Literal["once", "session", "project", "no"]
     words: str = ""
+    rule: str = ""
 
 
 class PendingApprovals:

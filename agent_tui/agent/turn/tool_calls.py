@@ -33,7 +33,7 @@ from agent_tui.messages import (
     ToolResultMessage,
 )
 from agent_tui.permissions.engine import PermissionEngine, Verdict
-from agent_tui.permissions.rules import Decision
+from agent_tui.permissions.rules import Decision, wider_rule
 from agent_tui.sessions.replay.command_changes import changes_entry
 from agent_tui.tools.base import (
     History,
@@ -292,7 +292,7 @@ class ToolRunner:
     def _remember(self, answer: ApprovalAnswer, rule: str) -> None:
         try:
             if answer.choice == "session":
-                self._services.permissions.add_session_rule(rule)
+                self._services.permissions.add_session_rule(answer.rule or rule)
             elif answer.choice == "project":
                 self._services.permissions.add_project_rule(rule)
         except ConfigError as error:
@@ -310,6 +310,7 @@ class ToolRunner:
             body_kind=intent.body_kind,
             reason="; ".join(filter(None, (reason, intent.note))),
             session_rule=session_rule,
+            wider_rule=wider_rule(intent.command) if session_rule and intent.command else "",
         )
         self._emit(ApprovalRequested(request))
         allowed = False

@@ -17,11 +17,13 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.errors import ConfigError
 from agent_tui.events import ApprovalRequest
+from agent_tui.permissions.rules import parse_rule
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.approval.body import ApprovalBody
 
-Choice = Literal["once", "session", "project", "no", "words"]
+Choice = Literal["once", "session", "project", "rule", "no", "words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ OPTIONS = (
     Option("y", "once", "Yes, once"),
     Option("a", "session", "Yes, for this session", makes_rule=True),
     Option("p", "project", "Yes, always in this project", makes_rule=True),
+    Option("r", "rule", "Yes, by a rule for this session", makes_rule=True),
     Option("n", "no", "No"),
     Option("e", "words", "No, and say what to do instead"),
 )
@@ -57,18 +60,40 @@ class OptionLine(Static):
     def __init__(self, option: Option) -> None:
         super().__init__(classes="approval-option", markup=False)
         self.option = option
+        self._rest = ""
+        self._is_marked = False
 
-    def show(self, rule: str) -> None:
-        """Draw the line; `rule` is what would be allowed from then on."""
-        self.display = bool(rule) or not self.option.makes_rule
-        rest = f"   {safe_text(rule, keep_newlines=False)}" if self.option.makes_rule else ""
+    def show(self, request: ApprovalRequest) -> None:
+        """Draw the line, with what would be allowed from then on, whole."""
+        self.display = bool(request.session_rule) or not self.option.makes_rule
+        self._rest = f"   {safe_text(self._granted(request), keep_newlines=False)}"
+        self._draw()
+
+    def mark(self, is_marked: bool) -> None:
+        """Show whether Enter gives this answer."""
+        self.set_class(is_marked, "-marked")
+        self._is_marked = is_marked
+        self._draw()
+
+    def _draw(self) -> None:
+        sign = "›" if self._is_marked else " "
+        key, label = f"{sign}{self.option.key} ", f" {self.option.label}"
         self.update(
-            Content.assemble(
-                (f" {self.option.key} ", "bold $primary"),
-                f" {self.option.label}",
-                (rest, "$foreground-muted"),
-            )
+            Content.assemble((key, "bold $primary"), label, (self._rest, "$foreground-muted"))
         )
+
+    def _granted(self, request: ApprovalRequest) -> str:
+        match self.option.choice:
+            case "session" | "project" if request.session_rule.startswith("bash(= "):
+                return "exactly this command"
+            case "session" | "project":
+                return request.session_rule
+            case "rule" if request.wider_rule:
+                return f"{request.wider_rule}, to be edited"
+            case "rule":
+                return "to be written"
+            case _:
+                return ""
 
     def on_click(self, event: events.Click) -> None:
         """Tell the panel."""
@@ -85,8 +110,12 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(o.key, f"answer('{o.choice}')", o.label, show=False) for o in OPTIONS),
-        Binding("up,k", "scroll_body(-1)", "Scroll up", show=False),
-        Binding("down,j", "scroll_body(1)", "Scroll down", show=False),
+        Binding("up", "mark(-1)", "The answer above", show=False),
+        Binding("down", "mark(1)", "The answer below", show=False),
+        Binding("enter", "answer_marked", "Give the marked answer", show=False),
+        *(Binding(f"{n}", f"answer_number({n})", show=False) for n in range(1, 7)),
+        Binding("k", "scroll_body(-1)", "Scroll up", show=False),
+        Binding("j", "scroll_body(1)", "Scroll down", show=False),
     ]
 
     class Answered(Message):
@@ -113,6 +142,8 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._requests: list[ApprovalRequest] = []
         self._timer: Timer | None = None
         self._drop_next_click = False
+        self._marked: int | None = None
+        self._writes_rule = False
         self.is_armed = False
         self.display = False
 
@@ -170,7 +201,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             return
         self.is_armed = True
         self.add_class("-armed")
-        self._hint("esc stops · ↑↓ scroll")
+        self._hint("esc stops · ↑↓ enter · j k scroll")
         self.focus(scroll_visible=False)
 
     def action_answer(self, choice: Choice) -> None:
@@ -180,15 +211,54 @@ class ApprovalPanel(Vertical, can_focus=True):
             return
         match choice:
             case "words":
-                self._words.display = True
-                self._words.focus()
-                self.call_after_refresh(self.scroll_end, animate=False)
-                self._hint("enter sends · esc back")
+                self._write("", "What should be done instead? (esc: back)")
+            case "rule":
+                if request.session_rule:
+                    rule = request.wider_rule or request.session_rule
+                    self._write(rule, "bash(pytest *)", is_rule=True)
             case "once" | "no":
                 self.post_message(self.Answered(request.id, ApprovalAnswer(choice)))
             case "session" | "project":
                 if request.session_rule:
                     self.post_message(self.Answered(request.id, ApprovalAnswer(choice)))
+
+    def action_mark(self, step: int) -> None:
+        """Mark the next answer; nothing is marked until then, so that Enter answers nothing."""
+        if not self.is_armed:
+            return
+        lines = self._offered
+        at = self._marked
+        at = (0 if step > 0 else len(lines) - 1) if at is None else (at + step) % len(lines)
+        self._mark(at)
+
+    def action_answer_marked(self) -> None:
+        """Enter: the marked answer, where one is."""
+        if self._marked is not None:
+            self.action_answer(self._offered[self._marked].option.choice)
+
+    def action_answer_number(self, number: int) -> None:
+        """A digit: the answer in that line."""
+        if number <= len(self._offered):
+            self.action_answer(self._offered[number - 1].option.choice)
+
+    @property
+    def _offered(self) -> list[OptionLine]:
+        return [line for line in self.query(OptionLine) if line.display]
+
+    def _mark(self, at: int | None) -> None:
+        self._marked = at
+        for number, line in enumerate(self._offered):
+            line.mark(number == at)
+
+    def _write(self, text: str, placeholder: str, *, is_rule: bool = False) -> None:
+        """Let the person write words, or a rule."""
+        self._writes_rule = is_rule
+        self._words.placeholder = placeholder
+        self._words.value = text
+        self._words.display = True
+        self._words.focus()
+        self.call_after_refresh(self.scroll_end, animate=False)
+        self._hint("enter allows by this rule · esc back" if is_rule else "enter sends · esc back")
 
     def action_scroll_body(self, step: int) -> None:
         """Scroll what would happen, or all of the panel where there is no room for it."""
@@ -207,9 +277,15 @@ class ApprovalPanel(Vertical, can_focus=True):
     @on(Input.Submitted)
     def _words_written(self, event: Input.Submitted) -> None:
         event.stop()
-        if (request := self.request) is not None:
-            words = event.value.strip()
+        request, words = self.request, event.value.strip()
+        if request is None:
+            return
+        if not self._writes_rule:
             self.post_message(self.Answered(request.id, ApprovalAnswer("no", words)))
+        elif why := _why_no_rule(words):
+            self._hint(why)
+        else:
+            self.post_message(self.Answered(request.id, ApprovalAnswer("session", rule=words)))
 
     def on_key(self, event: events.Key) -> None:
         """Esc leaves the words; a letter that answers nothing goes on to the prompt."""
@@ -226,7 +302,8 @@ class ApprovalPanel(Vertical, can_focus=True):
             self.post_message(self.UnboundLetter(event.character))
 
     def _answers(self, key: str) -> bool:
-        return self.is_armed and key in {*(option.key for option in OPTIONS), "j", "k"}
+        letters = {*(option.key for option in OPTIONS), "j", "k", *"123456"}
+        return self.is_armed and key in letters
 
     @property
     def _is_typed_elsewhere(self) -> bool:
@@ -252,7 +329,8 @@ class ApprovalPanel(Vertical, can_focus=True):
         reason = f"Why it asks: {safe_text(request.reason, keep_newlines=False)}"
         self.query_one("#approval-reason", Static).update(reason)
         for line in self.query(OptionLine):
-            line.show(request.session_rule)
+            line.show(request)
+        self._mark(None)
         self.query_one("#approval-scroll").scroll_home(animate=False)
         self._hide_words()
         self.display = True
@@ -272,3 +350,11 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     def _hint(self, text: str) -> None:
         self.border_subtitle = Content(text).markup
+
+
+def _why_no_rule(text: str) -> str:
+    try:
+        parse_rule(text, "allow")
+    except ConfigError as error:
+        return str(error)
+    return ""

@@ -32,7 +32,7 @@ def hint_text(now: Situation) -> str:
         return ""
     match now.doing:
         case "asks":
-            return "y a p n e" if now.can_make_rule else "y n e"  # the question says what each is
+            return "y a p r n e" if now.can_make_rule else "y n e"  # the question says what each is
         case "working":
             return "enter queues" if now.text.strip() else "write on: enter queues"
         case "idle":
