@@ -287,8 +287,10 @@ class PermissionEngine:
             if not rule.is_for(tool_name, intent.access):
                 continue
             matched = self._matched(rule, intent.paths)
-            if rule.decision == "deny" and (any(matched) or rule.pattern == "*"):
-                return Verdict("deny", f"the rule deny {rule} forbids it", by="rule")
+            if rule.decision == "deny":
+                if any(matched) or rule.pattern == "*":
+                    return Verdict("deny", f"the rule deny {rule} forbids it", by="rule")
+                continue
             holds = any(matched) if rule.decision == "ask" else all(matched)
             if holds and (best is None or _is_stronger(rule, best)):
                 best = rule

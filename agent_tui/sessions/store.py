@@ -31,7 +31,8 @@ _PAGE_SIZE = 100
 _GLANCED_FILES = 50
 _TRASH = "trash"
 EXPLORED = "explored"
-"""The folder of the sessions of helpers, in that of their project's sessions."""
+"""The folder of the sessions of helpers, in that of their project's; below it one for each
+session they worked for."""
 
 _NEAR_MATCHES = 5
 
@@ -51,14 +52,15 @@ class SessionStore:
         """A new session; its file is made by the first append."""
         return SessionLog.create(self._path_for(header), header, self._durability)
 
-    def create_explored(self, header: Header) -> SessionLog:
-        """The session of a helper, in a folder of its own that no list of sessions looks into."""
+    def create_explored(self, header: Header, parent_id: str) -> SessionLog:
+        """The session of a helper of the session `parent_id`; no list of sessions looks there."""
         path = self._path_for(header)
-        return SessionLog.create(path.parent / EXPLORED / path.name, header, self._durability)
+        file = path.parent / EXPLORED / parent_id / path.name
+        return SessionLog.create(file, header, self._durability)
 
     def explored_files(self, cwd: Path) -> Iterator[Path]:
         """The files of the sessions of helpers that worked in `cwd`."""
-        return (self.root / cwd_slug(cwd) / EXPLORED).glob("[!.]*.jsonl")
+        return (self.root / cwd_slug(cwd) / EXPLORED).glob("*/[!.]*.jsonl")
 
     def create_child(
         self,
@@ -141,8 +143,8 @@ class SessionStore:
 
     def _helper_named(self, start: str) -> Path | None:
         """The session of the one helper whose id begins with `start`."""
-        files = self.root.glob(f"*/{EXPLORED}/[!.]*.jsonl")
-        named = [path for path in files if path.stem.rpartition("_")[2].startswith(start)]
+        files = self.root.glob(f"*/{EXPLORED}/*/[!.]*.jsonl")
+        named = [path for path in files if _id_in_name(path).startswith(start)]
         return named[0] if start and len(named) == 1 else None
 
     def list(self, cwd: Path | None = None) -> list[SessionSummary]:
@@ -250,7 +252,9 @@ class SessionStore:
                 os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     def delete(self, path: Path) -> Path:
-        """Move the session at `path` to the trash folder and return where it is now.
+        """Move the session at `path`, and those of its helpers, to the trash folder.
+
+        Returns where it is now.
 
         Raises:
             SessionInUseError: It is open.
@@ -262,7 +266,11 @@ class SessionStore:
             target, number = folder / path.name, 2
             while target.exists():
                 target, number = folder / f"{path.stem}-{number}{path.suffix}", number + 1
-            return path.rename(target)
+            moved = path.rename(target)
+            explored = path.parent / EXPLORED / _id_in_name(path)
+            if explored.is_dir():
+                explored.rename(make_private_dir(folder / EXPLORED) / target.stem)
+            return moved
         except OSError as error:
             raise describe_fault(path, "moved to the trash", error) from error
         finally:
@@ -285,6 +293,11 @@ class SessionStore:
                     yield Path(item.path)
                 elif folder == self.root and item.name != _TRASH and item.is_dir():
                     folders.append(Path(item.path))
+
+
+def _id_in_name(path: Path) -> str:
+    """The id of the session whose file has this name."""
+    return path.stem.rpartition("_")[2]
 
 
 def _existing_file(ref: str, cwd: Path) -> Path | None:

@@ -31,7 +31,8 @@ class ExploreTool:
         if not task:
             raise ToolError("task is empty: say what to find out.")
         agent = f"{arguments.agent.strip()}: " if arguments.agent.strip() else ""
-        return Intent(title=f"explore {agent}{task}", access="read")
+        root = context.resolve(".")
+        return Intent(title=f"explore {agent}{task}", access="read", paths=(root,))
 
     async def run(self, arguments: ExploreArguments, context: ToolContext) -> ToolOutput:
         """The answer, and where all that was read for it is kept."""

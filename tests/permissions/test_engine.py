@@ -37,6 +37,12 @@ def _permissions(
     )
 
 
+def test_a_deny_rule_about_a_file_says_nothing_of_calls_without_files():
+    permissions = _permissions(deny=("read(secrets/**)", "recall(secrets)"))
+    assert permissions.judge("explore", Intent("explore", "read")).decision == "allow"
+    assert permissions.judge("recall", Intent("recall", "none")).decision == "allow"
+
+
 def _bash(command: str) -> Intent:
     return Intent(title=command, access="execute", command=command)
 

@@ -5,7 +5,8 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -21,6 +22,7 @@ from tests.support.openai_server import (
     OpenAiServer,
     Reply,
 )
+from tests.support.provider_process import PATIENCE_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -88,6 +90,50 @@ async def test_only_this_machine_is_ever_connected_to(
     await collect(host, request_to(server))
     addresses = set(connections.read_text(encoding="utf-8").split())
     assert addresses == {"127.0.0.1"}
+
+
+FAMILIES = (
+    *("openai/meta-llama/Llama-2-7b-chat", "openai/meta-llama-3-70b", "openai/command-r-plus"),
+    *("openai/replicate/llama-2", "openai/gpt-4o", "openai/claude-3-opus", "mistral/mistral-large"),
+    *("groq/llama3-70b", "together_ai/meta-llama/Llama-3-70b", "openrouter/cohere/command-r"),
+    *("deepseek/deepseek-chat", "fireworks_ai/llama-v3", "xai/grok-2", "ollama_chat/llama-3"),
+    *("huggingface/meta-llama/Llama-2-7b", "hosted_vllm/meta-llama/Llama-3-8b", "cohere/command-r"),
+    *("lm_studio/llama-2", "perplexity/llama-3", "nvidia_nim/meta/llama3-8b", "databricks/dbrx"),
+    *("anyscale/meta-llama/Llama-2-70b", "replicate/meta/llama-2-70b-chat", "qwen/qwen3-coder"),
+)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+async def test_no_name_of_a_model_makes_it_call_anybody_else(
+    host: ProviderHost, server: OpenAiServer, connections: Path, name: str
+) -> None:
+    server.play(*[Reply(text="x", usage=None)] * 3)
+    connections.write_text("", encoding="utf-8")
+    request = request_to(server)
+    model = replace(request.model, name=name)
+    with suppress(ProviderError):  # servers of some answer in other words than this one
+        await asyncio.wait_for(collect(host, replace(request, model=model)), PATIENCE_S)
+    assert set(connections.read_text(encoding="utf-8").split()) <= {"127.0.0.1", "localhost"}
+
+
+@pytest.mark.parametrize(
+    ("name", "homes"),
+    [
+        ("replicate/meta/llama-2-70b-chat", {"api.replicate.com"}),
+        ("huggingface/meta-llama/Llama-2-7b", {"huggingface.co", "router.huggingface.co"}),
+        ("together_ai/meta-llama/Llama-2-7b", {"api.together.xyz"}),
+        ("cohere_chat/command-r-plus", {"api.cohere.com"}),
+    ],
+)
+async def test_a_service_is_asked_at_its_own_address_and_nowhere_else(
+    host: ProviderHost, server: OpenAiServer, connections: Path, name: str, homes: set[str]
+) -> None:
+    connections.write_text("", encoding="utf-8")
+    request = request_to(server)
+    with suppress(ProviderError, TimeoutError):
+        model = replace(request.model, name=name, base_url="")
+        await asyncio.wait_for(collect(host, replace(request, model=model)), PATIENCE_S)
+    assert set(connections.read_text(encoding="utf-8").split()) <= homes
 
 
 PARENT = """

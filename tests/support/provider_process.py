@@ -23,8 +23,11 @@ def note(event, arguments):
         host = arguments[0]
     else:
         return
+    host = host.decode() if isinstance(host, bytes) else host
     with open(os.environ["CONNECTIONS"], "a") as file:
         file.write(f"{host}\\n")
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        raise OSError("tests reach nobody else")
 
 if "CONNECTIONS" in os.environ:
     sys.addaudithook(note)

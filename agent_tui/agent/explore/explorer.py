@@ -204,7 +204,7 @@ def _new_log(conversation: Conversation, services: RuntimeServices, model: Model
         parent_session=str(parent.path or parent.header.id),
     )
     if services.keeps_sessions:
-        return services.store.create_explored(header)
+        return services.store.create_explored(header, parent.header.id)
     return SessionLog.create(None, header)
 
 

@@ -108,6 +108,8 @@ class RequestLink:
 def _load_litellm() -> LiteLlm:
     """Import litellm without its network fetch, its ``.env`` file and its chatter."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    # Names with llama-2, command-r and others make it count by a tokenizer that it fetches.
+    os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # "DEV" reads a .env file in a folder above litellm
     # A model that draws a table repeats itself; stopping it is the person's decision.
     os.environ["REPEATED_STREAMING_CHUNK_LIMIT"] = str(10**9)
@@ -115,7 +117,9 @@ def _load_litellm() -> LiteLlm:
 
     module = cast(LiteLlm, litellm)
     module.suppress_debug_info = True
+    module.disable_hf_tokenizer_download = True
     _forbid_hidden_retry()
+    _forbid_templates_of_a_hub()
     _send_bodies_as_they_are()
     for name in _QUIET_LOGGERS:  # their messages may quote the conversation
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -135,6 +139,18 @@ def _forbid_hidden_retry() -> None:
         raise error
 
     http.AsyncHTTPHandler.single_connection_post_request = refuse
+
+
+def _forbid_templates_of_a_hub() -> None:
+    """Have litellm write prompts by its own templates; it would ask a hub for some models'."""
+    hub: Any = importlib.import_module(
+        "litellm.litellm_core_utils.prompt_templates.huggingface_template_handler"
+    )
+
+    def refuse(*_arguments: object, **_named: object) -> Never:
+        raise LookupError("templates are not fetched")
+
+    hub._get_httpx_client = hub.get_async_httpx_client = refuse
 
 
 def _send_bodies_as_they_are() -> None:

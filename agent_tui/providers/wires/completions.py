@@ -77,7 +77,6 @@ _OTHER_PROTOCOLS: Final = frozenset(
         "databricks",
         "ollama",
         "ollama_chat",
-        "replicate",
         "sagemaker",
         "vertex_ai",
         "watsonx",

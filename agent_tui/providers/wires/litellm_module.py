@@ -46,6 +46,7 @@ class LiteLlm(Protocol):
     """As much of the litellm module as is used here."""
 
     suppress_debug_info: bool
+    disable_hf_tokenizer_download: bool
 
     @property
     def provider_list(self) -> Sequence[str]:

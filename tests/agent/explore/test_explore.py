@@ -7,6 +7,7 @@ import pytest
 from agent_tui.agent.explore.explorer import MOST_REPLIES
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session.spending import spending_of
+from agent_tui.config import PermissionSettings
 from agent_tui.events import (
     AgentEvent,
     ApprovalRequested,
@@ -68,7 +69,7 @@ def results_in(log: SessionLog) -> list[ToolResultMessage]:
 
 
 def helper_logs(stage: Stage) -> list[SessionLog]:
-    files = sorted(stage.sessions.glob("*/explored/*.jsonl"))
+    files = sorted(stage.sessions.glob("*/explored/*/*.jsonl"))
     return [SessionLog.open(file, read_only=True) for file in files]
 
 
@@ -116,6 +117,36 @@ async def test_its_session_is_listed_nowhere_but_opens_and_can_be_recalled(stage
     again = stage.runtime([Reply(tool_calls=(recalled,)), Reply("Yes.")])
     events = await collect(again.submit("what did it see?"))
     assert not only(events, ToolFinished).message.is_error
+
+
+async def test_its_session_goes_to_the_trash_with_the_one_it_worked_for(stage: Stage):
+    runtime = stage.runtime(script(two_steps))
+    await collect(runtime.submit("go"))
+    parent = runtime.conversation.log.path
+    assert parent is not None
+    await runtime.aclose()
+    moved = runtime.services.store.delete(parent)
+    assert helper_logs(stage) == []
+    assert len(list((moved.parent / "explored").glob("*/*.jsonl"))) == 1
+
+
+async def test_rules_that_deny_hold_for_it_too(stage: Stage):
+    def helper(request: ModelRequest, said: int) -> Reply:
+        return Reply("ok") if said else Reply(tool_calls=(call("h1", "read", path="greet.py"),))
+
+    denying = PermissionSettings(deny=("read(greet.py)",))
+    runtime = stage.runtime(script(helper), permissions=denying)
+    await collect(runtime.submit("go"))
+    (log,) = helper_logs(stage)
+    assert "the rule deny read(greet.py) forbids it" in results_in(log)[0].text
+
+
+async def test_without_kept_sessions_it_works_and_keeps_nothing(stage: Stage):
+    runtime = stage.runtime(script(two_steps))
+    runtime.services.keeps_sessions = False
+    events = await collect(runtime.submit("go"))
+    assert only(events, ToolFinished).message.text == "In greet.py:1."
+    assert helper_logs(stage) == []
 
 
 async def test_what_it_took_counts_for_the_session_now_and_when_it_is_opened_again(stage: Stage):
