@@ -4,20 +4,22 @@ A wrong key or value never stops the program: it is left out and reported as a
 `SettingProblem` naming file, line, key and what is allowed.
 """
 
+import json
 import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from pydantic import JsonValue
 
 from agent_tui.config.keys import SettingKey, key_lines, line_of, parse_key
 from agent_tui.config.project import refusals
 from agent_tui.config.schema import Settings
-from agent_tui.config.specs import setting_variables
+from agent_tui.config.specs import setting_specs, setting_variables, unknown_variables
 from agent_tui.config.validation import InvalidSetting, keep_valid, without
 from agent_tui.messages import JsonObject
 
@@ -156,11 +158,23 @@ class _SettingsLayers:
     def add_environment(self, environ: Mapping[str, str]) -> None:
         names = {parse_key(name): variable for variable, name in setting_variables().items()}
         values: JsonObject = {}
+        kinds = {spec.variable: spec.kind for spec in setting_specs(Settings())}
         for key, variable in names.items():
             if (text := environ.get(variable)) is not None:
-                values = merge(values, nested(key, text))
+                value = listed(text) if kinds[variable] == "list" else text
+                if key[0] == "permissions" and isinstance(value, list):  # no deny rule is lost
+                    value = [*self._rules(key[-1]), *value]
+                values = merge(values, nested(key, value))
+        for name, near in unknown_variables(environ):
+            meant = f"did you mean {near}?" if near else "there is no such setting"
+            self.problems.append(SettingProblem("environment", 0, name, meant))
         values = self._checked("environment", values, {})
         self._add(values, lambda key: Origin("environment", names[key]))
+
+    def _rules(self, decision: str) -> list[JsonValue]:
+        rules = self.values.get("permissions")
+        present = rules.get(decision) if isinstance(rules, dict) else None
+        return present if isinstance(present, list) else []
 
     def add_flags(self, flags: JsonObject) -> None:
         values = self._checked("command line", flags, {})
@@ -203,6 +217,15 @@ class _SettingsLayers:
         self.values = merge(self.values, values)
         for key in leaves(values):
             self.origins[key] = (*self.origins.get(key, ()), origin_of(key))
+
+
+def listed(text: str) -> JsonValue:
+    """The list that a variable holds: in JSON, or with commas between what brackets do not hold."""
+    if text.lstrip().startswith("["):
+        with suppress(ValueError):
+            return cast(JsonValue, json.loads(text))
+    pieces = re.split(r",(?![^(]*\))", text)
+    return [stripped for piece in pieces if (stripped := piece.strip())]
 
 
 def leaves(values: JsonObject, prefix: SettingKey = ()) -> Iterator[SettingKey]:

@@ -1,9 +1,10 @@
 """The specification of each setting: what it is, what it may be, and which variable sets it."""
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import UnionType
-from typing import Literal, TypeAlias, cast, get_args, get_origin
+from typing import Final, Literal, TypeAlias, cast, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, JsonValue
@@ -11,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from agent_tui.config.keys import SettingKey, dotted
 from agent_tui.config.schema import Settings
+from agent_tui.paths import FOLDER_VARIABLES
 from agent_tui.secret_text import REMOVED, is_secret_name, mask_secrets
 
 SettingKind: TypeAlias = Literal["switch", "choice", "number", "text", "list", "table"]
@@ -110,6 +112,26 @@ def section_description(section: SettingKey) -> str:
     return (field.description or "") if field else ""
 
 
+_NO_SETTINGS: Final = frozenset(
+    {
+        *FOLDER_VARIABLES,
+        "AGENT_TUI_PLAIN",  # --plain
+        "AGENT_TUI_DEBUG_CONTEXT",  # every request's context goes to the log
+        "AGENT_TUI_LOCAL_KEY",  # between the program and a model server of its own
+        "AGENT_TUI_MCP_URL",  # for a command that prints headers, with AGENT_TUI_MCP_HEADER_...
+    }
+)
+
+
+def unknown_variables(environ: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Names of `environ` that look like ours and mean nothing, and which could be meant."""
+    known = {*setting_variables(), *_NO_SETTINGS}
+    for name in sorted(environ):
+        is_header = name.startswith("AGENT_TUI_MCP_HEADER_")
+        if name.startswith("AGENT_TUI_") and not is_header and name not in known:
+            yield name, next(iter(difflib.get_close_matches(name, known, n=1)), "")
+
+
 def setting_variables() -> Mapping[str, str]:
     """Environment variable -> the setting it sets, as ``compaction.auto``."""
     return {spec.variable: spec.name for spec in setting_specs(Settings()) if spec.variable}
@@ -162,7 +184,7 @@ def _specs(
 
 def _spec(key: SettingKey, field: FieldInfo, *, has_variable: bool) -> SettingSpec:
     kind, choices = _kind(field.annotation)
-    is_set_from_outside = has_variable and kind not in ("list", "table")
+    is_set_from_outside = has_variable and kind != "table"
     return SettingSpec(
         key=key,
         kind=kind,

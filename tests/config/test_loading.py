@@ -159,3 +159,36 @@ def test_a_strategy_brings_its_own_thresholds_unless_others_are_given(tmp_path: 
     assert given.trigger_at == 0.9
     (problem,) = load_settings(file, {"AGENT_TUI_COMPACTION__STRATEGY": "hybird"}).problems
     assert "'tiered', 'hybrid' or 'agent'" in problem.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("read(secrets/**)", ("read(secrets/**)",)),
+        ("bash(a, b), read(x) ,", ("bash(a, b)", "read(x)")),
+        ('["bash(rm *)", "fetch"]', ("bash(rm *)", "fetch")),
+        ("", ()),
+    ],
+)
+def test_a_variable_holds_a_list_and_takes_no_rule_away(
+    tmp_path: Path, text: str, rules: tuple[str, ...]
+):
+    file = tmp_path / "config.toml"
+    file.write_text('[permissions]\ndeny = ["write(own)"]\n')
+    loaded = load_settings(file, {"AGENT_TUI_PERMISSIONS__DENY": text})
+    assert loaded.problems == ()
+    assert loaded.settings.permissions.deny == ("write(own)", *rules)
+
+
+@pytest.mark.parametrize("text", ["[1, 2", '{"a": 1}', "[1]"])
+def test_a_list_that_is_none_is_told_or_is_text(tmp_path: Path, text: str):
+    loaded = load_settings(tmp_path / "c", {"AGENT_TUI_PERMISSIONS__DENY": text})
+    assert loaded.problems or all(isinstance(r, str) for r in loaded.settings.permissions.deny)
+
+
+def test_a_variable_of_ours_that_means_nothing_is_told(tmp_path: Path):
+    environ = {"AGENT_TUI_MODLE": "x", "AGENT_TUI_HOME": "/x", "AGENT_TUI_PLAIN": "1", "A": "b"}
+    (problem,) = load_settings(tmp_path / "c", environ).problems
+    assert problem.notice == (
+        "Setting left out: environment: AGENT_TUI_MODLE: did you mean AGENT_TUI_MODEL?"
+    )

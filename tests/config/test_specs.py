@@ -29,10 +29,10 @@ def test_kinds_choices_and_limits_come_from_the_types():
     assert (window.kind, window.limits, window.default) == ("number", "above 0", None)
 
 
-def test_only_single_values_that_always_exist_have_a_variable():
+def test_only_values_that_always_exist_have_a_variable():
     names = set(setting_variables().values())
     assert {"model", "compaction.auto", "local.threads"} <= names
-    assert not [name for name in names if name.startswith(("permissions.", "models."))]
+    assert not [name for name in names if name.startswith("models.")]
 
 
 def test_what_is_no_setting_has_no_description():

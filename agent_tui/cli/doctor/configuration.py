@@ -1,6 +1,5 @@
 """What the person has set: the settings, the keys, the MCP servers."""
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
@@ -41,17 +40,12 @@ def check_settings(env: Environment) -> Iterator[Check]:
 
 
 def check_environment(env: Environment) -> Iterator[Check]:
-    """Our own variables, by name: those in force, and those that set nothing."""
+    """Our own variables that are in force, by name."""
     known = {*setting_variables(), *paths.FOLDER_VARIABLES}
     present = sorted(name for name in env.environ if name.startswith("AGENT_TUI_"))
     in_force = [name for name in present if name in known]
     found = f"{listed(in_force)}: stronger than the file" if in_force else "changes no setting"
     yield Check(_SETTINGS, "environment", "info" if in_force else "ok", found)
-    for name in present:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            advice = f"Did you mean {near[0]}?" if near else f"Unset it: unset {name}"
-            yield Check(_SETTINGS, name, "warning", "sets nothing", advice)
 
 
 def check_rules(env: Environment) -> Iterator[Check]:
