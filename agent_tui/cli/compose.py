@@ -28,6 +28,8 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
 from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
+from agent_tui.sessions.file.status import session_status
+from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.mcp.hub import McpHub
@@ -111,7 +113,7 @@ def compose(
         trust: What was decided about folders; None is what is kept and `arguments` say.
 
     Raises:
-        UsageError: the folder or the session asked for does not exist.
+        AgentTuiError: the folder or the session asked for does not exist.
     """
     remove_leftovers()
     launch_cwd = launch_folder(arguments)
@@ -251,7 +253,9 @@ def _why_no_session_is_kept(sessions: Path) -> str:
 
 def _session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str | None:
     if not arguments.continues:
-        return arguments.resume
+        return (
+            _session_named(arguments.resume, store, cwd) if arguments.resume else arguments.resume
+        )
     newest = store.newest(cwd)
     if newest is None:
         raise UsageError(
@@ -259,6 +263,18 @@ def _session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> st
             "Start one with agent-tui, or choose from all with agent-tui -r.",
         )
     return str(newest.path)
+
+
+def _session_named(ref: str, store: SessionStore, cwd: Path) -> str:
+    """The file of the session `ref` means.
+
+    Raises:
+        SessionError: There is none, or nothing of it can be read.
+    """
+    path = store.find(ref, cwd)
+    if session_status(path).cwd is None:  # no header: only a look at all of it tells
+        SessionLog.open(path, read_only=True)
+    return str(path)
 
 
 def _demo_folder() -> Path:

@@ -1,6 +1,7 @@
 """The model of the next requests, and how much it thinks."""
 
 import asyncio
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
@@ -54,6 +55,8 @@ async def model(front: Front, argument: str) -> None:
     front.show_events(front.runtime.set_model(chosen))
     await asyncio.to_thread(front.services.known_models.chose, chosen)
     front.say(f"Model: {chosen.name}")
+    if doubt := await _why_it_may_not_be_there(front.services.models, chosen):
+        front.say(doubt, "warning")
     front.warm_up()
     front.show_events(await front.runtime.refresh_usage())
 
@@ -69,6 +72,20 @@ async def _model_named(models: ModelSource, name: str) -> ModelRef:
     except AgentTuiError:
         await models.found()
         return models.resolve(name)
+
+
+async def _why_it_may_not_be_there(models: ModelSource, chosen: ModelRef) -> str:
+    """That the model's server lists others only; empty where it lists this one, or nothing."""
+    if not chosen.base_url:
+        return ""
+    found = await models.found()
+    served = [model.ref.name for model in found if model.ref.base_url == chosen.base_url]
+    if not served or any(chosen.model_id in name for name in served):  # ``llama3``: llama3:latest
+        return ""
+    near = difflib.get_close_matches(chosen.name, served, n=3, cutoff=0)
+    return f"{chosen.base_url} does not list {chosen.name}. It lists {', '.join(near)}" + (
+        f" and {len(served) - len(near)} more." if len(served) > len(near) else "."
+    )
 
 
 def marked(names: Iterable[str], present: str) -> tuple[Completion, ...]:

@@ -247,25 +247,36 @@ def age(then: datetime, now: datetime) -> str:
 async def open_session(front: Front, ref: str, *, keep_model: bool = False) -> bool:
     """Go on with the session `ref` means; false where the person would not, or it failed.
 
+    What failed is told. Arguments are those of `resume_session`.
+    """
+    try:
+        return await resume_session(front, ref, keep_model=keep_model)
+    except AgentTuiError as error:
+        front.say(str(error), "error")
+        return False
+
+
+async def resume_session(front: Front, ref: str, *, keep_model: bool = False) -> bool:
+    """Go on with the session `ref` means; false where the person would not.
+
     Args:
         front: Where to ask and to show.
         ref: What `SessionStore.open` takes.
         keep_model: Go on with the present model instead of the session's.
+
+    Raises:
+        AgentTuiError: There is none, or it cannot be opened.
     """
-    try:
-        look = await front.runtime.sessions.status(ref)
-        way = await _way_to_open(front, look)
-        if way is None:
-            return False
-        mode = "write" if way == "here" else way
-        is_here = way == "here" or (way == "fork" and not look.has_folder)
-        with _shows_that_it_lives(front):
-            events = await front.runtime.sessions.open(
-                str(look.path), keep_model=keep_model, mode=mode, here=is_here
-            )
-    except AgentTuiError as error:
-        front.say(str(error), "error")
+    look = await front.runtime.sessions.status(ref)
+    way = await _way_to_open(front, look)
+    if way is None:
         return False
+    mode = "write" if way == "here" else way
+    is_here = way == "here" or (way == "fork" and not look.has_folder)
+    with _shows_that_it_lives(front):
+        events = await front.runtime.sessions.open(
+            str(look.path), keep_model=keep_model, mode=mode, here=is_here
+        )
     front.show_events(events)
     front.show_events(await front.runtime.refresh_usage())
     return True

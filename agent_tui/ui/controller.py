@@ -13,7 +13,7 @@ from agent_tui.commands.core.front import Front, Level
 from agent_tui.commands.core.parser import parse_command
 from agent_tui.commands.core.registry import CalledCommand, CommandRegistry, UnknownCommand
 from agent_tui.commands.permissions import FULL_MODE_QUESTION, PERMISSION_MODES
-from agent_tui.commands.sessions import open_session
+from agent_tui.commands.sessions import resume_session
 from agent_tui.commands.trust import ask_about_servers, ask_about_workspace
 from agent_tui.config import PermissionMode
 from agent_tui.drafts.draft import Draft
@@ -124,16 +124,19 @@ class Controller:
         if options.servers is not None:
             options.servers.listen(lambda text: self._view.say(text, "warning"))
             options.servers.start(self.runtime.conversation.cwd)
+        opens_another = bool(options.resume) or options.opens_picker
         if not options.resume:
             self._view.redraw()
-        self._tell_problems(warnings)
+        if not opens_another:
+            self._tell_problems(warnings)
         await self._ports.read_files()
         self._view.refresh_status()
         await self._ports.set_up_model()
         if options.resume:
             await self._resume(options.resume)
+            self._tell_problems(warnings)
         elif options.opens_picker:
-            self.dispatch("/resume")
+            self._ports.start_work(self._pick_session(warnings))
         self.front.show_events(await self.runtime.refresh_usage())
         await ask_about_servers(self.front)
         await self.refresh_commands()  # of the folder of the session that was opened
@@ -151,10 +154,23 @@ class Controller:
             self._view.say(notice)
 
     async def _resume(self, ref: str) -> None:
-        if await open_session(self.front, ref, keep_model=self.options.keeps_model):
+        failure = ""
+        try:
+            is_open = await resume_session(self.front, ref, keep_model=self.options.keeps_model)
+        except AgentTuiError as error:
+            is_open, failure = False, str(error)
+        if is_open:
             await ask_about_workspace(self.front)
         else:
             self._view.redraw()
+        if failure:
+            self._view.say(failure, "error")
+
+    async def _pick_session(self, warnings: Sequence[str]) -> None:
+        called = self.registry.read("/resume")
+        assert isinstance(called, CalledCommand)
+        await self._run_command(called)
+        self._tell_problems(warnings)
 
     async def aclose(self) -> None:
         """Let the running turn record what it has, then close the session and what serves it."""

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli import main
+from agent_tui.cli.arguments import parse_arguments
+from agent_tui.cli.compose import compose
+from agent_tui.errors import SessionError
 from agent_tui.sessions.entries import Header, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from tests.support.openai_server import OpenAiServer, Reply
@@ -52,6 +55,23 @@ def test_a_name_that_leads_nowhere_is_one_clear_line(tmp_path, environ, argv, co
     assert (done.returncode, done.stdout) == (code, b"")
     assert said in done.stderr.decode()
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("named", ["nosuch", "noise.txt", "headless.jsonl"])
+def test_a_session_that_is_none_is_refused_before_there_is_a_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.setenv("AGENT_TUI_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "noise.txt").write_text("127.0.0.1 localhost\n")
+    line = {"type": "message", "id": "1", "message": {"role": "user", "content": "x"}}
+    (tmp_path / "headless.jsonl").write_text(json.dumps(line) + "\n")
+    arguments = parse_arguments(["-r", named, "-m", "scripted/tour"])
+    if named == "headless.jsonl":  # damaged, yet something of it can be read
+        assert compose(arguments, is_interactive=True).resume == str(tmp_path / named)
+        return
+    with pytest.raises(SessionError, match=r"There is no session|is not a session file"):
+        compose(arguments, is_interactive=True)
 
 
 @pytest.mark.parametrize("argv", [[*TOUR, "x"], ["sessions", "list"]])

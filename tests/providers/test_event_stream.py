@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from agent_tui.messages import JsonObject
+from agent_tui.providers.litellm import event_stream
 from agent_tui.providers.litellm.event_stream import HttpClient
 from agent_tui.providers.wires.base import (
     STREAM_END,
@@ -121,3 +122,26 @@ async def test_a_broken_event_and_a_lost_connection_are_told_apart() -> None:
         await read(b'data: {"n": 1}\n\ndata: {"n":\n\n')
     with pytest.raises(LostConnectionError):
         await read(b'data: {"n": 1}\n\n', broken_by=httpx.ReadError("reset"))
+
+
+@pytest.mark.parametrize(
+    ("piece", "content_type", "status"),
+    [
+        (b"x" * 1_000, "text/event-stream", 200),
+        (b"data: 1\n", "text/event-stream", 200),
+        (b"x" * 1_000, "application/json", 200),
+        (b"x" * 1_000, "text/html", 500),
+    ],
+)
+async def test_what_a_server_sends_without_end_is_not_collected(
+    monkeypatch: pytest.MonkeyPatch, piece: bytes, content_type: str, status: int
+) -> None:
+    monkeypatch.setattr(event_stream, "MAX_EVENT_BYTES", 10_000)
+    with pytest.raises(MalformedReplyError, match="without an end"):
+        await read(*[piece] * 10_000, content_type=content_type, status=status)
+
+
+async def test_a_stream_may_be_longer_than_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_stream, "MAX_EVENT_BYTES", 100)
+    pieces = [f"data: {FIRST}\n\n".encode(), b": still here\n\n"] * 100
+    assert await read(*pieces) == [EVENTS[0]] * 100

@@ -10,16 +10,25 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, cast, get_args
 
 import pytest
 
-from agent_tui.sessions.entries import SessionInfoEntry
+from agent_tui.atomic_files import remove_leftovers
+from agent_tui.sessions.entries import CustomEntry, MessageEntry, SessionInfoEntry
+from agent_tui.sessions.importers.import_session import IMPORTED
 from agent_tui.sessions.log import SessionLog
-from tests.support.killed_program import OLD_FILES, Doing, Order, ask, fingerprints
+from agent_tui.sessions.store import SessionStore
+from tests.support.killed_program import FOREIGN, OLD_FILES, Doing, Order, ask, fingerprints
 from tests.support.session_values import entry, user
 
-KINDS: tuple[Doing, ...] = ("talk", "talk", "compact", "migrate", "rename", "delete")
+KINDS: tuple[Doing, ...] = get_args(Doing)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the programs note what they are writing."""
+    monkeypatch.setenv("AGENT_TUI_CACHE_DIR", str(tmp_path / "cache"))
 
 
 class KilledProgram:
@@ -89,6 +98,9 @@ def check(folder: Path, facts: list[dict[str, object]]) -> None:
     for name, path in files.items():
         with SessionLog.open(path, "none") as log:  # raises if the lock is not free
             before = log.entries
+            marks = [item for item in before if isinstance(item, CustomEntry)]
+            is_import = FOREIGN in path.read_text()
+            assert is_import == any(mark.custom_type == IMPORTED for mark in marks), "half of one"
             kept = fingerprints(before)
             assert all(item in kept for item in told.get(name, [])), name
             if name in names:
@@ -103,6 +115,22 @@ def check(folder: Path, facts: list[dict[str, object]]) -> None:
             assert len(SessionLog.open(original, read_only=True).entries) <= len(before)
 
 
+def check_nothing_is_left(folder: Path) -> None:
+    """Neither pieces of files nor a list or search that no longer works."""
+    remove_leftovers()
+    assert list(folder.rglob("*.tmp")) == []
+    store = SessionStore(folder, "none")
+    assert store.update_search() == 0
+    listed = {found.path for found in store.list()}
+    there = {path for path in listed if "needle" in said_in(path)}
+    assert {hit.path for hit in store.search("needle")} >= there
+
+
+def said_in(path: Path) -> str:
+    entries = SessionLog.open(path, read_only=True).entries
+    return " ".join(item.message.text for item in entries if isinstance(item, MessageEntry))
+
+
 def kill_all(folder: Path, seeds: range) -> None:
     with killed_program() as program:
         for seed in seeds:
@@ -110,6 +138,7 @@ def kill_all(folder: Path, seeds: range) -> None:
             order, kill_after = order_for(here, seed)
             facts = program.run(order, kill_after)
             check(here, facts)
+            check_nothing_is_left(here)
             shutil.rmtree(here, ignore_errors=True)
 
 

@@ -27,6 +27,7 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
 )
 from agent_tui.sessions.format.codec import encode_entry
+from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.session_values import entry, reply, result, user
@@ -34,8 +35,9 @@ from tests.support.session_values import entry, reply, result, user
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
 
-Doing = Literal["talk", "compact", "migrate", "rename", "delete"]
+Doing = Literal["talk", "compact", "migrate", "rename", "delete", "import", "index", "anew"]
 OLD_FILES = "old"
+FOREIGN = "said to another agent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +153,56 @@ def _delete(store: SessionStore, chance: random.Random, number: int) -> None:
     _tell({"file": log.path.name, "moved": str(moved)})
 
 
+def _import(store: SessionStore, chance: random.Random, number: int) -> None:
+    foreign = store.root / f"foreign-{number}"
+    lines = [
+        {
+            "type": "user",
+            "uuid": f"u{line}",
+            "parentUuid": f"u{line - 1}" if line else None,
+            "sessionId": f"foreign-{number}",
+            "cwd": "/w",
+            "timestamp": "2026-01-01T00:00:00.000Z",
+            "message": {"role": "user", "content": f"{FOREIGN} {line}"},
+        }
+        for line in range(chance.randint(1, 100))
+    ]
+    store.root.mkdir(parents=True, exist_ok=True)
+    foreign.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    imported = import_session(store, foreign, cwd=Path("/w"), format_name="claude")
+    with SessionLog.open(imported.path) as log:
+        _acknowledge(log, *log.entries)
+        _acknowledge(log, log.append(entry(user("go on"))))
+
+
+def _index(store: SessionStore, chance: random.Random, number: int) -> None:
+    with store.create(Header(cwd="/w", id=f"indexed-{number}")) as log:
+        _acknowledge(log, *log.append_many([entry(user("needle " * chance.randint(1, 5_000)))]))
+        store.list()
+        store.update_search()
+        _acknowledge(log, log.append(SessionInfoEntry(name=f"named {number}")))
+    store.update_search()
+
+
+def _anew(store: SessionStore, chance: random.Random, number: int) -> None:
+    """The file is taken away while it is in use; what was said before is promised again then."""
+    with store.create(Header(cwd="/w", id=f"anew-{number}")) as log:
+        log.append_many([entry(user("x" * chance.randint(1, 50_000)))] * chance.randint(1, 5))
+        assert log.path is not None
+        log.path.unlink()
+        log.append(entry(user("written anew")))
+        _acknowledge(log, *log.entries)
+
+
 _WORK: dict[Doing, Callable[[SessionStore, random.Random, int], None]] = {
     "talk": _talk,
     "compact": _compact,
     "migrate": _migrate,
     "rename": _rename,
     "delete": _delete,
+    "import": _import,
+    "index": _index,
+    "anew": _anew,
 }
 
 

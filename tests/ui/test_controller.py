@@ -1,6 +1,7 @@
 """The controller over a real conversation; there is no screen."""
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
@@ -10,15 +11,18 @@ from agent_tui.commands.core.discovery import built_in_commands
 from agent_tui.commands.core.front import CommandServices, Level
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.drafts.draft import Draft
-from agent_tui.events import AgentEvent, TurnFinished
+from agent_tui.events import AgentEvent, SessionChanged, TurnFinished
 from agent_tui.headless.front import HeadlessFront
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply
+from agent_tui.sessions.entries import Header
+from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.controller import GO_BACK_WITHIN_S, Controller, ControllerPorts
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.turns import TurnRunner
 from tests.support.models import ListedModels
 from tests.support.runtime import Stage, roles
+from tests.support.session_values import entry, user
 
 
 class Seen:
@@ -37,6 +41,8 @@ class Seen:
 
     def show(self, event: AgentEvent) -> None:
         self.events.append(event)
+        if isinstance(event, SessionChanged):
+            self.redraw()
         if isinstance(event, TurnFinished):
             self.last_outcome = event.outcome
 
@@ -51,7 +57,8 @@ class Seen:
     def tell(self, text: str, level: Level) -> None:
         self.say(text, level)
 
-    def redraw(self) -> None: ...
+    def redraw(self) -> None:
+        self.said.clear()  # as on the screen, which is drawn anew from the session
 
     def refresh_status(self) -> None: ...
 
@@ -135,6 +142,42 @@ async def test_a_command_runs_on_the_front(room: Callable[..., Room]):
     here.controller.dispatch("/permissions plan")
     await here.done()
     assert here.runtime.conversation.permissions.mode == "plan"
+
+
+def starting(here: Room, **more: str | bool) -> Controller:
+    """The controller as it starts where a setting could not be used."""
+    options = dataclasses.replace(here.controller.options, notices=("A notice.",), **more)
+    here.controller.options = options
+    return here.controller
+
+
+async def test_what_is_wrong_at_the_start_is_told_after_a_session_was_opened(
+    tmp_path: Path, room: Callable[..., Room]
+):
+    with SessionLog.create(tmp_path / "s.jsonl", Header(cwd=str(tmp_path))) as log:
+        log.append(entry(user("earlier")))
+    here = room()
+    await starting(here, resume=str(tmp_path / "s.jsonl")).begin(["A warning."])
+    assert roles(here.runtime) == ["user"]
+    assert {"A warning.", "A notice."} <= set(here.seen.said)
+
+
+async def test_a_session_that_cannot_be_opened_at_the_start_is_told_with_what_is_wrong(
+    room: Callable[..., Room],
+):
+    here = room()
+    await starting(here, resume="nosuch").begin(["A warning."])
+    assert "There is no session" in here.seen.said[0]
+    assert {"A warning.", "A notice."} <= set(here.seen.said)
+
+
+async def test_what_is_wrong_at_the_start_is_told_after_a_session_was_picked(
+    room: Callable[..., Room],
+):
+    here = room()
+    await starting(here, opens_picker=True).begin(["A warning."])
+    await here.done()
+    assert here.seen.said[-2:] == ["A warning.", "A notice."]
 
 
 async def test_without_a_model_the_message_comes_back(room: Callable[..., Room]):

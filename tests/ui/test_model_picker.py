@@ -122,6 +122,22 @@ async def test_a_name_that_only_a_running_server_knows_can_be_typed(tmp_path: Pa
         assert ui.notices[-1].startswith("No model is called nonsense.")
 
 
+async def test_a_name_that_its_server_does_not_list_is_taken_with_a_warning(tmp_path: Path):
+    class OneServer(ServedModels):
+        def resolve(self, name: str) -> ModelRef:
+            return ModelRef(name, FIRST.ref.base_url)
+
+    async with running_app(tmp_path, models=OneServer()) as ui:
+        await ui.send("/model no-such/thing")
+        await ui.settle()
+        assert ui.runtime.conversation.model.name == "no-such/thing"
+        assert any("does not list no-such/thing. It lists" in said for said in ui.notices)
+        seen = len(ui.notices)
+        await ui.send(f"/model {FIRST.ref.name}")
+        await ui.settle()
+        assert not any("does not list" in said for said in ui.notices[seen:])
+
+
 def test_what_servers_say_of_themselves_cannot_steer_the_terminal():
     hostile = FoundModel(FIRST.ref, FIRST.info, "x\x1b]0;owned\x07", "\x1b[2J")
     assert "\x1b" not in "".join(model_row(hostile, is_present=False).columns)

@@ -27,6 +27,9 @@ from agent_tui.providers.wires.base import (
 _CONNECT_TIMEOUT_S = 30.0
 _KEEP_ALIVE_S = 120.0
 """A tool may run between two requests of a turn; servers close earlier if they want to."""
+MAX_EVENT_BYTES = 32_000_000
+"""A longer event, or answer that is no stream, is no reply: no model comes near this."""
+
 _EVENT_STREAM = "text/event-stream"
 _FRAMES = "application/vnd.amazon.eventstream"
 _END = b"[DONE]"
@@ -94,16 +97,16 @@ class HttpClient:
 
 
 async def _events(response: httpx.Response, in_time: InTime) -> AsyncGenerator[JsonObject, None]:
-    if response.is_error:
-        raise _refusal(await in_time(response.aread()), response)
     pieces = response.aiter_bytes()
+    if response.is_error:
+        raise _refusal(await _whole(pieces, in_time), response)
     if response.headers.get("content-type", "").startswith(_FRAMES):
         async with aclosing(framed_events(pieces, in_time)) as events:
             async for event in events:
                 yield event
         return
     if not response.headers.get("content-type", "").startswith(_EVENT_STREAM):
-        whole = await in_time(response.aread())
+        whole = await _whole(pieces, in_time)
         if (reply := _object_in(whole)) is not None and "choices" in reply:
             yield reply  # some do not stream whatever they are asked
             return
@@ -116,6 +119,24 @@ async def _events(response: httpx.Response, in_time: InTime) -> AsyncGenerator[J
                 yield event
 
 
+async def _whole(pieces: AsyncIterator[bytes], in_time: InTime) -> bytes:
+    """All of an answer.
+
+    Raises:
+        MalformedReplyError: it is too long.
+    """
+    whole = bytearray()
+    while (piece := await in_time(anext(pieces, None))) is not None:
+        whole += piece
+        _require_bounded(len(whole))
+    return bytes(whole)
+
+
+def _require_bounded(size_bytes: int) -> None:
+    if size_bytes > MAX_EVENT_BYTES:
+        raise MalformedReplyError(f"it sent more than {MAX_EVENT_BYTES:,} bytes without an end")
+
+
 async def _one(piece: bytes) -> AsyncGenerator[bytes, None]:
     yield piece
 
@@ -124,19 +145,27 @@ async def _data(pieces: AsyncIterator[bytes], in_time: InTime) -> AsyncGenerator
     """The ``data`` of each event.
 
     Lines end in LF or CRLF and at nothing else: text of a model may hold any other separator.
+
+    Raises:
+        MalformedReplyError: an event has no end.
     """
     waiting: list[bytes] = []
     data: list[bytes] = []
+    size_bytes = 0
     while (piece := await in_time(anext(pieces, None))) is not None:
+        size_bytes += len(piece)
+        _require_bounded(size_bytes)
         *ended, rest = piece.split(b"\n")
         for end in ended:
             line = b"".join((*waiting, end)).removesuffix(b"\r").removeprefix(_BOM)
             waiting.clear()
             if line.startswith(b"data:"):
                 data.append(line[5:])
-            elif not line and data:
-                yield b"\n".join(data)
-                data.clear()
+            elif not line:
+                size_bytes = len(rest)
+                if data:
+                    yield b"\n".join(data)
+                    data.clear()
         if rest:
             waiting.append(rest)
     last = b"".join(waiting).removesuffix(b"\r")
