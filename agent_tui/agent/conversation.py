@@ -20,7 +20,7 @@ from agent_tui.compaction.policy import (
     output_reserve_tokens,
     reply_cap_tokens,
 )
-from agent_tui.compaction.usage import learn_ratio, measure_context
+from agent_tui.compaction.usage import learn_ratio, measure_context, newest_figure
 from agent_tui.config import CompactionSettings
 from agent_tui.events import AgentEvent, ContextChanged, ContextWarning, Notice, TotalsChanged
 from agent_tui.messages import (
@@ -285,7 +285,8 @@ class Conversation:
         context = self._replay(path)
         if not self.services.counter.is_loaded:
             rough = self._measure_with(self.rough_counter, context, TokenRatios())
-            if rough.used < self.limits.warn // 2:
+            is_doubted = rough.is_estimate and newest_figure(context, self.model.name) is not None
+            if rough.used < self.limits.warn // 2 and not is_doubted:
                 return rough
         if self.has_unlearned_reply:
             self.has_unlearned_reply = False

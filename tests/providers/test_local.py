@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import pytest_asyncio
@@ -260,10 +261,13 @@ async def test_a_file_that_was_damaged_since_is_told_in_our_words(
 
 
 async def test_a_server_that_cannot_be_started_is_an_error_of_the_model(
-    host: ProviderHost, tmp_path: Path, model: FakeModel
+    host: ProviderHost, tmp_path: Path, model: FakeModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "log").write_text("no folder")
-    provider = local_provider(host, tmp_path / "log" / "agent-tui.log", model)
+    async def no_process(*_words: object, **_more: object) -> NoReturn:
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", no_process)
+    provider = local_provider(host, tmp_path / "log", model)
     with pytest.raises(ProviderError, match="local/small cannot be started"):
         await provider.served("small")
     await provider.aclose()
