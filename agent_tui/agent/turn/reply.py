@@ -121,6 +121,11 @@ class ReplyBuilder:
         draft = self._calls_by_index.get(index)
         return sum(map(len, draft.json_pieces)) if draft else 0
 
+    @property
+    def call_count(self) -> int:
+        """How many calls have begun."""
+        return len(self._calls_by_index)
+
     def call_name(self, index: int) -> str:
         """The name of the call at `index`, empty until it came."""
         draft = self._calls_by_index.get(index)

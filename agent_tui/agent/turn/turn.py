@@ -58,6 +58,9 @@ _STUCK = (
     "choose another model with /model."
 )
 _BABBLES = "Stopped: the model repeats the same words without end."
+_MAX_CALLS = 256
+"""In one reply; OpenAI's services allow 128."""
+_FLOODS = f"Stopped: the reply has more than {_MAX_CALLS} tool calls, and none was run."
 _FILTERED = "The provider's content filter stopped this reply."
 
 
@@ -381,9 +384,12 @@ class Turn:
                 async for chunk in chunks:
                     builder.add(chunk)
                     self._emit_delta(chunk, builder)
+                    why = _FLOODS if builder.call_count > _MAX_CALLS else ""
                     if is_weak and isinstance(chunk, TextChunk) and watch.is_looping(chunk.text):
-                        self._keep_partial(builder, "error", _BABBLES)
-                        raise _TurnEnded(TurnFinished("error", _BABBLES, can_continue=True))
+                        why = _BABBLES
+                    if why:
+                        self._keep_partial(builder, "error", why)
+                        raise _TurnEnded(TurnFinished("error", why, can_continue=True))
             if not builder.is_finished:
                 raise ProviderError(
                     "interrupted", "The reply broke off before the model had finished."

@@ -541,3 +541,13 @@ async def test_what_would_just_fit_is_sent_with_less_room_for_the_reply(stage):
     events = await collect(stage.runtime(provider, window=4_096).submit("hello"))
     assert only(events, TurnFinished).outcome == "done"
     assert [request.max_output_tokens for request in provider.requests] == [1_000, 250]
+
+
+@pytest.mark.parametrize(("count", "outcome"), [(256, "done"), (257, "error")])
+async def test_a_reply_that_floods_with_calls_is_stopped_and_none_is_run(stage, count, outcome):
+    calls = tuple(call(f"c{n}", "ls", path=".", limit=n + 1) for n in range(count))
+    runtime = stage.runtime([Reply("All:", tool_calls=calls), Reply(text="done")])
+    events = await collect(runtime.submit("go"))
+    assert isinstance(events[-1], TurnFinished)
+    assert events[-1].outcome == outcome
+    assert len([e for e in events if isinstance(e, ToolFinished)]) == (count if count < 257 else 0)
