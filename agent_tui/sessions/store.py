@@ -2,7 +2,7 @@
 
 import difflib
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
@@ -160,6 +160,23 @@ class SessionStore:
             ]
         return sorted(sessions, key=lambda found: (found.modified, found.id), reverse=True)
 
+    def unreadable(
+        self, listed: Iterable[SessionSummary], cwd: Path | None = None
+    ) -> tuple[str, ...]:
+        """Each file that is among the sessions and is none of `listed`: its name, and why.
+
+        Args:
+            listed: What `list` or `pages` found, of every folder.
+            cwd: Only those in this working folder's own folder. Blocking.
+        """
+        readable = {found.path for found in listed}
+        slug = cwd_slug(cwd) if cwd is not None else ""
+        return tuple(
+            f"{path.name}: {_why_unreadable(path)}"
+            for path in sorted(self._files() if self.root.is_dir() else ())
+            if path not in readable and slug in ("", path.parent.name)
+        )
+
     def newest_of_project(self, cwd: Path) -> Sequence[SessionSummary]:
         """Some of the newest sessions that work in `cwd`. Blocking; mostly from the cache."""
         with closing(self.pages(first=cwd, page_size=_GLANCED_FILES)) as pages:
@@ -293,6 +310,14 @@ class SessionStore:
                     yield Path(item.path)
                 elif folder == self.root and item.name != _TRASH and item.is_dir():
                     folders.append(Path(item.path))
+
+
+def _why_unreadable(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return "it holds no session" if file.read(1) else "it is empty"
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def _id_in_name(path: Path) -> str:

@@ -281,3 +281,18 @@ def test_a_new_name_makes_no_session_the_newest(store: SessionStore) -> None:
     store.rename(older, "Tidied up")
     assert [found.path for found in store.list()] == [newer, older]
     assert store.list()[1].name == "Tidied up"
+
+
+def test_files_that_are_no_sessions_are_told_with_the_reason(store: SessionStore):
+    log = store.create(Header(cwd="/w"))
+    log.append(entry(user("hello")))
+    assert log.path is not None
+    (log.path.parent / "bad.jsonl").write_text("nothing\n")
+    (log.path.parent / "empty.jsonl").touch()
+    (log.path.parent / "folder.jsonl").mkdir()
+    told = ("bad.jsonl: it holds no session", "empty.jsonl: it is empty")
+    found = store.unreadable(store.list())
+    assert found[:2] == told
+    assert found[2].startswith("folder.jsonl: ")
+    assert store.unreadable(store.list(), Path("/w")) == found
+    assert store.unreadable(store.list(), Path("/elsewhere")) == ()

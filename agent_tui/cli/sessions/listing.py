@@ -1,11 +1,13 @@
 """``agent-tui sessions list``: our sessions, or those of other agents on this machine."""
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from agent_tui.cli.output import write_json
+from agent_tui.commands.sessions import session_title
 from agent_tui.errors import UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_text import printable_line, strip_control_characters
@@ -15,6 +17,9 @@ from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.store import SessionStore
 
 _MOST_HITS = 1_000
+_WIDTH = 120
+"""Columns of a line where there is no terminal."""
+_LEAST_TITLE = 20
 
 LIST_JSON = """\
 With --json, a list, newest first:
@@ -31,6 +36,8 @@ session goes on from none, "contextTokens" 0 where the size of its context is no
 def print_sessions(store: SessionStore, cwd: Path | None, *, is_json: bool) -> None:
     """Print the sessions of `cwd`, or of every folder, each below the one it goes on from."""
     sessions = store.list(cwd)
+    for problem in store.unreadable(store.list() if cwd is not None else sessions, cwd):
+        print(f"warning: cannot be read: {printable_line(problem)}", file=sys.stderr)
     if is_json:
         write_json([_summary_json(found) for found in sessions])
         return
@@ -72,10 +79,11 @@ def _show_progress(done: int, total: int) -> None:
 
 
 def _print_summary(found: SessionSummary, *, guides: str, with_folder: bool) -> None:
-    title = found.name or found.first_prompt or "(no message yet)"
+    title = session_title(found)
     when = found.modified.astimezone().strftime("%Y-%m-%d %H:%M")
     facts = f"{printable_line(found.id)[:8]}  {when}  {found.message_count:>5} messages"
-    print(f"{facts}  {guides}{printable_line(title, 60)}")
+    room = shutil.get_terminal_size((_WIDTH, 0)).columns - len(facts) - len(guides) - 2
+    print(f"{facts}  {guides}{printable_line(title, max(room, _LEAST_TITLE))}")
     if with_folder:
         print(f"          {strip_control_characters(str(found.cwd))}")
 

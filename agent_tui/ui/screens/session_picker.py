@@ -139,7 +139,9 @@ class SessionPicker(PickerScreen[PickedSession]):
             return
         self._sessions = {}
         await asyncio.to_thread(self._read_pages, asyncio.get_running_loop())
-        self.say("")
+        listed = tuple(self._sessions.values())
+        unread = await asyncio.to_thread(self._store.unreadable, listed, self._cwd)
+        self.say(f"Cannot be read: {'; '.join(unread)}" if unread else "")
         await self._show_sessions()
 
     def _read_pages(self, loop: asyncio.AbstractEventLoop) -> None:
