@@ -32,12 +32,12 @@ from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.terminal.clipboard import copy_text
 from agent_tui.ui.terminal.ending import crash_report, leave_on_signals
-from agent_tui.ui.terminal.input import TerminalDriver
+from agent_tui.ui.terminal.input import ASK_BACKGROUND, BackgroundTold, TerminalDriver
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.terminal.state import TerminalState
 from agent_tui.ui.theme.breakpoints import HEIGHT_CLASSES, WIDTH_CLASSES
 from agent_tui.ui.theme.contrast import legible_variables
-from agent_tui.ui.theme.themes import own_themes, wanted_theme
+from agent_tui.ui.theme.themes import DARK, LIGHT, own_themes, wanted_theme
 from agent_tui.ui.window import Window
 
 if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
@@ -64,6 +64,7 @@ class AgentApp(App[UiOutcome]):
         before_loading: Asks what has to be known before `load`, on the event loop; an
             `AgentTuiError` of either ends the app.
         has_mouse: Whether it is run with the mouse.
+        asks_background: Whether the terminal's own answer counts more than `theme`.
     """
 
     CSS_PATH = "app.tcss"
@@ -79,6 +80,7 @@ class AgentApp(App[UiOutcome]):
         before_loading: Callable[[Window], Awaitable[None]] | None = None,
         *,
         has_mouse: bool = True,
+        asks_background: bool = False,
     ) -> None:
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = list(WIDTH_CLASSES)
@@ -96,6 +98,7 @@ class AgentApp(App[UiOutcome]):
         self._before_loading = before_loading
         self._early_drafts: list[Draft] = []
         self._cleared_at: float | None = None
+        self._theme_to_mend = self.theme if asks_background else ""
 
     @property
     def controller(self) -> "Controller":
@@ -127,6 +130,8 @@ class AgentApp(App[UiOutcome]):
         self.prompt.focus()
         leave_on_signals(self)
         self.window.terminal.enter()
+        if self._theme_to_mend:
+            self.write_to_terminal(ASK_BACKGROUND)
         self.call_after_refresh(lambda: self.run_worker(self._bring_up(), group="start"))
 
     async def _bring_up(self) -> None:
@@ -157,6 +162,7 @@ class AgentApp(App[UiOutcome]):
         self.window.terminal.set_mouse(options.settings.mouse)
         if not (theme := options.settings.theme):
             return ()
+        self._theme_to_mend = ""
         self.theme = wanted_theme(theme, frozenset(self.available_themes))
         if theme in self.available_themes:
             return ()
@@ -199,6 +205,13 @@ class AgentApp(App[UiOutcome]):
         self.window.terminal.leave()
         super().action_suspend_process()
         self.screen.refresh()
+
+    @on(BackgroundTold)
+    def _background_told(self, event: BackgroundTold) -> None:
+        """Use the theme for the terminal, unless another was chosen."""
+        if self.theme == self._theme_to_mend:
+            self.theme = LIGHT if event.is_light else DARK
+        self._theme_to_mend = ""
 
     @on(Driver.SignalResume)
     def _terminal_is_back(self) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
 from agent_tui.agent.conversation import Conversation
@@ -19,6 +20,7 @@ from agent_tui.events import AgentEvent
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.store import SessionStore
+from agent_tui.ui.screens import session_picker
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.confirm import ConfirmScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
@@ -303,3 +305,34 @@ def test_ages_are_short(seconds: int, shown: str):
     now = datetime(2026, 2, 28, 12, tzinfo=UTC)
     then = datetime.fromtimestamp(now.timestamp() - seconds, UTC)
     assert age(then, now) == shown
+
+
+async def test_a_picker_that_is_left_while_a_session_is_read_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    stage = Stage(tmp_path)
+    put(stage, "the parser", day=1)
+    is_read = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def read_late(_picked: object) -> Content:
+        asyncio.run_coroutine_threadsafe(is_read.wait(), loop).result()
+        return Content("its end")
+
+    monkeypatch.setattr(session_picker, "_read_end", read_late)
+    async with picking(stage, 1) as ui:
+        picker = ui.app.screen
+        assert isinstance(picker, SessionPicker)
+        late = asyncio.create_task(picker._show_end(picker._shown[0]))
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not isinstance(ui.app.screen, SessionPicker))
+        is_read.set()
+        await late
+
+
+async def test_files_that_cannot_be_read_are_told(tmp_path: Path):
+    stage = Stage(tmp_path)
+    path = put(stage, "the parser", day=1)
+    (path.parent / "bad.jsonl").write_text("nothing\n")
+    async with picking(stage, 1) as ui:
+        await ui.until(lambda: "bad.jsonl: it holds no session" in message(ui))

@@ -1,4 +1,5 @@
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -7,7 +8,9 @@ from textual import events
 from textual.message import Message
 
 from agent_tui.ui.terminal import input as terminal_input
-from agent_tui.ui.terminal.input import PasteSafeParser
+from agent_tui.ui.terminal.input import BackgroundTold, PasteSafeParser, is_light
+from agent_tui.ui.theme.themes import DARK, LIGHT
+from tests.ui.app_support import running_app
 
 BEGIN, END = "\x1b[200~", "\x1b[201~"
 NASTY = "one\r\x1b[31mred\x1b[0m\x07\r\x1b\x1b[200~\x1b[A" + "x" * 40 + "\x1b[20"
@@ -42,3 +45,53 @@ def test_a_paste_whose_end_never_comes_is_over_after_a_while(monkeypatch: pytest
     now[0] += terminal_input.PATIENCE_S + 1
     assert told(parser.tick()) == ["<rm -rf /\r>"]
     assert told(parser.feed("a\r")) == ["a", "enter"]
+
+
+LIGHT_REPLY = "\x1b]11;rgb:ffff/fefe/eeee\x1b\\"
+
+
+@pytest.mark.parametrize(
+    ("colour", "light"),
+    [
+        ("rgb:ffff/ffff/ffff", True),
+        ("rgb:0/0/0", False),
+        ("rgba:1e/1e/2e/ff", False),
+        ("rgb:fd/f6/e3", True),
+        ("#ffffff", None),
+        ("", None),
+    ],
+)
+def test_a_colour_is_light_or_dark(colour: str, light: bool | None):
+    assert is_light(colour) is light
+
+
+@pytest.mark.parametrize("end", ["\x07", "\x1b\\"])
+@given(data=st.data())
+def test_what_the_terminal_tells_of_its_background_is_no_key_wherever_it_is_cut(end: str, data):
+    reply = f"\x1b]11;rgb:0000/0000/0000{end}"
+    at = data.draw(st.integers(2, len(reply) - 1))
+    parser = PasteSafeParser()
+    heard = [*parser.feed(f"a{reply[:at]}"), *parser.feed(f"{reply[at:]}b")]
+    assert told(heard) == ["a", "b"]
+    assert [m.is_light for m in heard if isinstance(m, BackgroundTold)] == [False]
+
+
+def test_an_answer_within_a_paste_is_text():
+    heard = list(PasteSafeParser().feed(f"\x1b[200~x{LIGHT_REPLY}\x1b[201~"))
+    assert not [m for m in heard if isinstance(m, BackgroundTold)]
+
+
+@pytest.mark.parametrize(
+    ("asks", "chosen", "theme"),
+    [(True, "", LIGHT), (False, "", DARK), (True, "nord", "nord")],
+)
+async def test_the_theme_suits_the_terminal_unless_one_was_chosen(
+    tmp_path: Path, asks: bool, chosen: str, theme: str
+):
+    async with running_app(tmp_path) as ui:
+        ui.app._theme_to_mend = ui.app.theme if asks else ""
+        if chosen:
+            ui.app.theme = chosen
+        ui.app.post_message(BackgroundTold(is_light=True))
+        await ui.settle()
+        assert ui.app.theme == theme

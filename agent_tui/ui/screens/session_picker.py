@@ -141,8 +141,9 @@ class SessionPicker(PickerScreen[PickedSession]):
         await asyncio.to_thread(self._read_pages, asyncio.get_running_loop())
         listed = tuple(self._sessions.values())
         unread = await asyncio.to_thread(self._store.unreadable, listed, self._cwd)
-        self.say(f"Cannot be read: {'; '.join(unread)}" if unread else "")
-        await self._show_sessions()
+        if not self._is_left.is_set():
+            self.say(f"Cannot be read: {'; '.join(unread)}" if unread else "")
+            await self._show_sessions()
 
     def _read_pages(self, loop: asyncio.AbstractEventLoop) -> None:
         """The first page is shown at once, then each time as many again have been read."""
@@ -245,8 +246,9 @@ class SessionPicker(PickerScreen[PickedSession]):
             end = await asyncio.to_thread(_read_end, row.value)
         except (SessionError, OSError) as error:
             end = Content.assemble((safe_text(str(error)), "$text-error"))
-        preview = self.query_one("#picker-preview-text", Static)
-        preview.update(Content("\n\n").join([self.preview_of(row), end]))
+        # None where the screen was left meanwhile.
+        for preview in self.query("#picker-preview-text").results(Static):
+            preview.update(Content("\n\n").join([self.preview_of(row), end]))
 
     # Keys
 

@@ -1,10 +1,11 @@
-"""Reading the terminal so that what is pasted is never taken for keys.
+"""Reading the terminal: what is pasted is never taken for keys, nor is what it tells of itself.
 
 Textual's parser looks for escape sequences also within a marked paste; what follows an escape
 character there becomes keys, an Enter or a Ctrl+G among them.
 """
 
 import os
+import re
 import selectors
 import time
 from codecs import getincrementaldecoder
@@ -17,11 +18,33 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+ASK_BACKGROUND = "\x1b]11;?\x07"
+"""xterm's question for the colour of the background (OSC 11); terminals without it say nothing."""
+
+_BACKGROUND = re.compile(r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)")
+_BACKGROUND_BEGUN = re.compile(r"\x1b\](?:1(?:1(?:;[^\x07\x1b]{0,64}\x1b?)?)?)?$")
+_COLOUR = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
 _BEGIN, _END = "\x1b[200~", "\x1b[201~"
 _CHUNK_BYTES = 65_536
 _TICK_S = 0.1
 PATIENCE_S = 2.0
 """A paste whose end does not come is over when nothing came for so long."""
+
+
+class BackgroundTold(Message):
+    """The terminal said what colour it has behind its text."""
+
+    def __init__(self, is_light: bool) -> None:
+        super().__init__()
+        self.is_light = is_light
+
+
+def is_light(colour: str) -> bool | None:
+    """Whether a colour as terminals tell it (``rgb:ffff/ffff/ffff``) is light; None: not known."""
+    if (found := _COLOUR.match(colour)) is None:
+        return None
+    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5  # relative luminance (ITU-R BT.709)
 
 
 class PasteSafeParser(XTermParser):
@@ -32,6 +55,7 @@ class PasteSafeParser(XTermParser):
         self._before = ""
         self._pasted: list[str] | None = None
         self._fed_at = 0.0
+        self._held = ""
 
     def feed(self, data: str) -> Iterator[Message]:
         """The keys, pastes and other messages that `data` ends; an empty one ends the input."""
@@ -58,11 +82,22 @@ class PasteSafeParser(XTermParser):
             self._pasted.append(_END)
             self._before = ""
             yield from self._turn()
+        if self._held and time.monotonic() - self._fed_at > _TICK_S:
+            held, self._held = self._held, ""
+            yield from super().feed(held)
         yield from super().tick()
 
     def _take(self, data: str) -> Iterator[Message]:
         if self._pasted is None:
-            yield from super().feed(data)
+            data, self._held = self._held + data, ""
+            for colour in _BACKGROUND.findall(data):
+                if (light := is_light(colour)) is not None:
+                    yield BackgroundTold(light)
+            data = _BACKGROUND.sub("", data)
+            if begun := _BACKGROUND_BEGUN.search(data):
+                data, self._held = data[: begun.start()], begun[0]
+            if data:
+                yield from super().feed(data)
         else:
             self._pasted.append(data)
 

@@ -36,9 +36,10 @@ def run_ui(
     from agent_tui.ui.app import AgentApp
     from agent_tui.ui.theme.themes import theme_for_colours
 
+    asks = not theme
     theme = theme or theme_for_colours(os.environ.get("COLORFGBG", ""))
     shown = short_path(folder, Path.home()) if folder is not None else ""
-    app = AgentApp(load, theme, shown, before_loading, has_mouse=mouse)
+    app = AgentApp(load, theme, shown, before_loading, has_mouse=mouse, asks_background=asks)
     outcome = app.run(mouse=mouse) or UiOutcome(exit_code=app.return_code or 0)
     if app.loaded is not None and (hint := farewell(app.controller.options)):
         from agent_tui.ui.terminal.scrollback import last_screens, write_out
