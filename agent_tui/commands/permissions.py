@@ -8,8 +8,9 @@ from agent_tui.commands.core.pages import Page, PageSection, Row
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.commands.model import marked
 from agent_tui.config import PermissionMode
-from agent_tui.permissions.decision_log import DecisionRecord
+from agent_tui.permissions.decision_log import DecidedBy, DecisionRecord
 from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.rules import Decision
 
 PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 MODES: tuple[tuple[PermissionMode, str], ...] = (
@@ -34,6 +35,13 @@ FULL_MODE_QUESTION: Question[PermissionMode] = Question(
 _SOURCES = {"session": "this session", "project": "this project", "settings": "config.toml"}
 _MADE_BY_ANSWERS = ("session", "project")
 _SHOWN_DECISIONS = 20
+_DONE: dict[Decision, str] = {"allow": "allowed", "ask": "asked", "deny": "denied"}
+_WHO: dict[DecidedBy, str] = {
+    "rule": "rules",
+    "mode": "the mode",
+    "protection": "protection",
+    "person": "you",
+}
 
 
 @command(
@@ -109,6 +117,11 @@ def permissions_page(engine: PermissionEngine) -> Page:
         PageSection("Rules, deny wins (/permissions remove takes one back)", tuple(rows)),
     ]
     if decided := engine.log.latest[:_SHOWN_DECISIONS]:
+        counted = (
+            f"{count:,} {_DONE[decision]} by {_WHO[by]}"
+            for (decision, by), count in engine.log.counts.most_common()
+        )
+        sections.append(PageSection("Decided in this session", (("", ", ".join(counted)),)))
         sections.append(PageSection("Decided last", tuple(_decision_row(one) for one in decided)))
     return Page("Permissions", tuple(sections))
 

@@ -1,6 +1,6 @@
 """What was decided about the calls of this session, for the person to look up."""
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -26,14 +26,20 @@ class DecisionRecord:
 
 
 class DecisionLog:
-    """The last decisions, oldest first; kept in memory only."""
+    """The last decisions, oldest first; kept in memory only.
+
+    Attributes:
+        counts: How many of each kind there were, those that are no longer kept too.
+    """
 
     def __init__(self) -> None:
         self._kept: deque[DecisionRecord] = deque(maxlen=_MAX_KEPT)
+        self.counts: Counter[tuple[Decision, DecidedBy]] = Counter()
 
     def add(self, record: DecisionRecord) -> None:
         """Keep `record`; the oldest one goes when there are very many."""
         self._kept.append(record)
+        self.counts[record.decision, record.by] += 1
 
     @property
     def latest(self) -> tuple[DecisionRecord, ...]:
