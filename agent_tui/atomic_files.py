@@ -42,8 +42,10 @@ def remove_leftovers() -> None:
             _remove_leftover(note)
 
 
-def replace_private_file(path: Path, text: str) -> None:
-    """Put `text` at `path` in one step, readable by the owner only; its folder is made.
+def replace_private_file(path: Path, content: str | bytes) -> None:
+    """Put `content` at `path` in one step, readable by the owner only; its folder is made.
+
+    Text is written as UTF-8.
 
     Raises:
         OSError: It cannot be written; what stood there still does.
@@ -51,8 +53,8 @@ def replace_private_file(path: Path, text: str) -> None:
     make_private_dir(path.parent)
     with scratch_beside(path) as scratch:
         descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
         scratch.replace(path)
 
 

@@ -49,6 +49,10 @@ if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
     from agent_tui.ui.options import UiOptions
     from agent_tui.ui.transcript import Transcript
 
+_NO_IMAGE = (
+    "No image is on the clipboard, or nothing here can get it: wl-paste, xclip or pngpaste can. "
+    "Text is pasted by the terminal (ctrl+shift+v); a file dropped on the window is attached."
+)
 _LEAVE_WITHIN_S = 1.5
 """A second Ctrl+C within this time leaves."""
 
@@ -270,6 +274,14 @@ class AgentApp(App[UiOutcome]):
         from agent_tui.ui.screens.history_picker import HistoryPicker
 
         self.prompt.go_back_to(await self.window.ask(HistoryPicker(event.drafts)))
+
+    @on(Prompt.NoImage)
+    def _no_image(self) -> None:
+        """Paste what was copied in this program, if anything."""
+        if self.clipboard:
+            self.prompt.area.post_message(textual_events.Paste(self.clipboard))
+        else:
+            self.notify(_NO_IMAGE, severity="warning")
 
     @on(Prompt.HelpWanted)
     def _help_wanted(self) -> None:

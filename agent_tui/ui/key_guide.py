@@ -23,6 +23,7 @@ KEYS = (
         "Running",
         (
             ("ctrl+p", "find any command or action; in a menu: up, as ctrl+n is down"),
+            ("ctrl+v", "attach the image that is on the clipboard"),
             ("?", "all commands and keys, on an empty prompt"),
             ("esc", "close the menu, else stop what runs and keep the partial reply"),
             ("esc esc", "go back to an earlier message, while nothing runs (/tree)"),

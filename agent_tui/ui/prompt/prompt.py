@@ -1,5 +1,7 @@
 """The prompt widget: text field, history, completion menu and pastes put together."""
 
+import asyncio
+import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -12,6 +14,7 @@ from textual.widgets import Static, TextArea
 
 from agent_tui.drafts.draft import Draft, Mark, joined
 from agent_tui.drafts.history import HistoryWalk
+from agent_tui.paths import user_cache_dir
 from agent_tui.ui.prompt.area import PromptArea
 from agent_tui.ui.prompt.attachments import DraftAttachments
 from agent_tui.ui.prompt.completer import Completer, Items
@@ -56,6 +59,9 @@ class Prompt(Vertical):
         def __init__(self, drafts: Sequence[Draft]) -> None:
             super().__init__()
             self.drafts = drafts
+
+    class NoImage(Message):
+        """Ctrl+V, and there is no image on the clipboard."""
 
     class HelpWanted(Message):
         """A question mark in the empty prompt."""
@@ -148,16 +154,14 @@ class Prompt(Vertical):
         """Use up a key that does not write; false leaves it to the text field and the app."""
         if self.menu.is_open and self._take_menu_key(key):
             return True
+        if self._sources is not None and self._take_key_of_sources(key):
+            return True
         match key:
             case "enter":
                 self._enter()
             case "ctrl+j" if self._sources is None:
                 # An Enter from before the terminal was ours comes in as a line feed.
                 self._enter()
-            case "ctrl+r" if self._sources is not None:
-                self.post_message(self.HistoryWanted(self._sources.history.drafts))
-            case "question_mark" if self._sources is not None and not self.area.text:
-                self.post_message(self.HelpWanted())
             case "up" if self.area.is_on_first_row and self.area.selection.is_empty:
                 self._walk_history(older=True)
             case "down" if self.area.is_on_last_row and self._walk is not None:
@@ -167,6 +171,21 @@ class Prompt(Vertical):
             case "tab":
                 self._menu_dismissed, self._loaded_text = False, ""
                 self._update_menu()
+            case _:
+                return False
+        return True
+
+    def _take_key_of_sources(self, key: str) -> bool:
+        """Use up a key for what is there once the conversation is loaded."""
+        sources = self._sources
+        match key:
+            case "ctrl+r" if sources is not None:
+                self.post_message(self.HistoryWanted(sources.history.drafts))
+            case "ctrl+v" if sources is not None:
+                pasting = self._paste_clipboard(sources)
+                self.run_worker(pasting, group="clipboard", exclusive=True)
+            case "question_mark" if not self.area.text:
+                self.post_message(self.HelpWanted())
             case _:
                 return False
         return True
@@ -243,6 +262,22 @@ class Prompt(Vertical):
 
     async def _take_paste(self, text: str) -> str:
         return await self._attachments.take_paste(text, self._sources)
+
+    async def _paste_clipboard(self, sources: PromptSources) -> None:
+        """Ctrl+V: the clipboard's image, else what was copied here."""
+        from agent_tui.ui.prompt.clipboard_image import clipboard_image
+
+        folder = user_cache_dir() / "clipboard"
+        try:
+            path = await asyncio.to_thread(clipboard_image, folder, os.environ)
+        except OSError as error:
+            self._refuse(f"The clipboard's image cannot be kept: {error.strerror}.")
+            return
+        if path is not None:
+            if mark := await self._attachments.take_image(os.fspath(path), sources):
+                self.area.insert(f"{mark} ")
+        else:
+            self.post_message(self.NoImage())
 
     async def _attach_mentioned(self, path: str, written: str) -> None:
         """Put the mark of an image in place of its mention, where that still stands."""
