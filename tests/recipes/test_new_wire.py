@@ -46,7 +46,7 @@ def copy(tmp_path) -> ProgramCopy:
     made = ProgramCopy(tmp_path, "New wire")
     made.add_file("agent_tui/providers/wires/echo.py", MODULE)
     made.insert_before(TABLE, "from agent_tui.providers.wires.gemini import", IMPORT)
-    made.insert_before(TABLE, "    CHAT,\n", "    ECHO,\n")
+    made.insert_before(TABLE, "    COMPLETIONS,\n", "    ECHO,\n")
     return made
 
 

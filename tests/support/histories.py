@@ -63,7 +63,7 @@ def continued(path: Sequence[Entry], drawn: bytes) -> tuple[Entry, ...]:
     """`path` with one more turn, its messages alone."""
     history = History(Choices(drawn))
     history.talk.entries = list(path)
-    history.talk.prefix = f"more{len(path)}-"
+    history.talk.prefix = f"more{len(path)}-{drawn[:4].hex()}-"
     return history.talked(1)
 
 

@@ -21,7 +21,7 @@ from tests.support.runtime import GOOD_SUMMARY, Stage
 from tests.support.terminal_attacks import ATTACKS, MARKUP
 from tests.ui.scenes import StillClock
 
-WINDOW = 12_000
+WINDOW = 11_000
 COMPACTION = CompactionSettings(protected_messages=2, keep_recent_tokens=300, target=0.2)
 TEXTS = (
     "A word.",
