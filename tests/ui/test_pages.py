@@ -37,11 +37,12 @@ def test_permissions_show_the_source_of_rules_and_what_was_decided(tmp_path: Pat
     permissions.add_session_rule("bash(make)")
     intent = Intent(title="rm x", access="execute", command="rm\nx")
     permissions.record("bash", intent, permissions.judge("bash", intent))
-    _modes, rules, decided = permissions_page(permissions).sections
+    _modes, rules, counts, decided = permissions_page(permissions).sections
     assert rules.rows == (
         ("deny", "bash(rm *)   config.toml"),
         ("allow", "bash(make)   this session"),
     )
+    assert counts.rows == (("", "1 denied by rules"),)
     ((when, what),) = decided.rows
     assert when.endswith(" deny")
     assert what == "bash: rm x   by rule: the rule deny bash(rm *) holds for: rm"
