@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -28,6 +28,7 @@ from agent_tui.ui.first_run.model_options import (
     option_lines,
 )
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, ModelSource
+from agent_tui.ui.screens.modal import Modal
 
 _LOOKING = "No model can be reached yet. Looking for model servers on this machine…"
 _NOTHING_RUNS = "No key is set, and no model server answers on this machine."
@@ -64,7 +65,7 @@ class FirstRunList(OptionList):
         self.post_message(self.Resized())
 
 
-class FirstRunScreen(ModalScreen[FirstRunResult]):
+class FirstRunScreen(Modal[FirstRunResult]):
     """Returns what to go on with; None if the person wants to look around without a model.
 
     Args:

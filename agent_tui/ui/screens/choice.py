@@ -7,17 +7,17 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Key
-from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Static
 
 from agent_tui.commands.core.questions import Question
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.screens.modal import Modal
 
 AnswerT = TypeVar("AnswerT")
 
 
-class ChoiceScreen(ModalScreen[AnswerT], Generic[AnswerT]):
+class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
     """Returns the value of the chosen answer, None after Esc.
 
     Enter answers nothing, as it is typed by habit.

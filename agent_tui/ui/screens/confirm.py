@@ -5,14 +5,14 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Static
 
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.screens.modal import Modal
 
 
-class ConfirmScreen(ModalScreen[bool]):
+class ConfirmScreen(Modal[bool]):
     """True after y; false after n or Esc. Enter answers nothing, as it is typed by habit.
 
     Args:

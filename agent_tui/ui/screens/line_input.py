@@ -6,14 +6,14 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.screens.modal import Modal
 
 
-class LineInputScreen(ModalScreen[str]):
+class LineInputScreen(Modal[str]):
     """Returns what was typed, without spaces around it; None where it was left with Esc.
 
     Args:

@@ -11,12 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.screens.modal import Modal
 
 ValueT = TypeVar("ValueT")
 
@@ -68,7 +68,7 @@ class PickerList(OptionList, can_focus=False):
         self.post_message(self.Resized())
 
 
-class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
+class PickerScreen(Modal[ValueT], Generic[ValueT]):
     """Returns the value of the picked row, or None."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = "picker.tcss"

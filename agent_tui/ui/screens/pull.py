@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.types import CSSPathType
 from textual.widget import Widget
@@ -25,6 +24,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.first_run.progress import Pace, transfer_bar, transfer_text
 from agent_tui.ui.options import LocalModels
+from agent_tui.ui.screens.modal import Modal
 from agent_tui.ui.screens.page import PageRow
 
 _FRAMES_PER_S = 5
@@ -66,7 +66,7 @@ class PullBar(Widget):
         return transfer_bar(self._progress, self.content_size.width)
 
 
-class PullScreen(ModalScreen[ModelRef]):
+class PullScreen(Modal[ModelRef]):
     """Returns how the pulled model is used; None if the person left without it.
 
     Args:

@@ -8,15 +8,15 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
 from agent_tui.config.specs import SettingSpec
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.screens.modal import Modal
 
 
-class SettingInput(ModalScreen[str]):
+class SettingInput(Modal[str]):
     """Returns what was written once it can be used; None where it was left with Esc.
 
     Args:

@@ -9,7 +9,6 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
@@ -19,6 +18,7 @@ from agent_tui.safe_text import safe_text
 from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
 from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.modal import Modal
 from agent_tui.ui.screens.tree_list import TreeList
 
 _PREVIEW_CHARS = 3_000
@@ -40,7 +40,7 @@ def _any_app() -> type[App[object]]:
     return App
 
 
-class TreeScreen(ModalScreen[TreeChoice]):
+class TreeScreen(Modal[TreeChoice]):
     """Returns what is to be done, or nothing.
 
     Args:
