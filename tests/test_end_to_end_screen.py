@@ -4,7 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.widgets import OptionList
 
+from agent_tui.ui.first_run.tour_view import TourView
+from agent_tui.ui.screens.model_picker import ModelPicker
+from agent_tui.ui.screens.session_picker import SessionPicker
 from tests.support.openai_server import Call, OpenAiServer, Reply, rate_limited
 from tests.support.screen import screen
 
@@ -104,7 +108,38 @@ async def test_the_tour_compacts_and_goes_on_in_a_session_of_its_own():
         assert "or 'world'" in (here.app.runtime.conversation.cwd / "greet.py").read_text()
 
     async with screen("-c") as here:
+        assert not here.app.query_one(TourView).display
         await here.until(lambda: here.app.runtime.conversation.log.header.id == child)
         await here.until_shown("what now?")
         assert "context compacted" in here.text or "## Goal" in here.text
         assert here.app.runtime.conversation.model.name == "scripted/tour"
+
+
+@pytest.mark.thorough
+async def test_the_tour_is_done_with_enter_and_yes_alone():
+    async with screen("--demo") as here:
+        tour = here.app.query_one(TourView)
+
+        def says(text: str) -> bool:
+            return text in str(tour.render())
+
+        await here.until(lambda: says("Tour 1/5"))
+        await here.pilot.press("enter")
+        await here.until(lambda: says("Tour 2/5"))
+        for _ in range(3):
+            await here.approve()
+        await here.until(lambda: says("Tour 3/5"))
+        whole = here.app.runtime.conversation.log.header.id
+        assert "or 'world'" in (here.app.runtime.conversation.cwd / "greet.py").read_text()
+        await here.pilot.press("enter")
+        await here.until(lambda: says("Tour 4/5"))
+        assert here.app.runtime.conversation.log.header.id != whole
+        await here.until_idle()
+        await here.pilot.press("enter")
+        await here.until(lambda: isinstance(here.app.screen, SessionPicker))
+        await here.until(lambda: here.app.screen.query_one(OptionList).option_count)
+        await here.pilot.press("enter")
+        await here.until(lambda: says("Tour 5/5"))
+        assert here.app.runtime.conversation.log.header.id == whole
+        await here.pilot.press("enter")
+        await here.until(lambda: isinstance(here.app.screen, ModelPicker))

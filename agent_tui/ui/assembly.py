@@ -24,6 +24,7 @@ from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.controller import Controller, ControllerPorts
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
+from agent_tui.ui.first_run.tour_view import TourView
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.prompt.file_index import FileIndex
@@ -57,6 +58,7 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
         plan=PlanView(),
         approval=ApprovalPanel(options.approval_quiet_s),
         queue=QueueView(),
+        tour=TourView(window.prompt, is_tour=options.is_demo),
         activity=ActivityLine(options.clock),
         prompt=window.prompt,
         status_bar=status_bar,

@@ -190,6 +190,7 @@ class EventView:
             case _:
                 assert_never(event)
         self.status.follow(event)
+        self.widgets.tour.follow(event)
 
     def begin(self) -> None:
         """An activity is about to run; what was shown to go on beside it gives way."""

@@ -233,6 +233,10 @@ class ScreenFront:
         picker = ThemePicker(self.theme_names, self.theme_in_use, self.set_theme)
         return await self.show_screen(picker)
 
+    def show_tour(self, is_shown: bool | None) -> bool:
+        """Show or hide the steps of the tour."""
+        return self._view.widgets.tour.turn(is_shown)
+
     @property
     def is_mouse_on(self) -> bool:
         """Whether clicks and drags come to the program."""

@@ -182,6 +182,11 @@ async def welcome(ui: Ui) -> None:
     await ui.settle()
 
 
+async def tour(ui: Ui) -> None:
+    """The tour's first step."""
+    await ui.settle()
+
+
 async def chat(ui: Ui) -> None:
     """A finished turn; the context is filling up."""
     ui.runtime.sessions.rename("version flag")
@@ -467,6 +472,7 @@ SCENES: dict[str, Scene] = {
     scene.__name__: scene
     for scene in (
         welcome,
+        tour,
         chat,
         find,
         running,
@@ -601,6 +607,7 @@ def scene_app(
         onboarding_file=home / "newcomer.json" if name == "new_user" else None,
         approval_quiet_s=3_600.0,
         clock=StillClock(),
+        is_demo=name == "tour",
     )
     app = AgentApp(lambda: options, theme)
     app.prompt.area.cursor_blink = False

@@ -23,7 +23,7 @@ from agent_tui.ui.prompt.area import NEW_LINE_KEYS, PromptArea
 from tests.ui.scenes import SCENES
 
 TESTS = Path(__file__).parents[1]
-OF_A_KIND = {"PickerScreen", "ReadingScreen"}
+OF_A_KIND = {"Modal", "PickerScreen", "ReadingScreen"}
 """Screens that are only there to be made more of."""
 
 

@@ -91,6 +91,10 @@ class ScreenControls(Protocol):
         """Let the person try the themes on; the one that was in use is back after a no."""
         ...
 
+    def show_tour(self, is_shown: bool | None) -> bool:
+        """Show or hide the steps of the tour (None: turn it over); false where there is none."""
+        ...
+
     @property
     def is_mouse_on(self) -> bool:
         """Whether clicks and drags come to the program."""

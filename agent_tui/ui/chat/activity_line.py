@@ -9,6 +9,7 @@ from textual.widget import Widget
 
 from agent_tui.commands.core.short_words import short_count
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.keys_line import keys_line
 
 SHOWN_AFTER_S = 0.3
 """What ends sooner is not worth a line that flickers."""
@@ -134,13 +135,15 @@ class ActivityLine(Widget):
     def _left(self) -> Content:
         now = self._clock()
         if self._state is None or now - self._state.started_at < SHOWN_AFTER_S:
-            return Content.assemble((self._hint, "$foreground-muted"))
+            return keys_line(self._hint) if self._hint else Content()
         frame = _FRAMES[int(now * _FRAMES_PER_S) % len(_FRAMES)]
         text = safe_text(activity_text(self._state, now), keep_newlines=False)
         label, separator, rest = text.partition(" · ")
-        return Content.assemble(
+        shown = Content.assemble(
             (f"{frame} ", "$primary"),
             (label, "$foreground"),
             (separator + rest, "$foreground-muted"),
-            (f" · {self._hint}" if self._hint else "", "$foreground-muted"),
         )
+        if not self._hint:
+            return shown
+        return Content.assemble(shown, (" · ", "$foreground-muted"), keys_line(self._hint))

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
+from textual.widget import Widget
+
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.chat.activity_line import ActivityLine
 from agent_tui.ui.chat.plan_view import PlanView
 from agent_tui.ui.chat.queue_view import QueueView
+from agent_tui.ui.first_run.tour_view import TourView
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.transcript import Transcript
@@ -20,6 +23,7 @@ class ChatWidgets:
         plan: The model's to-do list.
         approval: The question whether a tool call may run.
         queue: Messages that wait for the running turn.
+        tour: The step of the tour that is due.
         activity: What runs, and the hint.
         prompt: Where the person writes.
         status_bar: The last row.
@@ -29,11 +33,12 @@ class ChatWidgets:
     plan: PlanView
     approval: ApprovalPanel
     queue: QueueView
+    tour: TourView
     activity: ActivityLine
     prompt: Prompt
     status_bar: StatusBar
 
     @property
-    def above_prompt(self) -> tuple[Transcript, PlanView, ApprovalPanel, QueueView, ActivityLine]:
+    def above_prompt(self) -> tuple[Widget, ...]:
         """What is put on the screen once the conversation is loaded."""
-        return (self.transcript, self.plan, self.approval, self.queue, self.activity)
+        return (self.transcript, self.plan, self.approval, self.queue, self.tour, self.activity)

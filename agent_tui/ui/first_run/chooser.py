@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -27,7 +27,9 @@ from agent_tui.ui.first_run.model_options import (
     first_run_options,
     option_lines,
 )
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, ModelSource
+from agent_tui.ui.screens.modal import Modal
 
 _LOOKING = "No model can be reached yet. Looking for model servers on this machine…"
 _NOTHING_RUNS = "No key is set, and no model server answers on this machine."
@@ -64,7 +66,7 @@ class FirstRunList(OptionList):
         self.post_message(self.Resized())
 
 
-class FirstRunScreen(ModalScreen[FirstRunResult]):
+class FirstRunScreen(Modal[FirstRunResult]):
     """Returns what to go on with; None if the person wants to look around without a model.
 
     Args:
@@ -108,7 +110,7 @@ class FirstRunScreen(ModalScreen[FirstRunResult]):
             yield FirstRunList(id="first-run-list", markup=False, compact=True)
             yield Input(id="first-run-field")
             yield Static(id="first-run-note", markup=False)
-            yield Static(id="page-keys", markup=False)
+            yield KeysLine(id="page-keys")
 
     def on_mount(self) -> None:
         """Offer what is known; look for local servers behind the first paint."""
@@ -282,4 +284,4 @@ class FirstRunScreen(ModalScreen[FirstRunResult]):
                 last = min(len(self._options), MAX_NUMBER)
                 keys = f"↑↓ move · enter or 1-{last} choose · r look again · esc look around"
         self.query_one("#first-run-text", Static).update(safe_text(text, keep_newlines=False))
-        self.query_one("#page-keys", Static).update(keys)
+        self.query_one("#page-keys", KeysLine).update(keys)

@@ -80,6 +80,7 @@ class Prompt(Vertical):
         self._loaded_text = ""
         self._query: Query | None = None
         self._answered: Query | None = None
+        self._suggested = ""
         self.menu = CompletionMenu()
         self.area = PromptArea(self._take_key, self._take_paste, _PLACEHOLDER)
 
@@ -115,6 +116,11 @@ class Prompt(Vertical):
         """Empty the prompt and end the walk through the history."""
         self._walk = None
         self.load(Draft())
+
+    def suggest(self, text: str) -> None:
+        """Show `text` while the prompt is empty, to be sent by Enter as it stands; empty: none."""
+        self._suggested = text
+        self.area.placeholder = f"{text}  (enter sends this)" if text else _PLACEHOLDER
 
     def put_before(self, drafts: Sequence[Draft]) -> None:
         """Put `drafts` above what stands in the prompt, which is kept."""
@@ -239,6 +245,8 @@ class Prompt(Vertical):
             self.area.replace_before_cursor(1, "\n")
             return
         draft = self.draft.trimmed()
+        if draft.is_empty:
+            draft = Draft(self._suggested)
         if draft.is_empty:
             return
         sources = self._sources

@@ -5,14 +5,15 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Static
 
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.screens.modal import Modal
 
 
-class ConfirmScreen(ModalScreen[bool]):
+class ConfirmScreen(Modal[bool]):
     """True after y; false after n or Esc. Enter answers nothing, as it is typed by habit.
 
     Args:
@@ -36,7 +37,7 @@ class ConfirmScreen(ModalScreen[bool]):
         with Vertical(id="confirm"):
             yield Static(safe_text(self._question), id="page-title", markup=False)
             yield Static(safe_text(self._consequence), id="confirm-text", markup=False)
-            yield Static("y yes · n no", id="page-keys", markup=False)
+            yield KeysLine("y yes · n no", id="page-keys")
 
     def action_answer(self, agreed: bool) -> None:
         """Close with the answer."""

@@ -11,12 +11,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.screens.modal import Modal
 
 ValueT = TypeVar("ValueT")
 
@@ -68,7 +69,7 @@ class PickerList(OptionList, can_focus=False):
         self.post_message(self.Resized())
 
 
-class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
+class PickerScreen(Modal[ValueT], Generic[ValueT]):
     """Returns the value of the picked row, or None."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = "picker.tcss"
@@ -108,7 +109,7 @@ class PickerScreen(ModalScreen[ValueT], Generic[ValueT]):
                     with VerticalScroll(id="picker-preview", can_focus=False):
                         yield Static(id="picker-preview-text", markup=False)
             yield Static("Loading…", id="picker-message", markup=False)
-            yield Static(self.keys_hint, id="picker-keys", markup=False)
+            yield KeysLine(self.keys_hint, id="picker-keys")
 
     @property
     def keys_hint(self) -> str:

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.types import CSSPathType
 from textual.widget import Widget
@@ -24,7 +23,9 @@ from agent_tui.local_models.model import Offer, PullProgress, size_text
 from agent_tui.providers.base import ModelRef
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.first_run.progress import Pace, transfer_bar, transfer_text
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.options import LocalModels
+from agent_tui.ui.screens.modal import Modal
 from agent_tui.ui.screens.page import PageRow
 
 _FRAMES_PER_S = 5
@@ -66,7 +67,7 @@ class PullBar(Widget):
         return transfer_bar(self._progress, self.content_size.width)
 
 
-class PullScreen(ModalScreen[ModelRef]):
+class PullScreen(Modal[ModelRef]):
     """Returns how the pulled model is used; None if the person left without it.
 
     Args:
@@ -107,7 +108,7 @@ class PullScreen(ModalScreen[ModelRef]):
             bar.display = self._stage != "cannot"
             yield bar
             yield Static(id="pull-status", markup=False)
-            yield Static(id="page-keys", markup=False)
+            yield KeysLine(id="page-keys")
 
     def on_mount(self) -> None:
         """Prepare the drawing of the progress; it stands still while nothing is pulled."""
@@ -191,7 +192,7 @@ class PullScreen(ModalScreen[ModelRef]):
             else:
                 self._frames.pause()
         self.query_one("#pull-status").set_class(stage in ("failed", "cannot"), "-bad")
-        self.query_one("#page-keys", Static).update(_KEYS[stage])
+        self.query_one("#page-keys", KeysLine).update(_KEYS[stage])
         self._say(text)
         if stage != "asks":
             self.call_after_refresh(self._keep_status_in_sight)

@@ -3,11 +3,12 @@
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
 from textual.types import CSSPathType
 
+from agent_tui.ui.screens.modal import Modal
 
-class ReadingScreen(ModalScreen[None]):
+
+class ReadingScreen(Modal[None]):
     """A page that scrolls; closed with Esc, Enter or q. Its scrolling part is ``#page``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = "page.tcss"

@@ -8,15 +8,16 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
 from agent_tui.config.specs import SettingSpec
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.keys_line import KeysLine
+from agent_tui.ui.screens.modal import Modal
 
 
-class SettingInput(ModalScreen[str]):
+class SettingInput(Modal[str]):
     """Returns what was written once it can be used; None where it was left with Esc.
 
     Args:
@@ -50,7 +51,7 @@ class SettingInput(ModalScreen[str]):
             yield Static(safe_text(text), id="setting-about", markup=False)
             yield Input(safe_text(self._present, keep_newlines=False), id="setting-value")
             yield Static(id="setting-problem", markup=False)
-            yield Static("enter keep · esc close", id="page-keys", markup=False)
+            yield KeysLine("enter keep · esc close", id="page-keys")
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:

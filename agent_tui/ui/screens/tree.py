@@ -9,7 +9,6 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
@@ -18,7 +17,9 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
 from agent_tui.sessions.log import SessionLog
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.line_input import LineInputScreen
+from agent_tui.ui.screens.modal import Modal
 from agent_tui.ui.screens.tree_list import TreeList
 
 _PREVIEW_CHARS = 3_000
@@ -40,7 +41,7 @@ def _any_app() -> type[App[object]]:
     return App
 
 
-class TreeScreen(ModalScreen[TreeChoice]):
+class TreeScreen(Modal[TreeChoice]):
     """Returns what is to be done, or nothing.
 
     Args:
@@ -85,7 +86,7 @@ class TreeScreen(ModalScreen[TreeChoice]):
                 with VerticalScroll(id="picker-preview", can_focus=False):
                     yield Static(id="picker-preview-text", markup=False)
             yield Static("Loading…", id="picker-message", markup=False)
-            yield Static(id="picker-keys", markup=False)
+            yield KeysLine(id="picker-keys")
 
     def on_mount(self) -> None:
         """Load behind the first paint."""
@@ -196,7 +197,7 @@ class TreeScreen(ModalScreen[TreeChoice]):
 
     def _show_keys(self, *, is_searching: bool = False) -> None:
         keys = _KEYS.format(filter="less" if self._shows_everything else "all")
-        hint = self.query_one("#picker-keys", Static)
+        hint = self.query_one("#picker-keys", KeysLine)
         hint.update(_SEARCH_KEYS if is_searching else keys)
 
     def _show_preview(self) -> None:

@@ -23,7 +23,6 @@ class Situation:
     mode: PermissionMode
     text: str = ""
     is_menu_open: bool = False
-    can_make_rule: bool = False
 
 
 def hint_text(now: Situation) -> str:
@@ -32,9 +31,9 @@ def hint_text(now: Situation) -> str:
         return ""
     match now.doing:
         case "asks":
-            return "y a p r n e" if now.can_make_rule else "y n e"  # the question says what each is
+            return ""  # the question says what each key is
         case "working":
-            return "enter queues" if now.text.strip() else "write on: enter queues"
+            return "enter queues" if now.text.strip() else "enter queues what you write"
         case "idle":
             return _idle_hint(now)
         case _:

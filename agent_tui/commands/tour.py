@@ -1,0 +1,90 @@
+"""The tour of ``--demo``, which teaches by doing: its steps, and when each is done."""
+
+from dataclasses import dataclass
+
+from agent_tui.commands.core.command import command
+from agent_tui.commands.core.front import Front
+from agent_tui.events import AgentEvent, ModelChanged, SessionChanged, TurnFinished, TurnStarted
+from agent_tui.providers.scripted.demo import DEMO_MODEL
+
+
+@dataclass(frozen=True, slots=True)
+class TourStep:
+    """One thing to do.
+
+    Attributes:
+        title: What it is, in a few words.
+        text: How to do it, and what to look at.
+        draft: What the prompt suggests for it; empty for nothing.
+    """
+
+    title: str
+    text: str
+    draft: str = ""
+
+
+_APPROVE = 1
+_MAKE_ROOM = 2
+
+TOUR = (
+    TourStep(
+        "Ask for something",
+        "Press enter, and the message below is sent. The answers were written ahead; files and "
+        "commands are real, in a scratch folder.",
+        "Fix the bug in greet.py",
+    ),
+    TourStep(
+        "Decide what may be done",
+        "Nothing is written or run without you. Read what it wants to do; then y allows it, "
+        "n refuses. Esc would stop it.",
+    ),
+    TourStep(
+        "Make room",
+        "Long work fills the context: [ctx: N%] at the lower right says how far. Press enter: "
+        "/compact puts a summary in the place of the conversation.",
+        "/compact",
+    ),
+    TourStep(
+        "Go back to an earlier session",
+        "Nothing was lost: the whole conversation is a session of its own. Press enter, and "
+        "choose it in the list.",
+        "/resume",
+    ),
+    TourStep(
+        "Choose a model",
+        "That is all one needs. Press enter to choose a model and type something of your own; or "
+        "leave with ctrl+d and start agent-tui in a folder of yours.",
+        "/model",
+    ),
+)
+
+
+def step_after(step: int, event: AgentEvent) -> int:
+    """The number of the step that is due after `event`, when `step` was (0 is the first).
+
+    ``len(TOUR)`` is the tour's end. A turn that was refused or stopped counts as done: what was
+    to be learnt, that the person decides, was seen.
+    """
+    match event:
+        case TurnStarted() if step == 0:
+            return _APPROVE
+        case TurnFinished() if step == _APPROVE:
+            return _MAKE_ROOM
+        case SessionChanged(reason="compacted") if step <= _MAKE_ROOM:
+            return _MAKE_ROOM + 1
+        case SessionChanged(reason="resumed") if step == _MAKE_ROOM + 1:
+            return step + 1
+        case ModelChanged(model) if model != DEMO_MODEL.name and step == len(TOUR) - 1:
+            return len(TOUR)
+        case _:
+            return step
+
+
+@command("[on|off]", completions=lambda _front: ("on", "off"), needs="screen")
+async def tour(front: Front, argument: str) -> None:
+    """Show or hide the steps of the tour."""
+    assert front.screen is not None
+    if argument.lower() not in ("", "on", "off"):
+        front.say(f"/tour takes on or off, not {argument}.", "warning")
+    elif not front.screen.show_tour({"on": True, "off": False}.get(argument.lower())):
+        front.say("The tour has a scratch folder of its own: agent-tui --demo starts it.")

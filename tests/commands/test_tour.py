@@ -1,0 +1,44 @@
+import pytest
+
+from agent_tui.commands.tour import TOUR, step_after
+from agent_tui.events import (
+    AgentEvent,
+    ModelChanged,
+    SessionChanged,
+    TurnFinished,
+    TurnStarted,
+)
+from agent_tui.providers.scripted.demo import DEMO_MODEL
+
+COMPACTED = SessionChanged("b", None, "", "compacted")
+RESUMED = SessionChanged("a", None, "", "resumed")
+SAME_MODEL = ModelChanged(DEMO_MODEL.name, 32_000)
+OTHER_MODEL = ModelChanged("openai/gpt-5", 400_000)
+
+
+def test_each_step_ends_with_what_it_asks_for():
+    step = 0
+    for event in (TurnStarted(), TurnFinished("done"), COMPACTED, RESUMED, OTHER_MODEL):
+        assert TOUR[step].title
+        step = step_after(step, event)
+    assert step == len(TOUR)
+
+
+@pytest.mark.parametrize(
+    ("step", "event"),
+    [
+        (0, RESUMED),
+        (1, TurnStarted()),
+        (2, TurnFinished("done")),
+        (2, RESUMED),
+        (3, COMPACTED),
+        (4, SAME_MODEL),
+        (len(TOUR), TurnStarted()),
+    ],
+)
+def test_nothing_else_goes_on(step: int, event: AgentEvent):
+    assert step_after(step, event) == step
+
+
+def test_who_compacts_before_being_told_to_need_not_do_it_again():
+    assert step_after(0, COMPACTED) == 3
