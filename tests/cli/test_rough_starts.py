@@ -155,7 +155,7 @@ def test_a_session_that_cannot_be_written_is_gone_on_with_in_memory(tmp_path, en
         sent = json.dumps(server.requests[-1].body)
     said = done.stderr.decode()
     assert (done.returncode, done.stdout) == (0, b"answer 1\n"), said
-    assert "first" in sent and "answer 0" in sent and "second" in sent
+    assert all(word in sent for word in ("first", "answer 0", "second"))
     assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
     assert said.count("is not kept") + said.count("No session is kept") == 1, said
 
