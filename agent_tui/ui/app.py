@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,6 +21,7 @@ from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Vertical
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
+from textual.filter import LineFilter, Monochrome, NoColor
 from textual.notifications import SeverityLevel
 
 from agent_tui.commands.core.command import Command
@@ -38,6 +39,7 @@ from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.terminal.state import TerminalState
 from agent_tui.ui.theme.breakpoints import HEIGHT_CLASSES, WIDTH_CLASSES
 from agent_tui.ui.theme.contrast import legible_variables
+from agent_tui.ui.theme.no_colour import WithoutColours
 from agent_tui.ui.theme.themes import DARK, LIGHT, own_themes, wanted_theme
 from agent_tui.ui.window import Window
 
@@ -54,6 +56,7 @@ _NO_IMAGE = (
     "No image is on the clipboard, or nothing here can get it: wl-paste, xclip or pngpaste can. "
     "Text is pasted by the terminal (ctrl+shift+v); a file dropped on the window is attached."
 )
+_WITHOUT_COLOURS = WithoutColours()
 _LEAVE_WITHIN_S = 1.5
 """A second Ctrl+C within this time leaves."""
 
@@ -204,6 +207,14 @@ class AgentApp(App[UiOutcome]):
         """The theme's colours, with text that can be read."""
         self.theme_variables = legible_variables(super().get_css_variables())
         return self.theme_variables
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """What is done to every row on its way to the terminal; with ``NO_COLOR`` not Textual's."""
+        filters = super().get_line_filters()
+        if not self.no_color:
+            return filters
+        kept = (one for one in filters if not isinstance(one, Monochrome | NoColor))
+        return (*kept, _WITHOUT_COLOURS)
 
     def write_to_terminal(self, sequence: str) -> None:
         """Send what steers the terminal itself; nothing where there is none."""

@@ -155,7 +155,7 @@ async def test_a_tool_is_shown_from_its_start_to_its_result(tmp_path: Path):
         await asyncio.to_thread((tmp_path / "pipe").write_text, "out\n")
         await ui.settle()
         (block,) = tools(ui)
-        assert (block.status, block.summary) == ("ok", "exit code 0")
+        assert (block.status, block.summary) == ("ok", "1 line")
 
 
 def tools(ui: Ui) -> list[ToolBlock]:

@@ -134,3 +134,26 @@ def test_a_call_is_titled_by_its_most_telling_argument():
     assert call_title("todo", {"items": []}) == "todo"
     steps: list[JsonValue] = [{"text": "a", "status": "completed"}, {"text": "b"}, "no step"]
     assert call_title("todo", {"todos": steps}) == "plan: 1 of 3 done"
+
+
+@pytest.mark.parametrize(
+    ("said", "summary", "output", "beside"),
+    [
+        ("one\ntwo\n[exit code 0]", "exit code 0", "one\ntwo", "2 lines"),
+        ("(no output)\n[exit code 0]", "exit code 0", "", "no output"),
+        ("it broke\n[exit code 1]", "exit code 1", "it broke", "exit code 1"),
+        ("12 lines of a.py", "12 lines", "12 lines of a.py", "12 lines"),
+    ],
+)
+def test_what_a_command_came_to_is_told_once(said: str, summary: str, output: str, beside: str):
+    call = ToolCall(id="c1", name="bash", arguments={"command": "make"})
+    result = ToolResultMessage(
+        tool_call_id="c1",
+        tool_name="bash",
+        content=(TextContent(text=said),),
+        details=ToolDetails(summary=summary).model_dump(mode="json", exclude_defaults=True),
+    )
+    asked = AssistantMessage(content=(call,))
+    (block,) = blocks_of((MessageEntry(message=asked), MessageEntry(message=result)))
+    assert isinstance(block, ToolBlock)
+    assert (block.output, block.summary) == (output, beside)

@@ -12,7 +12,7 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff.view import diff_lines, parse_diff
 from agent_tui.ui.styled_lines import Line, prefixed, wrap
-from agent_tui.ui.theme.palette import Palette, make_palette
+from agent_tui.ui.theme.palette import Palette, palette_of
 from agent_tui.ui.transcript.code import CodePainter
 
 
@@ -51,7 +51,7 @@ class ApprovalBody(Widget):
         return Strip(segments).adjust_cell_length(self.size.width).apply_style(self.rich_style)
 
     def _lines_at(self, width: int) -> list[Line]:
-        palette = make_palette(self.app.theme_variables, ansi=self.app.native_ansi_color)
+        palette = palette_of(self.app)
         if self._request is not None and self._drawn_for != (width, palette):
             self._drawn_for = (width, palette)
             self._lines = approval_lines(self._request, width, palette)

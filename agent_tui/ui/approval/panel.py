@@ -22,6 +22,7 @@ from agent_tui.events import ApprovalRequest
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.approval.body import ApprovalBody
+from agent_tui.ui.keys_line import keys_line
 
 Choice = Literal["once", "session", "project", "rule", "no", "words"]
 
@@ -201,7 +202,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             return
         self.is_armed = True
         self.add_class("-armed")
-        self._hint("esc stops · ↑↓ enter · j k scroll")
+        self._hint("esc stops · ↑↓ move · enter answers · j/k scroll")
         self.focus(scroll_visible=False)
 
     def action_answer(self, choice: Choice) -> None:
@@ -346,10 +347,10 @@ class ApprovalPanel(Vertical, can_focus=True):
             self._timer = None
         self.is_armed = False
         self.remove_class("-armed")
-        self._hint("keys work once you pause typing")
+        self.border_subtitle = "keys work once you pause typing"
 
-    def _hint(self, text: str) -> None:
-        self.border_subtitle = Content(text).markup
+    def _hint(self, keys: str) -> None:
+        self.border_subtitle = keys_line(keys).markup
 
 
 def _why_no_rule(text: str) -> str:

@@ -8,7 +8,9 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from agent_tui.commands.core.short_words import short_count
+from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.keys_line import keys_line
 
 SHOWN_AFTER_S = 0.3
 """What ends sooner is not worth a line that flickers."""
@@ -58,7 +60,7 @@ def activity_text(state: ActivityState, now: float) -> str:
     if state.output_chars >= _CHARS_PER_TOKEN:
         parts.append(f"↓{short_count(state.output_chars // _CHARS_PER_TOKEN)} tokens")
     if state.can_stop:
-        parts.append("esc stops")
+        parts.append(keys_in_force().hint("interrupt", "stops"))
     if state.detail:
         parts.append(state.detail)
     return " · ".join(parts)
@@ -134,13 +136,15 @@ class ActivityLine(Widget):
     def _left(self) -> Content:
         now = self._clock()
         if self._state is None or now - self._state.started_at < SHOWN_AFTER_S:
-            return Content.assemble((self._hint, "$foreground-muted"))
+            return keys_line(self._hint) if self._hint else Content()
         frame = _FRAMES[int(now * _FRAMES_PER_S) % len(_FRAMES)]
         text = safe_text(activity_text(self._state, now), keep_newlines=False)
         label, separator, rest = text.partition(" · ")
-        return Content.assemble(
+        shown = Content.assemble(
             (f"{frame} ", "$primary"),
             (label, "$foreground"),
             (separator + rest, "$foreground-muted"),
-            (f" · {self._hint}" if self._hint else "", "$foreground-muted"),
         )
+        if not self._hint:
+            return shown
+        return Content.assemble(shown, (" · ", "$foreground-muted"), keys_line(self._hint))

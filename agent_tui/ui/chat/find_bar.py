@@ -12,6 +12,7 @@ from textual.widgets import Input, Static
 
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.chat.widgets import ChatWidgets
+from agent_tui.ui.keys_line import keys_line
 from agent_tui.ui.transcript import Transcript
 from agent_tui.ui.transcript.finder import FindState
 
@@ -148,12 +149,13 @@ def _state_text(state: FindState, *, stays: bool, is_narrow: bool) -> Content:
     ways = "↑↓" if is_narrow else "enter ↓ next · ↑ previous"
     keys = f"{ways} · esc {'close' if stays else 'back'}"
     if not state.text:
-        return Content.assemble(("esc close", "$foreground-muted"))
+        return keys_line("esc close")
     if not state.total:
         found = "no match" if state.is_counted else "searching…"
-        return Content.assemble((found, "$text-warning"), (" · esc back", "$foreground-muted"))
+        return Content.assemble((found, "$text-warning"), " · ", keys_line("esc back"))
     place = f" in {state.where}" if state.where else ""
     return Content.assemble(
         (f"{state.number:,} of {state.total:,}", "bold $foreground"),
-        (f"{place} · {keys}", "$foreground-muted"),
+        (f"{place} · ", "$foreground-muted"),
+        keys_line(keys),
     )

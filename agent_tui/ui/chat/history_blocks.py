@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui.attachments import without_attachments
+from agent_tui.commands.core.short_words import counted
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -51,6 +52,8 @@ REPLY_MARKS: dict[StopReason, ReplyMark] = {
     "error": "error",
     "aborted": "interrupted",
 }
+_ENDED_WELL, _NO_OUTPUT = "exit code 0", "(no output)"
+"""What `tools.processes.shell.ShellResult` says of a command."""
 _TITLE_ARGUMENTS = ("command", "path", "file_path", "pattern", "query", "url", "focus")
 
 
@@ -128,14 +131,28 @@ def finished_tool(
 ) -> ToolBlock:
     """`block` with its result."""
     details = message.tool_details
+    output, summary = _told_once(message.text, details.summary)
     return replace(
         block,
         status=_status_of(message),
-        output=message.text,
+        output=output,
         diff=details.diff or "",
-        summary=details.summary,
+        summary=summary,
         elapsed_s=elapsed_s,
     )
+
+
+def _told_once(output: str, summary: str) -> tuple[str, str]:
+    """A result's output and the words beside its title, neither of which says what the other does.
+
+    That a command ended well is seen by its mark, so it is told how much it printed instead.
+    """
+    output = output.removesuffix(f"[{summary}]").rstrip("\n") if summary else output
+    if summary != _ENDED_WELL:
+        return output, summary
+    if output == _NO_OUTPUT:
+        return "", "no output"
+    return output, counted(output.count("\n") + 1, "line")
 
 
 def _status_of(message: ToolResultMessage) -> ToolStatus:

@@ -27,6 +27,7 @@ from agent_tui.ui.first_run.model_options import (
     first_run_options,
     option_lines,
 )
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, ModelSource
 from agent_tui.ui.screens.modal import Modal
 
@@ -109,7 +110,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
             yield FirstRunList(id="first-run-list", markup=False, compact=True)
             yield Input(id="first-run-field")
             yield Static(id="first-run-note", markup=False)
-            yield Static(id="page-keys", markup=False)
+            yield KeysLine(id="page-keys")
 
     def on_mount(self) -> None:
         """Offer what is known; look for local servers behind the first paint."""
@@ -283,4 +284,4 @@ class FirstRunScreen(Modal[FirstRunResult]):
                 last = min(len(self._options), MAX_NUMBER)
                 keys = f"↑↓ move · enter or 1-{last} choose · r look again · esc look around"
         self.query_one("#first-run-text", Static).update(safe_text(text, keep_newlines=False))
-        self.query_one("#page-keys", Static).update(keys)
+        self.query_one("#page-keys", KeysLine).update(keys)

@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from agent_tui.commands.core.questions import Question
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.modal import Modal
 
 AnswerT = TypeVar("AnswerT")
@@ -53,7 +54,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
                 facts = safe_text("\n".join(question.facts))
                 yield Static(facts, id="confirm-text", markup=False)
             yield Static(Content("\n").join(lines), id="confirm-choices", markup=False)
-            yield Static(f"esc {question.unanswered}", id="page-keys", markup=False)
+            yield KeysLine(f"esc {question.unanswered}", id="page-keys")
 
     def on_key(self, event: Key) -> None:
         """A key of an answer gives it."""

@@ -9,6 +9,7 @@ from textual.types import CSSPathType
 from textual.widgets import Static
 
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.modal import Modal
 
 
@@ -36,7 +37,7 @@ class ConfirmScreen(Modal[bool]):
         with Vertical(id="confirm"):
             yield Static(safe_text(self._question), id="page-title", markup=False)
             yield Static(safe_text(self._consequence), id="confirm-text", markup=False)
-            yield Static("y yes · n no", id="page-keys", markup=False)
+            yield KeysLine("y yes · n no", id="page-keys")
 
     def action_answer(self, agreed: bool) -> None:
         """Close with the answer."""

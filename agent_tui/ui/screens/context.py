@@ -16,6 +16,7 @@ from agent_tui.commands.context import FREED_HEADING, request_cost
 from agent_tui.compaction.preview import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.context_map import bar_cells
 from agent_tui.ui.screens.reading import ReadingScreen
 
@@ -132,7 +133,7 @@ class ContextScreen(ReadingScreen):
                 label = Content(safe_text(message.label, keep_newlines=False))
                 yield ContextLine(label, message.tokens, usage.window)
             keys = "↑↓ scroll · /compact makes room · /compact --preview · esc close"
-            yield Static(keys, id="page-keys", markup=False)
+            yield KeysLine(keys, id="page-keys")
 
     def on_mount(self) -> None:
         """Begin to count what could go."""

@@ -10,6 +10,7 @@ from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.modal import Modal
 
 
@@ -42,7 +43,7 @@ class LineInputScreen(Modal[str]):
             yield Static(about, id="line-about", markup=False)
             yield Input(present, placeholder="a few words", id="line-text")
             keys = f"enter keep · empty {self._empty_means} · esc close"
-            yield Static(keys, id="page-keys", markup=False)
+            yield KeysLine(keys, id="page-keys")
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

@@ -10,6 +10,7 @@ from textual.widgets import Input, Static
 
 from agent_tui.commands.core.pages import Page, PageSection
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.reading import ReadingScreen
 
 _MAX_FIRST_COLUMN = 28
@@ -31,7 +32,7 @@ class PageScreen(ReadingScreen):
                 yield Input(placeholder="Type to search", id="page-search", compact=True)
             yield from section_widgets(self._page.sections)
             yield Static("Nothing found.", id="page-nothing", markup=False)
-            yield Static("↑↓ scroll · esc close", id="page-keys", markup=False)
+            yield KeysLine("↑↓ scroll · esc close", id="page-keys")
 
     def on_mount(self) -> None:
         """Keys go to the search field, where there is one."""

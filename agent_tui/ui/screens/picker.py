@@ -16,6 +16,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.modal import Modal
 
 ValueT = TypeVar("ValueT")
@@ -108,7 +109,7 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
                     with VerticalScroll(id="picker-preview", can_focus=False):
                         yield Static(id="picker-preview-text", markup=False)
             yield Static("Loading…", id="picker-message", markup=False)
-            yield Static(self.keys_hint, id="picker-keys", markup=False)
+            yield KeysLine(self.keys_hint, id="picker-keys")
 
     @property
     def keys_hint(self) -> str:

@@ -17,6 +17,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.chat.activity_line import ActivityLine, ActivityState
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.page import section_widgets
 from agent_tui.ui.screens.reading import ReadingScreen
 
@@ -101,7 +102,7 @@ class PreviewScreen(ReadingScreen):
             yield Static("What a compaction would do now", id="page-title", markup=False)
             yield ActivityLine(self._clock)
             keys = "↑↓ scroll · /compact summarises · esc close"
-            yield Static(keys, id="page-keys", markup=False)
+            yield KeysLine(keys, id="page-keys")
 
     def on_mount(self) -> None:
         """Begin to count."""

@@ -23,6 +23,7 @@ from agent_tui.local_models.model import Offer, PullProgress, size_text
 from agent_tui.providers.base import ModelRef
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.first_run.progress import Pace, transfer_bar, transfer_text
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.options import LocalModels
 from agent_tui.ui.screens.modal import Modal
 from agent_tui.ui.screens.page import PageRow
@@ -107,7 +108,7 @@ class PullScreen(Modal[ModelRef]):
             bar.display = self._stage != "cannot"
             yield bar
             yield Static(id="pull-status", markup=False)
-            yield Static(id="page-keys", markup=False)
+            yield KeysLine(id="page-keys")
 
     def on_mount(self) -> None:
         """Prepare the drawing of the progress; it stands still while nothing is pulled."""
@@ -191,7 +192,7 @@ class PullScreen(Modal[ModelRef]):
             else:
                 self._frames.pause()
         self.query_one("#pull-status").set_class(stage in ("failed", "cannot"), "-bad")
-        self.query_one("#page-keys", Static).update(_KEYS[stage])
+        self.query_one("#page-keys", KeysLine).update(_KEYS[stage])
         self._say(text)
         if stage != "asks":
             self.call_after_refresh(self._keep_status_in_sight)

@@ -31,6 +31,7 @@ from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.search.session_search import SearchHit
 from agent_tui.sessions.store import SessionStore
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.confirm import ConfirmScreen
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.picker import (
@@ -278,7 +279,7 @@ class SessionPicker(PickerScreen[PickedSession]):
         search = "Type to search what they begin with" if self._agents else own.placeholder
         self.query_one("#picker-heading", Static).update(heading)
         self.query_one("#picker-search", Input).placeholder = search
-        self.query_one("#picker-keys", Static).update(self.keys_hint)
+        self.query_one("#picker-keys", KeysLine).update(self.keys_hint)
 
     def _present_summary(self) -> SessionSummary | None:
         row = self.present_row

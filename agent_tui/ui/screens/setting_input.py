@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 
 from agent_tui.config.specs import SettingSpec
 from agent_tui.safe_text import safe_text
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.modal import Modal
 
 
@@ -50,7 +51,7 @@ class SettingInput(Modal[str]):
             yield Static(safe_text(text), id="setting-about", markup=False)
             yield Input(safe_text(self._present, keep_newlines=False), id="setting-value")
             yield Static(id="setting-problem", markup=False)
-            yield Static("enter keep · esc close", id="page-keys", markup=False)
+            yield KeysLine("enter keep · esc close", id="page-keys")
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:

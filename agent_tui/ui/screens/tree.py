@@ -17,6 +17,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.lineage.message_tree import MessageTree, RowKind, TreeRow, row_text
 from agent_tui.sessions.log import SessionLog
+from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.modal import Modal
 from agent_tui.ui.screens.tree_list import TreeList
@@ -85,7 +86,7 @@ class TreeScreen(Modal[TreeChoice]):
                 with VerticalScroll(id="picker-preview", can_focus=False):
                     yield Static(id="picker-preview-text", markup=False)
             yield Static("Loading…", id="picker-message", markup=False)
-            yield Static(id="picker-keys", markup=False)
+            yield KeysLine(id="picker-keys")
 
     def on_mount(self) -> None:
         """Load behind the first paint."""
@@ -196,7 +197,7 @@ class TreeScreen(Modal[TreeChoice]):
 
     def _show_keys(self, *, is_searching: bool = False) -> None:
         keys = _KEYS.format(filter="less" if self._shows_everything else "all")
-        hint = self.query_one("#picker-keys", Static)
+        hint = self.query_one("#picker-keys", KeysLine)
         hint.update(_SEARCH_KEYS if is_searching else keys)
 
     def _show_preview(self) -> None:

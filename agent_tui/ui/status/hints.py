@@ -24,7 +24,6 @@ class Situation:
     mode: PermissionMode
     text: str = ""
     is_menu_open: bool = False
-    can_make_rule: bool = False
 
 
 def hint_text(now: Situation) -> str:
@@ -33,10 +32,10 @@ def hint_text(now: Situation) -> str:
         return ""
     match now.doing:
         case "asks":
-            return "y a p r n e" if now.can_make_rule else "y n e"  # the question says what each is
+            return ""  # the question says what each key is
         case "working":
-            queues = keys_in_force().hint("submit", "queues")
-            return queues if now.text.strip() else f"write on: {queues}"
+            what = "queues" if now.text.strip() else "queues what you write"
+            return keys_in_force().hint("submit", what)
         case "idle":
             return _idle_hint(now)
         case _:

@@ -63,14 +63,12 @@ class StatusView:
         if not self.onboarding.is_active:
             self._widgets.activity.show_hint("")
             return
-        request = self._widgets.approval.request
         prompt = self._widgets.prompt
         situation = Situation(
             doing=self._doing,
             mode=self._options.runtime.conversation.permissions.mode,
             text=prompt.area.text,
             is_menu_open=prompt.menu.is_open,
-            can_make_rule=request is not None and bool(request.session_rule),
         )
         self._widgets.activity.show_hint(hint_text(situation))
 

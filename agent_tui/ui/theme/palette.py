@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from rich.style import Style
+from textual.app import App
 from textual.color import Color
 
 from agent_tui.ui.theme.contrast import LINE_CONTRAST, SIGN_CONTRAST, TEXT_CONTRAST, legible_style
@@ -63,6 +64,15 @@ class Palette:
 def plain_palette() -> Palette:
     """No colours and no attributes: for what is laid out before a theme is known."""
     return Palette(**{field.name: Style() for field in fields(Palette)})
+
+
+def palette_of(app: App[object]) -> Palette:
+    """The styles for the app's present theme and terminal."""
+    if app.no_color:
+        palette = _ansi_palette(app.theme_variables)
+        styles = {field.name: getattr(palette, field.name) for field in fields(Palette)}
+        return Palette(**{name: style.without_color for name, style in styles.items()})
+    return make_palette(app.theme_variables, ansi=app.native_ansi_color)
 
 
 def make_palette(variables: Mapping[str, str], *, ansi: bool) -> Palette:

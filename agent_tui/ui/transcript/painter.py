@@ -205,14 +205,22 @@ class BlockPainter:
             (block.hints, palette.accent, palette.muted),
         ):
             names = [safe_text(name, keep_newlines=False) for name, _ in pairs]
-            size = min(max(map(cell_len, names), default=0) + 2, self._room // 2)
+            size = max(map(cell_len, names), default=0) + 2
             for name, (_, value) in zip(names, pairs, strict=True):
-                head = Segment(set_cell_size(name, size), left)
-                body = wrap_text(safe_text(value), right, max(10, self._room - 2 - size))
-                rows += prefixed(body, [Segment("  "), head], [Segment(" " * (size + 2))])
+                rows += self._told(Segment(name, left), safe_text(value), right, size)
             if pairs:
                 rows.append(BLANK)
         return prefixed(rows[:-1], [Segment(" ")])
+
+    def _told(self, name: Segment, value: str, style: Style, size: int) -> list[Line]:
+        """A name and its value, which begins `size` cells further or, for want of room, below."""
+        if size > self._room // 2:
+            head = wrap([name], max(10, self._room - 2))
+            body = wrap_text(value, style, max(10, self._room - 4))
+            return [*prefixed(head, [Segment("  ")]), *prefixed(body, [Segment("    ")])]
+        head = Segment(set_cell_size(name.text, size), name.style)
+        body = wrap_text(value, style, max(10, self._room - 2 - size))
+        return prefixed(body, [Segment("  "), head], [Segment(" " * (size + 2))])
 
 
 def _replace_colour(surface: Style, ink: Style) -> Style:

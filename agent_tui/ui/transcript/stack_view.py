@@ -20,7 +20,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from agent_tui.ui.styled_lines import BLANK, Line
-from agent_tui.ui.theme.palette import make_palette, plain_palette
+from agent_tui.ui.theme.palette import palette_of, plain_palette
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.selection import address, highlighted, selected_text
@@ -324,7 +324,7 @@ class StackView(ScrollView, can_focus=False):
 
     def _retheme(self, _theme: Theme) -> None:
         """Take over the colours of a new theme; what is on the screen is drawn at once."""
-        palette = make_palette(self.app.theme_variables, ansi=self.app.native_ansi_color)
+        palette = palette_of(self.app)
         if palette != self._palette:
             self._palette = palette
             self._restyle(keeps_heights=True)

@@ -202,3 +202,15 @@ def test_a_diff_is_as_wide_as_the_column_or_its_longest_line(longest: int, width
     painter = BlockPainter(PALETTE, PARSER, 200, show_thinking=False)
     lines = painter.paint(ToolBlock("1", "write", "w", "ok", diff=diff), is_expanded=True)
     assert max(line.cells for line in lines) == width
+
+
+def test_a_greeting_puts_words_below_what_leaves_no_room_beside_it():
+    block = WelcomeBlock("agent", (("mode", "ask"),), (("@ and a file's name", "attaches it"),))
+    assert rows(block, 60) == [
+        " ◆ agent",
+        "",
+        "   mode  ask",
+        "",
+        "   @ and a file's name  attaches it",
+    ]
+    assert rows(block, 40)[-2:] == ["   @ and a file's name", "     attaches it"]
