@@ -8,7 +8,7 @@ from typing import Literal
 from agent_tui.permissions.named_paths import PathResolver, secret_a_pattern_takes_in, secret_below
 from agent_tui.permissions.programs.dangers import danger_of, device_danger, hidden_commands
 from agent_tui.permissions.programs.git import git_folders
-from agent_tui.permissions.programs.power_options import exceeds_rule
+from agent_tui.permissions.programs.power_options import exceeds_rule, is_open, names_word
 from agent_tui.permissions.programs.read_only import (
     TOOLCHAIN_FILES,
     is_read_only,
@@ -21,6 +21,7 @@ from agent_tui.permissions.programs.search_options import (
 )
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.rules import Rule, program_names
+from agent_tui.permissions.shell.code import files_in_code
 from agent_tui.permissions.shell.parts import Redirection, ShellParts
 from agent_tui.permissions.shell.words import CommandPart, Word
 
@@ -91,7 +92,7 @@ class CommandJudge:
                 unlisted.append(elsewhere)
             elif doubt := self._why_unsure(part, bases) if reads_only else _named(part):
                 changing.append(doubt)
-                if not self._is_allowed(part):
+                if not self._is_allowed(part, bases):
                     unlisted.append(doubt)
         written: list[Path] = []
         for redirection in dict.fromkeys(parts.redirections):
@@ -101,7 +102,7 @@ class CommandJudge:
         if self._words.is_exhausted:
             dangers.append("its file patterns take in more files than can be followed")
         return CommandFacts(
-            denied=denied,
+            denied=denied or self._denied_inputs(parts.redirections, bases),
             asked=self._ruled(commands, "ask"),
             dangers=tuple(dangers),
             unknown=tuple(f"{p.source}: {p.note}" for p in commands if p.kind == "opaque"),
@@ -153,12 +154,33 @@ class CommandJudge:
         found = rule.matches_part(part, ignore_prefix=True, names=self._names[part.name])
         return found == "yes" or (found == "maybe" and rule.decision == "ask")
 
-    def _is_allowed(self, part: CommandPart) -> bool:
+    def _is_allowed(self, part: CommandPart, bases: Sequence[Path]) -> bool:
         return any(
             rule.decision == "allow"
             and rule.matches_part(part) == "yes"
             and not exceeds_rule(rule, part)
+            and not (is_open(rule) and self._leads_out(rule, part, bases))
             for rule in self._rules
+        )
+
+    def _leads_out(self, rule: Rule, part: CommandPart, bases: Sequence[Path]) -> bool:
+        """Whether words that an open rule does not name may lead out of the workspace.
+
+        Files of the system do not count: who may change these is told by `danger_of`.
+        """
+        guard = self._guard
+        places = dict.fromkeys(bases)
+        for word in part.arguments:
+            if word.value is not None and (names_word(rule, word.value) or "://" in word.value):
+                continue
+            if not word.texts:
+                return True
+            may_be_no_path = any(text.startswith("/") for text in word.texts)  # sed '/x/d'
+            for path in (path for base in bases for path in self._words.named(base, word)):
+                is_there = path.exists() or (len(path.parts) > 2 and path.parent.exists())
+                places |= {path: None} if is_there or not may_be_no_path else {}
+        return any(
+            not (guard.may_write_freely(path) or guard.why_system_asks(path)) for path in places
         )
 
     def _bases(self, parts: Iterable[CommandPart]) -> tuple[Path, ...]:
@@ -211,11 +233,7 @@ class CommandJudge:
             return ""
         reads_only = reads_only or is_wrapper  # what it runs is a part of its own
         names_only = reads_only and prints_names_only(part)
-        words = part.arguments
-        if part.kind == "assignment":  # a later command may read it: f=.env; cat $f
-            value = part.source.partition("=")[2]
-            words = (Word(value, value.strip("'\"")),)
-        for word in dict.fromkeys(words):
+        for word in dict.fromkeys(_naming_words(part, reads_only)):
             is_unread = names_only or self._words.is_exhausted
             if not is_unread and (secret := secret_a_pattern_takes_in(word, guard)):
                 return f"{word.value} may take in {secret}, where keys or passwords are kept"
@@ -238,12 +256,26 @@ class CommandJudge:
         rules = self._denied_reads if reads_only else [*self._denied_reads, *self._denied_writes]
         if not rules or part.name in ("echo", "printf"):
             return ""
-        for word in dict.fromkeys(part.arguments):
-            for base in bases:
-                for path in self._words.named(base, word):
-                    for rule, denies in rules:
-                        if denies(path):
-                            return f"the rule deny {rule} forbids {path}"
+        found = (self._denied_word(word, bases, rules) for word in dict.fromkeys(part.arguments))
+        return next(filter(None, found), "")
+
+    def _denied_inputs(self, redirections: Iterable[Redirection], bases: Sequence[Path]) -> str:
+        """The rule that forbids a file which the shell itself would read."""
+        read = (one.target for one in redirections if not one.writes)
+        found = (self._denied_word(word, bases, self._denied_reads) for word in read)
+        return next(filter(None, found), "")
+
+    def _denied_word(
+        self,
+        word: Word,
+        bases: Sequence[Path],
+        rules: Sequence[tuple[Rule, Callable[[Path], bool]]],
+    ) -> str:
+        for base in bases if rules else ():
+            for path in self._words.named(base, word):
+                for rule, denies in rules:
+                    if denies(path):
+                        return f"the rule deny {rule} forbids {path}"
         return ""
 
     def _redirected(
@@ -272,6 +304,14 @@ class CommandJudge:
                 if redirection.writes:
                     written[path] = None
         return "", list(written)
+
+
+def _naming_words(part: CommandPart, reads_only: bool) -> tuple[Word, ...]:
+    """The words of `part` that may name files, and those of code it is given."""
+    if part.kind == "assignment":  # a later command may read it: f=.env; cat $f
+        value = part.source.partition("=")[2]
+        return (Word(value, value.strip("'\"")),)
+    return part.arguments if reads_only else (*part.arguments, *files_in_code(part))
 
 
 def _path_matchers(

@@ -29,7 +29,7 @@ class PathResolver:
 
     def __init__(self) -> None:
         self.is_exhausted = False
-        self._known: dict[tuple[Path, str, bool], list[Path]] = {}
+        self._known: dict[tuple[Path, str, bool, tuple[str, ...]], list[Path]] = {}
         self._patterns_left = _MAX_PATTERNS
         self._entries_left = _MAX_ENTRIES
 
@@ -38,14 +38,14 @@ class PathResolver:
 
         For a word that only the run will tell, what it is guessed to come to.
         """
-        key = (base, word.source, word.is_pattern)
+        key = (base, word.source, word.is_pattern, word.texts)
         if key not in self._known:
             values = (_as_glob(word),) if word.is_pattern else word.texts
             self._known[key] = [
                 path
                 for value in values
                 for text in _texts(value)
-                for path in self._paths(base, text, word.is_pattern)
+                for path in self._paths(base, text, word.is_pattern or _is_guessed_glob(word, text))
             ]
         return self._known[key]
 
@@ -99,6 +99,10 @@ class PathResolver:
         return names
 
 
+def _is_guessed_glob(word: Word, text: str) -> bool:
+    return word.value is None and _PATTERN.search(text) is not None
+
+
 def _as_glob(word: Word) -> str:
     """A file pattern in Python's form, or one that matches more where they may differ."""
     value = word.value or ""
@@ -114,9 +118,8 @@ def _piece_as_glob(piece: str, is_odd: bool) -> str:
 
 def secret_a_pattern_takes_in(word: Word, guard: ProtectedPaths) -> str:
     """A protected name that a file pattern would match if it were there; empty if none."""
-    if not word.is_pattern or word.value is None:
-        return ""
-    for piece in _as_glob(word).split("/"):
+    globs = [_as_glob(word)] if word.is_pattern else [g for g in word.guesses if _PATTERN.search(g)]
+    for piece in (piece for glob in globs for piece in glob.split("/")):
         if re.fullmatch(r"[*?]*|[^*?\[]*", piece):
             continue
         matches = re.compile(fnmatch.translate(piece.casefold())).match
@@ -159,10 +162,8 @@ def secret_below(
     return None
 
 
-_SAMPLES = tuple(
-    sorted({glob.replace("*", "\N{BULLET}") for glob in SECRET_GLOBS} - {"credentials.json"})
-)
-"""Names no pattern takes in by chance; ``*.json`` may well mean other files."""
+_SAMPLES = tuple(sorted({glob.replace("*", "\N{BULLET}") for glob in SECRET_GLOBS}))
+"""Names no pattern takes in by chance."""
 
 
 def _texts(value: str) -> Sequence[str]:
@@ -170,7 +171,7 @@ def _texts(value: str) -> Sequence[str]:
     if "=" in value:
         texts.append(value.partition("=")[2])
     if ":" in value:  # git show HEAD:FILE
-        texts.append(value.rpartition(":")[2])
+        texts += [value.rpartition(":")[2], value.partition(":")[0]]
     if value.startswith("-") and len(value) > 2:
         texts.append(value[2:])
     return texts

@@ -16,6 +16,10 @@ _FOLDERS: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys((".vscode", ".idea", ".zed", ".fleet", ".nova"), "an editor"),
         **dict.fromkeys((".devcontainer",), "a development container"),
+        **dict.fromkeys((".hg", ".jj"), "version control"),
+        **dict.fromkeys((".bundle", ".mvn", ".gradle"), "a build"),
+        **dict.fromkeys((".direnv",), "the shell"),
+        **dict.fromkeys(("site-packages", ".pnp"), "whatever runs with these packages"),
         **dict.fromkeys(
             (
                 *(".claude", ".codex", ".gemini", ".cursor", ".agents", ".opencode", ".pi"),
@@ -35,6 +39,14 @@ _PAIRS: Mapping[tuple[str, str], str] = MappingProxyType(
         (".cargo", "config"): "cargo",
         (".config", "mise.toml"): "mise",
         (".github", "copilot-instructions.md"): "an agent",
+        (".yarn", "releases"): "yarn",
+        (".yarn", "plugins"): "yarn",
+        ("node_modules", ".bin"): "whoever calls one of these commands",
+        **{
+            (folder, below): "whoever calls one of these commands"
+            for folder in (".venv", "venv", "env")
+            for below in ("bin", "scripts")
+        },
     }
 )
 _NAMES: Mapping[str, str] = MappingProxyType(
@@ -61,13 +73,21 @@ _NAMES: Mapping[str, str] = MappingProxyType(
         ),
         **dict.fromkeys((".gitattributes", ".gitmodules", ".lfsconfig"), "git"),
         **dict.fromkeys(
-            (".gitlab-ci.yml", "jenkinsfile", "azure-pipelines.yml", ".travis.yml", ".drone.yml"),
+            (
+                *(".gitlab-ci.yml", "jenkinsfile", "azure-pipelines.yml", ".travis.yml"),
+                *(".drone.yml", ".woodpecker.yml", "bitbucket-pipelines.yml"),
+            ),
             "a build service",
         ),
+        ".devcontainer.json": "a development container",
+        ".pnpmfile.cjs": "pnpm",
         **dict.fromkeys(("mise.toml", ".mise.toml", ".tool-versions", ".miserc.toml"), "mise"),
         **dict.fromkeys((".bazelrc", "user.bazelrc"), "bazel"),
         **dict.fromkeys((".envrc", ".autoenv", ".env.fish"), "the shell"),
     }
+)
+_SUFFIXES: Mapping[str, str] = MappingProxyType(
+    {".code-workspace": "an editor", ".sublime-project": "an editor", ".pth": "Python"}
 )
 _RUN_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -100,7 +120,8 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     found = next((_FOLDERS[name] for name in names[:-1] if name in _FOLDERS), "")
     for pair in pairwise(names):
         found = found or _PAIRS.get(pair, "")
-    if found := found or _NAMES.get(names[-1], ""):
+    suffix = next((who for end, who in _SUFFIXES.items() if names[-1].endswith(end)), "")
+    if found := found or _NAMES.get(names[-1], "") or suffix:
         return found
     for program in allowed_programs:
         if any(fnmatch.fnmatchcase(names[-1], glob) for glob in _RUN_BY.get(program, ())):

@@ -10,7 +10,10 @@ from agent_tui.permissions.git_settings import git_risk
 from agent_tui.tools.files.protected import folded, is_secret_name
 
 _SECRET_FOLDERS = frozenset(
-    {".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store", ".mozilla"}
+    {
+        *(".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".password-store"),
+        *(".mozilla", ".thunderbird", "keyrings"),
+    }
 )
 _SECRET_PAIRS = frozenset(
     {
@@ -30,6 +33,27 @@ _SECRET_PAIRS = frozenset(
         (".m2", "settings.xml"),
         (".terraform.d", "credentials.tfrc.json"),
         ("run", "secrets"),
+        (".config", "anthropic"),
+        (".config", "doctl"),
+        (".config", "chromium"),
+        (".config", "google-chrome"),
+        ("git", "credentials"),
+        ("huggingface", "token"),
+        (".huggingface", "token"),
+        ("composer", "auth.json"),
+        (".composer", "auth.json"),
+        ("nuget", "nuget.config"),
+        ("age", "keys.txt"),
+        (".fly", "config.yml"),
+        (".oci", "config"),
+        (".kaggle", "kaggle.json"),
+        (".codex", "auth.json"),
+        (".claude", ".credentials.json"),
+        (".gemini", "oauth_creds.json"),
+        ("agent", "auth.json"),
+        ("opencode", "auth.json"),
+        ("github-copilot", "apps.json"),
+        ("github-copilot", "hosts.json"),
     }
 )
 _STARTUP_NAMES = """
@@ -38,7 +62,7 @@ _STARTUP_NAMES = """
     .xsessionrc .gitconfig .gitmodules .vimrc .gvimrc .exrc .envrc .mailcap .lesskey .lessfilter
     .curlrc .wgetrc .ripgreprc .gdbinit .lldbinit .irbrc .pdbrc .psqlrc .sqliterc .rprofile
     .screenrc .tmux.conf .emacs .pythonrc .pam_environment .yarnrc .yarnrc.yml config.fish
-    sitecustomize.py usercustomize.py authorized_keys crontab
+    sitecustomize.py usercustomize.py authorized_keys crontab .hgrc .pryrc pip.conf
 """
 _STARTUP_FILES = frozenset(_STARTUP_NAMES.split())
 _STARTUP_FOLDER_NAMES = """
@@ -46,6 +70,7 @@ _STARTUP_FOLDER_NAMES = """
     cron.monthly profile.d .bashrc.d .profile.d
 """
 _STARTUP_FOLDERS = frozenset(_STARTUP_FOLDER_NAMES.split())
+_STARTUP_PAIRS = ((".config", "git"), (".local", "bin"))
 _SYSTEM_FOLDER_NAMES = """
     etc usr bin sbin lib lib32 lib64 boot sys proc dev var opt root system library applications
 """
@@ -105,7 +130,8 @@ class ProtectedPaths:
         names = [folded(part) for part in path.parts]
         if ".git" in names:
             return f"{path} is inside .git, where files can make git run things"
-        if names and (names[-1] in _STARTUP_FILES or any(n in _STARTUP_FOLDERS for n in names)):
+        is_startup = names[-1:] and names[-1] in _STARTUP_FILES
+        if is_startup or _STARTUP_FOLDERS & set(names) or _has_pair(names, _STARTUP_PAIRS):
             return f"{path} is run or read when programs start"
         if _OWN_PROJECT_FOLDER in names:
             return f"{path} configures agent-tui itself"

@@ -17,7 +17,7 @@ from agent_tui.tools.base import (
     ToolError,
     ToolOutput,
 )
-from agent_tui.tools.files.protected import SECRET_GLOBS
+from agent_tui.tools.files.protected import PLAIN_SECRET_GLOBS, SECRET_GLOBS
 from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
 from agent_tui.tools.files.text_files import missing_file_error
 from agent_tui.tools.limits import MAX_OUTPUT_BYTES
@@ -87,7 +87,7 @@ def _options(arguments: GrepArguments) -> list[str]:
         options += ["--multiline", "--multiline-dotall"]
     options += _OUTPUTS[arguments.output]
     options += _only(arguments.glob)
-    return [*options, *(f"--glob=!{glob}" for glob in SECRET_GLOBS)]
+    return [*options, *(f"--glob=!{glob}" for glob in (*SECRET_GLOBS, *PLAIN_SECRET_GLOBS))]
 
 
 def _only(glob: str) -> list[str]:

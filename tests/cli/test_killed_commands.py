@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.openai_script import Call, Reply
 from tests.support.openai_server import OpenAiServer
-from tests.support.processes import alive, fugitives, gone
+from tests.support.processes import alive, fugitives, gone, nap_seconds
 
 
 @pytest.mark.thorough
@@ -23,7 +23,7 @@ from tests.support.processes import alive, fugitives, gone
 def test_no_process_of_the_program_outlives_it(
     tmp_path: Path, number: signal.Signals, is_job: bool
 ):
-    seconds, ready = f"72345.{number.value}{int(is_job)}", tmp_path / "ready"
+    seconds, ready = nap_seconds(10 * number.value + is_job), tmp_path / "ready"
     (tmp_path / "work").mkdir()
     own = {f"AGENT_TUI_{n}_DIR": str(tmp_path / n.lower()) for n in ("CONFIG", "DATA", "CACHE")}
     keys = {"TEST_KEY": "sk-canary-0123456789", "GITHUB_TOKEN": "canary"}

@@ -8,7 +8,7 @@ import pytest
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.providers.scripted.provider import Reply, call
-from tests.support.processes import alive
+from tests.support.processes import alive, nap
 from tests.support.runtime import Stage
 
 WAIT = "until [ -e go ]; do sleep 0.01; done"
@@ -29,19 +29,19 @@ async def printed(runtime: AgentRuntime, output_format: OutputFormat) -> tuple[s
 
 
 async def test_what_still_runs_at_the_end_is_stopped_and_named(stage: Stage):
-    out, err = await printed(runtime(stage, "sleep 76801"), "text")
+    out, err = await printed(runtime(stage, nap(76801)), "text")
     assert out == "Done.\n"
     assert "- Background job 1 has ended: exit code 0 after " in err
-    assert err.endswith("\nStopped with this run: sleep 76801\n")
-    assert alive("sleep 76801") == []
+    assert err.endswith(f"\nStopped with this run: {nap(76801)}\n")
+    assert alive(nap(76801)) == []
 
 
 @pytest.mark.parametrize("output_format", ["json", "stream-json"])
 async def test_the_result_names_what_was_stopped(stage: Stage, output_format: OutputFormat):
-    out, _ = await printed(runtime(stage, "sleep 76802"), output_format)
+    out, _ = await printed(runtime(stage, nap(76802)), output_format)
     *events, result = map(json.loads, out.splitlines())
-    assert result["stopped_jobs"] == ["sleep 76802"]
-    assert alive("sleep 76802") == []
+    assert result["stopped_jobs"] == [nap(76802)]
+    assert alive(nap(76802)) == []
     told = [(e["type"], e["job"]["id"]) for e in events if e["type"] in ("JobStarted", "JobEnded")]
     expected = [("JobStarted", "1"), ("JobStarted", "2"), ("JobEnded", "1")]
     assert told == (expected if output_format == "stream-json" else [])

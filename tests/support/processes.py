@@ -1,8 +1,19 @@
 """Which processes there are, told by a marker in their command lines."""
 
+import os
 import time
 
 import psutil
+
+
+def nap(number: int) -> str:
+    """A ``sleep`` of months that only this test run starts: `alive` finds none of another's."""
+    return f"sleep {nap_seconds(number)}"
+
+
+def nap_seconds(number: int) -> str:
+    """How long `nap` sleeps; no number of one run begins or ends that of another."""
+    return f"9{os.getpid():07}.{number:05}"
 
 
 def alive(marker: str) -> list[int]:

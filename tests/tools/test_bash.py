@@ -6,7 +6,7 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.base import ToolContext
-from tests.support.processes import alive
+from tests.support.processes import alive, nap
 from tests.support.tool_calls import call_tool, intent_of
 
 
@@ -31,24 +31,24 @@ async def test_it_runs_in_the_workspace_without_input(context: ToolContext, work
 
 
 async def test_a_timeout_ends_the_whole_group(context: ToolContext):
-    command = "echo before; trap '' TERM; sleep 54321 & sleep 54321"
+    command = f"echo before; trap '' TERM; {nap(54321)} & {nap(54321)}"
     output = await call_tool(context, "bash", {"command": command, "timeout": 1})
     assert output.for_model.startswith("before\n[timeout: stopped after")
     assert output.is_error
     assert output.for_person.exit_code is None
-    assert alive("sleep 54321") == []
+    assert alive(nap(54321)) == []
 
 
 async def test_cancelling_ends_the_whole_group(context: ToolContext):
     started = asyncio.Event()
     context.emit = lambda text: started.set()
-    command = "echo go; sleep 65432 & sleep 65432"
+    command = f"echo go; {nap(65432)} & {nap(65432)}"
     task = asyncio.create_task(call_tool(context, "bash", {"command": command}))
     await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert alive("sleep 65432") == []
+    assert alive(nap(65432)) == []
     assert list(context.output_dir.iterdir()) == []
 
 
@@ -58,7 +58,7 @@ async def test_cancelling_while_it_starts_leaves_neither_process_nor_handle(
 ):
     await call_tool(context, "bash", {"command": "true"})  # opens what is opened once
     handles = len(list(Path("/proc/self/fd").iterdir()))
-    marker = f"sleep 60.12345{steps}"
+    marker = nap(60_000 + steps)
     running = asyncio.create_task(call_tool(context, "bash", {"command": marker}))
     for _ in range(steps):
         await asyncio.sleep(0)
@@ -81,9 +81,9 @@ async def test_a_process_that_the_persons_command_leaves_running_ends_with_it(
     context: ToolContext,
 ):
     context.is_persons = True
-    output = await call_tool(context, "bash", {"command": "sleep 76543 & echo done"})
+    output = await call_tool(context, "bash", {"command": f"{nap(76543)} & echo done"})
     assert output.for_model == "done\n[exit code 0]"
-    assert alive("sleep 76543") == []
+    assert alive(nap(76543)) == []
 
 
 async def test_long_output_is_shortened_and_kept_whole(context: ToolContext):

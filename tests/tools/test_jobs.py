@@ -14,7 +14,7 @@ from agent_tui.messages import Job
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.jobs.table import MAX_RUNNING
 from agent_tui.tools.limits import OutputLimits
-from tests.support.processes import alive, gone
+from tests.support.processes import alive, gone, nap
 from tests.support.tool_calls import call_tool, intent_of
 
 STEPS = "echo one; until [ -e go ]; do sleep 0.01; done; echo two; exit 3"
@@ -94,14 +94,14 @@ async def test_a_server_started_in_one_call_is_there_in_the_next_and_stops(
 
 
 async def test_what_a_command_leaves_running_goes_on_as_a_job(context: ToolContext):
-    for command in ("sleep 76511 & echo up", "nohup sleep 76511 >/dev/null 2>&1 & echo up"):
+    for command in (f"{nap(76511)} & echo up", f"nohup {nap(76511)} >/dev/null 2>&1 & echo up"):
         output = await call_tool(context, "bash", {"command": command})
         id = context.jobs.jobs[-1].id
         assert output.for_model == f"up\n[exit code 0; what it left running is job {id}]"
         assert output.for_person.exit_code == 0
-        assert alive("sleep 76511")
+        assert alive(nap(76511))
         await call_tool(context, "job", {"id": id, "stop": True})
-        assert alive("sleep 76511") == []
+        assert alive(nap(76511)) == []
 
 
 async def test_a_command_that_is_put_into_the_background_twice_goes_on(context: ToolContext):
@@ -208,14 +208,14 @@ async def test_an_id_that_is_none_is_answered_with_those_there_are(context: Tool
 
 
 async def test_only_so_many_run_at_a_time(context: ToolContext):
-    await asyncio.gather(*(begin(context, "sleep 76517") for _ in range(MAX_RUNNING)))
+    await asyncio.gather(*(begin(context, nap(76517)) for _ in range(MAX_RUNNING)))
     with pytest.raises(ToolError, match="16 background commands run"):
-        await begin(context, "sleep 76517")
-    output = await call_tool(context, "bash", {"command": "sleep 76518 & echo up"})
+        await begin(context, nap(76517))
+    output = await call_tool(context, "bash", {"command": f"{nap(76518)} & echo up"})
     assert output.for_model == "up\n[exit code 0]"
-    assert alive("sleep 76518") == []
+    assert alive(nap(76518)) == []
     assert len(await context.jobs.leave()) == MAX_RUNNING
-    assert alive("sleep 76517") == []
+    assert alive(nap(76517)) == []
 
 
 async def test_giving_up_waiting_for_a_job_leaves_it_running(context: ToolContext):
@@ -252,12 +252,12 @@ async def test_ids_go_on_after_those_that_were_used(context: ToolContext):
 
 
 async def test_with_the_program_all_jobs_end(context: ToolContext):
-    await begin(context, "trap '' TERM; sleep 76522 & setsid sleep 76522")
+    await begin(context, f"trap '' TERM; {nap(76522)} & setsid {nap(76522)}")
     running = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in running:
         task.cancel()  # as the end of an event loop does
     await asyncio.wait(running)
-    assert gone("sleep 76522")
+    assert gone(nap(76522))
 
 
 def test_the_person_is_told_that_a_command_goes_on_before_they_agree(context: ToolContext):

@@ -13,7 +13,7 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.processes.keeper import Child, ProcessKeeper
-from tests.support.processes import alive, fugitives, gone
+from tests.support.processes import alive, fugitives, gone, nap, nap_seconds
 
 ENVIRON = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs subreapers")
@@ -115,12 +115,12 @@ async def test_commands_can_run_side_by_side(keeper: ProcessKeeper, tmp_path: Pa
 
 @ON_LINUX
 async def test_cancelling_ends_even_what_has_left_the_group(keeper: ProcessKeeper, tmp_path: Path):
-    running = asyncio.create_task(run(keeper, fugitives("71234.1", f"{tmp_path}/ready")))
+    running = asyncio.create_task(run(keeper, fugitives(nap_seconds(71_231), f"{tmp_path}/ready")))
     await until(tmp_path / "ready")
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert alive("71234.1") == []
+    assert alive(nap(71_231)) == []
     assert await run(keeper, "echo on") == (b"on\n", 0)
 
 
@@ -134,7 +134,7 @@ async def test_processes_that_end_by_themselves_may_tidy_up(keeper: ProcessKeepe
 @ON_LINUX
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_no_process_outlives_a_program_that_is_killed(tmp_path: Path, number: signal.Signals):
-    seconds = f"71234.2{number.value}"
+    seconds = nap_seconds(71_200 + number.value)
     program = subprocess.Popen([sys.executable, "-c", PROGRAM, fugitives(seconds, f"{tmp_path}/r")])
     while not (tmp_path / "r").exists():
         assert program.poll() is None
@@ -146,10 +146,10 @@ def test_no_process_outlives_a_program_that_is_killed(tmp_path: Path, number: si
 
 @ON_LINUX
 async def test_a_command_that_kills_its_guardian_is_ended(keeper: ProcessKeeper):
-    script = "setsid sleep 71234.3 & setsid sleep 71234.3 & kill -9 $PPID; sleep 71234.3"
+    script = f"setsid {nap(71_233)} & setsid {nap(71_233)} & kill -9 $PPID; {nap(71_233)}"
     with suppress(ToolError):  # it was gone before it could say that the command runs
         assert (await run(keeper, script))[1] == -signal.SIGKILL
-    assert await asyncio.to_thread(gone, "sleep 71234.3")
+    assert await asyncio.to_thread(gone, nap(71_233))
     assert await run(keeper, "echo on") == (b"on\n", 0)
 
 

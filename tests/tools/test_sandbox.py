@@ -16,7 +16,7 @@ from agent_tui.tools.processes.sandbox import (
     refusal_hint,
 )
 from agent_tui.tools.registry import default_toolbox
-from tests.support.processes import alive
+from tests.support.processes import alive, nap
 from tests.support.tool_calls import KEEPER
 
 WORKSPACE, SCRATCH = Path("/home/ada/proj"), Path("/home/ada/.cache/tmp-1")
@@ -241,13 +241,13 @@ async def test_the_person_is_told_and_their_own_commands_are_not_boxed(
 async def test_a_sandboxed_command_is_ended_with_all_it_started(boxed: ToolContext, tmp_path: Path):
     started = asyncio.Event()
     boxed.emit = lambda _text: started.set()
-    command = "setsid sleep 61.98761 & echo go; trap '' TERM; sleep 61.98761"
+    command = f"setsid {nap(61_987)} & echo go; trap '' TERM; {nap(61_987)}"
     running = asyncio.create_task(bash(boxed, box("on", tmp_path), command))
     await started.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert alive("sleep 61.98761") == []
+    assert alive(nap(61_987)) == []
 
 
 @needs_bwrap

@@ -9,7 +9,7 @@ from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.listing import ListingScreen
 from agent_tui.ui.screens.page import PageScreen
-from tests.support.processes import alive
+from tests.support.processes import alive, nap
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, running_app
 
@@ -82,7 +82,7 @@ async def test_the_chat_says_when_a_job_ends_and_the_bar_no_longer_counts_it(tmp
 
 async def test_jobs_are_picked_looked_at_and_stopped(tmp_path: Path):
     stage = Stage(tmp_path)
-    runtime = free(stage, *begin("echo printed; sleep 76701"), *begin("sleep 76702", "c2"))
+    runtime = free(stage, *begin("echo printed; sleep 76701"), *begin(nap(76702), "c2"))
     async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
         await ui.send("/jobs")
         assert ui.notices == ["Nothing runs in the background."]
@@ -104,7 +104,7 @@ async def test_jobs_are_picked_looked_at_and_stopped(tmp_path: Path):
         await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
         await ui.pilot.press("s")
         await ui.until(lambda: ui.status.jobs == 1)
-        assert alive("sleep 76702") == []
+        assert alive(nap(76702)) == []
         assert "Background job 2 has ended: stopped after" in ui.notices[-1]
 
 
@@ -127,13 +127,13 @@ async def test_jobs_are_named_by_their_ids(tmp_path: Path):
 
 async def test_a_new_session_says_what_it_stopped(tmp_path: Path):
     stage = Stage(tmp_path)
-    runtime = free(stage, *begin("sleep 76704"))
+    runtime = free(stage, *begin(nap(76704)))
     async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
         await ui.send("start it")
         await ui.send("/new")
-        assert ui.notices == ["Stopped with the session they were begun in: sleep 76704"]
+        assert ui.notices == [f"Stopped with the session they were begun in: {nap(76704)}"]
         assert ui.status.jobs == 0
-        assert alive("sleep 76704") == []
+        assert alive(nap(76704)) == []
 
 
 async def test_a_resumed_session_shows_what_was_told_of_an_end(tmp_path: Path):

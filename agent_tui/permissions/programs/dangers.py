@@ -9,24 +9,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from agent_tui.permissions.programs.destruction import destruction_of
+from agent_tui.permissions.programs.machine import OURSELVES, machine_danger_of
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.scripts import find_roots_start
 from agent_tui.permissions.shell.words import CommandPart, Word
 
-_ALWAYS_NAMES = """
-    mkfs mke2fs mkswap wipefs fdisk sfdisk cfdisk gdisk sgdisk parted shred blkdiscard cryptsetup
-    shutdown reboot halt poweroff init telinit kexec hwclock timedatectl sudo doas su pkexec run0
-    visudo vipw passwd chpasswd chsh useradd userdel usermod groupadd groupdel groupmod insmod
-    rmmod modprobe mount umount swapoff losetup dmsetup lvremove vgremove pvremove zpool zfs
-    iptables ip6tables nft ufw firewall-cmd sysctl systemctl service initctl launchctl crontab at
-    chroot nsenter unshare setcap chattr diskutil format nvram csrutil efibootmgr grub-install
-    dpkg-reconfigure update-alternatives
-"""
-_ALWAYS = frozenset(_ALWAYS_NAMES.split())
-_RECURSIVE = frozenset({"rm", "chmod", "chown", "chgrp", "srm", "rimraf", "trash"})
+_RECURSIVE = frozenset({"rm", "chmod", "chown", "chgrp", "setfacl", "rimraf", "trash"})
 _TARGET_CHANGER_NAMES = """
-    rm rmdir unlink chmod chown chgrp srm tee truncate touch mkdir mkfifo mknod
+    rm rmdir unlink chmod chown chgrp setfacl tee truncate touch mkdir mkfifo mknod
 """
 _CHANGES_TARGETS = frozenset(_TARGET_CHANGER_NAMES.split())
 """Programs that change every file they are given."""
@@ -39,24 +30,13 @@ _OUTPUT_OPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "wget": ("OP", r"--(?:output-document|directory-prefix)"),
         "tar": ("C", r"--(?:directory|cd)"),
         "unzip": ("d", r"--directory"),
+        **dict.fromkeys(("cp", "mv", "ln", "install"), ("t", r"--target-directory")),
         **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "go", "rustc"), ("o", r"--output")),
     }
 )
 """Options whose value is a file or folder to write to: letters, and a pattern of long ones."""
 
 _MOVERS = frozenset({"mv", "rsync", "ln"})
-_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
-_WHOLE_HOST = re.compile(
-    r"--privileged(=.*)?|--(pid|net|network|userns|ipc|uts)=host|(-v|--volume=)?/(etc|root|home)?/?:.*"
-    r"|(--mount=)?.*\b(src|source)=/(etc|root|home)?/?(,.*)?|.*docker\.sock.*"
-)
-_REMOVER_NAMES = """
-    apt apt-get aptitude dpkg yum dnf rpm zypper pacman apk
-"""
-_REMOVERS = frozenset(_REMOVER_NAMES.split())
-_REMOVES = re.compile(
-    r"remove|purge|autoremove|erase|full-upgrade|dist-upgrade|del|-[PReE]\w*|--(remove|purge|erase)"
-)
 _OWN_VERB_NAMES = """
     git npm npx pnpm yarn pip pip3 cargo go docker podman kubectl gh aws make apt apt-get brew
     uv poetry rails rake bundle gem terraform helm dotnet mvn gradle
@@ -64,11 +44,7 @@ _OWN_VERB_NAMES = """
 _OWN_VERBS = frozenset(_OWN_VERB_NAMES.split())
 """Programs whose words are verbs of their own, or commands for elsewhere."""
 
-_OURSELVES = frozenset({"agent-tui", "agent_tui"})
-_OWN_RULES = frozenset({"config", "trust", "permissions"})
-_LOOKING_VERBS = frozenset({"path", "show", "list", "check", "-h", "--help"})
-
-_HIDDEN = frozenset({"rm", "dd", "shred", "chmod", "chown", "find", "mkfs", *_OURSELVES})
+_HIDDEN = frozenset({"rm", "dd", "shred", "chmod", "chown", "find", "mkfs", *OURSELVES})
 _MAX_HIDDEN_WORDS = 12
 
 
@@ -118,22 +94,8 @@ def hidden_commands(part: CommandPart) -> tuple[CommandPart, ...]:
 
 def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths) -> str:
     name = part.name.rpartition("/")[2].casefold()
-    values = [word.value or "" for word in part.arguments]
-    if name in _ALWAYS or name.startswith("mkfs."):
-        is_looking = values in (["--version"], ["--help"]) or (name == "mount" and not values)
-        return "" if is_looking else f"{name} changes the system itself"
-    if name == "date" and _sets_clock(part):
-        return "date would set the clock"
-    if name == "kill" and ({"-1", "1"} & set(values[1:]) or values == ["1"]):
-        return "it would end every process"
-    if name == "dd" and any(value.startswith("of=/dev/") for value in values):
-        return "dd would write to a device"
-    if name in _OURSELVES and _changes_rules(values):
-        return "it would change what the model may do without a question"
-    if name in _CONTAINERS and any(_WHOLE_HOST.fullmatch(value) for value in values):
-        return f"{name} would be given the whole machine"
-    if name in _REMOVERS and any(_REMOVES.fullmatch(value) for value in values):
-        return f"{name} would remove parts of the system"
+    if changed := machine_danger_of(name, part):
+        return changed
     if lost := destruction_of(part):
         return lost
     danger = _folder_danger(name, part, bases, guard)
@@ -159,13 +121,6 @@ def _folder_danger(
     return None
 
 
-def _changes_rules(words: Sequence[str]) -> bool:
-    """Whether ``agent-tui WORDS`` changes settings, trust or rules, or may do so."""
-    if not words or not words[0]:
-        return bool(words)
-    return words[0] in _OWN_RULES and (len(words) < 2 or words[1] not in _LOOKING_VERBS)
-
-
 def _is_fed_by_search(part: CommandPart) -> bool:
     """Whether its targets come from find or xargs: as many as there are."""
     return part.wrapper in ("find", "fd", "fdfind", "xargs", "parallel")
@@ -183,7 +138,7 @@ def _system_change(
                     continue
                 if danger := device_danger(path) or guard.why_system_asks(path):
                     return danger
-                if name in ("rm", "unlink", "srm") and not guard.may_write_freely(path):
+                if name in ("rm", "unlink", "truncate") and not guard.may_write_freely(path):
                     return f"{name}: {path} is outside the workspace"
     return ""
 
@@ -324,9 +279,3 @@ def _is_recursive(part: CommandPart) -> bool:
         ):
             return True
     return False
-
-
-def _sets_clock(part: CommandPart) -> bool:
-    return any(
-        re.fullmatch(r"-[a-zA-Z]*s.*|--set.*|\d{8,}.*", word.value or "") for word in part.arguments
-    )

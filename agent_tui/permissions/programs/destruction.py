@@ -1,23 +1,24 @@
 """Commands that take away what no undo brings back: history, remote data, packages, keys.
 
-These ask in every mode, as `dangers` do. Each table has a program's words as they stand behind
-its name; options of the program that come before the verb are left out of it.
+These ask in every mode, as `dangers` do. Whether a program's words mean that is told by
+`loss_table`; git has words of its own here.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from agent_tui.permissions.programs.loss_table import KEYS_SHOWN, LOSSES
 from agent_tui.permissions.shell.words import CommandPart
 
-_REHEARSALS = frozenset({"--dry-run", "--dryrun", "--help", "-h", "--dry-run=client"})
-"""With one of these nothing is done."""
+_REHEARSALS = frozenset({"--dry-run", "--dryrun", "--help", "--dry-run=client"})
+"""With one of these nothing is done. ``-h`` often names a host."""
 
 _GIT_GLOBALS_WITH_VALUE = frozenset(
     {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path"}
 )
-_BROAD = re.compile(r"\.{1,2}/?|:/.*|:\(.*|.*/|.*[*?\[].*")
-"""Paths that mean whole folders."""
+_BROAD = re.compile(r"\.{1,2}/?|:/.*|:\(.*|.*/|.*[*?\[].*|(?:.*/)?[^./]+")
+"""Paths that mean whole folders, or may: what has no suffix."""
 _CONFIG_THAT_RUNS = re.compile(
     r"alias\..*|core\.(hookspath|fsmonitor|pager|editor|sshcommand|gitproxy|askpass|attributesfile"
     r"|worktree)|(diff|merge|filter|pager|difftool|mergetool|browser|man)\..*|credential\..*"
@@ -31,7 +32,7 @@ _CONFIG_ELSEWHERE = re.compile(r"--global|--system|--file(=.*)?|-f|--worktree")
 
 _SQL_CLIENT_NAMES = """
     psql mysql mariadb sqlite3 duckdb sqlcmd cqlsh clickhouse clickhouse-client mongosh mongo
-    redis-cli valkey-cli cockroach trino presto snowsql bq usql pgcli mycli litecli sqlplus
+    wrangler redis-cli valkey-cli cockroach trino presto snowsql bq usql pgcli mycli litecli sqlplus
 """
 _SQL_CLIENTS = frozenset(_SQL_CLIENT_NAMES.split())
 _SQL = re.compile(
@@ -42,77 +43,39 @@ _SQL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
-_TABLE = r"""
-terraform tofu terragrunt pulumi cdk cdktf sst  : destroy|apply (.* )?-destroy|state rm|stack rm
-terraform tofu terragrunt sst                   : workspace delete|remove
-kubectl oc k3s                                  : delete|drain|replace (.* )?--force
-helm                                            : uninstall|delete
-docker podman nerdctl                           : (system|volume|container|image|network) prune
-docker podman nerdctl                           : (builder|buildx) prune|volume rm|stack rm
-docker podman nerdctl                           : swarm leave|secret rm|context rm
-docker podman nerdctl docker-compose            : (down|rm)( .*)? (--volumes|--rmi.*|-\w*v)
-aws                  : s3 rm( .*)? --recursive|s3 rb|s3 (sync|mv)( .*)? --(delete|recursive)
-aws                  : [\w-]+ (batch-)?(delete|terminate|remove|purge|deregister|destroy)(-[\w-]+)?
-gsutil s3cmd mc rclone azcopy s5cmd             : rm|rb|del|delete|deletefile|purge|sync|remove
-gcloud az doctl hcloud linode-cli ibmcloud oci  : delete|destroy|purge|terminate
-scw openstack                                   : delete|destroy|purge|terminate
-gh glab hub                                     : delete|delete-asset|archive
-gh glab hub                                     : api (.* )?(-X ?|--method[ =])(DELETE|delete)
-npm pnpm yarn bun                               : publish|unpublish|deprecate|dist-tag (rm|add)
-npm pnpm yarn bun                               : owner (add|rm)
-cargo                                           : publish|yank|owner
-twine                                           : upload
-poetry uv flit hatch pdm maturin vsce           : publish|unpublish|upload
-gem                                             : push|yank|owner
-mvn                                             : deploy|release:perform
-gradle gradlew                                  : :?(\w+:)*publish(?!ToMavenLocal)\w*
-dotnet                                          : nuget (push|delete)
-gpg gpg2                                        : --export-secret-(sub)?keys?
-gpg gpg2                                        : --delete-(secret-)?(and-public-)?keys?
-security                                        : dump-keychain|delete-[\w-]+|export
-dropdb dropuser pg_dropcluster pg_resetwal      : .*
-mysqladmin                                      : drop
-heroku fly flyctl vercel netlify firebase       : (\S*:)?(destroy|delete|remove|rm|reset)
-wrangler railway supabase neonctl eb amplify    : (\S*:)?(destroy|delete|remove|rm|reset|terminate)
-serverless sls sam                              : remove|delete
-rails rake                                      : db:(drop|reset|purge|migrate:reset|schema:load)\S*
-artisan                                         : migrate:(fresh|reset|refresh)|db:wipe
-prisma                                          : migrate reset|db push (.* )?--force-reset
-sequelize knex typeorm diesel sqlx              : db:(drop|migrate:undo:all)|schema:drop
-diesel sqlx                                     : database (drop|reset)
-vagrant multipass minikube kind k3d             : destroy|delete|purge
-lxc incus virsh                                 : destroy|delete|undefine
-pass bw op vault etcdctl                        : rm|remove|delete|destroy|del|revoke
-rabbitmqctl                                     : reset|force_reset|delete_\w+|purge_queue
-kafka-topics                                    : --delete
-velero borg restic                              : delete|prune|forget
+_RUNNER_NAMES = """
+    npx bunx bundle python python3 php ruby node npm pnpm yarn bun uv uvx pipx poetry pdm hatch
+    pipenv rye dotnet composer mise
 """
-"""Programs, and the words that somewhere behind their names mean that something is lost."""
-
-
-def _verbs() -> Mapping[str, re.Pattern[str]]:
-    patterns: dict[str, list[str]] = {}
-    for line in _TABLE.strip().splitlines():
-        names, _, pattern = line.partition(" : ")
-        for name in names.split():
-            patterns.setdefault(name, []).append(pattern.strip())
-    return {
-        name: re.compile(rf"(?:.* )?(?:{'|'.join(found)})(?: .*)?", re.DOTALL)
-        for name, found in patterns.items()
-    }
-
-
-_VERBS = MappingProxyType(_verbs())
-_RUNNERS = frozenset({"npx", "bunx", "bundle", "python", "python3", "php", "ruby", "node", "npm"})
+_RUNNERS = frozenset(_RUNNER_NAMES.split())
 """Programs whose next word may be one of the others: ``npx prisma migrate reset``."""
-_DJANGO = re.compile(r"(flush|reset_db|sqlflush|clean_db)( .*)?")
+_RUNNING_WORDS = frozenset({"exec", "dlx", "run", "tool", "x"})
+_REMOTE_DELETE = re.compile(
+    r"(?:.* )?(?:-\w*X ?|--request[ =]|--method[ =])?DELETE\b(?: .*)?", re.DOTALL | re.IGNORECASE
+)
+_WEB_CLIENTS = frozenset({"curl", "http", "https", "xh", "wget"})
+_THIS_MACHINE = re.compile(r"(?:https?://)?(?:localhost|127\.[\d.]+|\[::1\]|:\d)(?:[:/].*)?")
 
 
 def destruction_of(part: CommandPart) -> str:
     """What `part` would take away for good; empty where it is not known to."""
+    return next(filter(None, (_destruction(part, words) for words in _readings(part))), "")
+
+
+def _readings(part: CommandPart) -> Iterator[list[str]]:
+    """The words behind the name as they stand, and as what they are guessed to come to."""
+    yield [word.value or "" for word in part.arguments]
+    for turn in range(max((len(word.guesses) for word in part.arguments), default=0)):
+        chosen = [
+            word.texts[min(turn, len(word.texts) - 1)] if word.texts else ""
+            for word in part.arguments
+        ]
+        yield chosen
+
+
+def _destruction(part: CommandPart, words: Sequence[str]) -> str:
     name = part.name.rpartition("/")[2].removesuffix(".sh").removesuffix(".exe").casefold()
-    words = [word.value or "" for word in part.arguments]
-    if _REHEARSALS & set(words):
+    if _REHEARSALS & set(words) or words[-1:] == ["-h"]:
         return ""
     if name == "git":
         return _git_destruction(words)
@@ -121,22 +84,27 @@ def destruction_of(part: CommandPart) -> str:
         texts = (part.input, *(word.value or word.source for word in (*part.arguments, *fed)))
         if any(map(_SQL.search, texts)):
             return f"{name} would remove data for good"
+    if name in _WEB_CLIENTS and _REMOTE_DELETE.fullmatch(" ".join(words)):
+        places = [word for word in words if re.search(r"[.:/]", word)]
+        if not any(map(_THIS_MACHINE.fullmatch, places)):
+            return f"{name} would delete something on another machine"
     if name in _RUNNERS and words:
         inner = [word for word in words if not word.startswith("-")]
-        if inner and inner[0].rpartition("/")[2] == "manage.py":
-            return _told(name, _DJANGO, inner[1:])
-        while inner and inner[0] in ("exec", "dlx", "run"):
+        while inner and inner[0] in _RUNNING_WORDS:
             inner = inner[1:]
-        tool = inner[0].rpartition("/")[2] if inner else ""
-        if tool in _VERBS and (told := _told(tool, _VERBS[tool], inner[1:])):
+        if inner and (told := _told(inner[0].rpartition("/")[2], inner[1:])):
             return told
-    return _told(name, _VERBS[name], words) if name in _VERBS else ""
+    return _told(name, words)
 
 
-def _told(name: str, pattern: re.Pattern[str], words: Sequence[str]) -> str:
+def _told(name: str, words: Sequence[str]) -> str:
     text = " ".join(words)
-    shown = " ".join(text.split())[:40]
-    return f"{name} {shown} cannot be undone" if pattern.fullmatch(text) else ""
+    shown = f"{name} {' '.join(text.split())[:40]}".strip()
+    if name in LOSSES and LOSSES[name].fullmatch(text):
+        return f"{shown} cannot be undone"
+    if name in KEYS_SHOWN and KEYS_SHOWN[name].fullmatch(text):
+        return f"{shown} prints keys or passwords, or changes them"
+    return ""
 
 
 def _git_destruction(words: Sequence[str]) -> str:
@@ -154,7 +122,9 @@ def _git_destruction(words: Sequence[str]) -> str:
         return ""
     if verb == "config":
         return "git config would change what git runs, or the settings of all repositories"
-    return f"git {' '.join([verb, *others])[:40]} loses work or history"
+    shown = f"git {' '.join([verb, *others])[:40]}"
+    loses = "prints passwords" if verb.startswith("credential") else "loses work or history"
+    return f"{shown} {loses}"
 
 
 def _flags(words: Sequence[str]) -> str:
@@ -163,19 +133,25 @@ def _flags(words: Sequence[str]) -> str:
 
 
 def _has(words: Sequence[str], *options: str) -> bool:
-    """Whether one of the options is there, given whole or with a value."""
+    """Whether one of the options is there: whole, with a value, or cut short as git allows."""
+    names = [word.partition("=")[0] for word in words]
     return any(
-        word == option or word.startswith(f"{option}=") for word in words for option in options
+        name == option or (len(name) > len("--x") and name[:2] == "--" and option.startswith(name))
+        for name in names
+        for option in options
     )
 
 
 def _clean(words: Sequence[str]) -> bool:
-    return ("f" in _flags(words) or _has(words, "--force")) and "n" not in _flags(words)
+    """Without force git refuses, unless its settings say otherwise."""
+    return "n" not in _flags(words)
 
 
 def _checkout(words: Sequence[str]) -> bool:
     paths = (
-        list(words[words.index("--") + 1 :]) if "--" in words else [w for w in words if w == "."]
+        list(words[words.index("--") + 1 :])
+        if "--" in words
+        else [w for w in words if w == "." or w.startswith(":") or w.endswith("/")]
     )
     return bool(
         any(not path or _BROAD.fullmatch(path) for path in paths)
@@ -221,6 +197,10 @@ def _config(words: Sequence[str]) -> bool:
     )
 
 
+def _prints_password(words: Sequence[str]) -> bool:
+    return words[:1] in (["fill"], ["get"])
+
+
 _GIT_VERBS: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
     {
         "reset": lambda words: _has(words, "--hard", "--merge", "--keep"),
@@ -232,7 +212,7 @@ _GIT_VERBS: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
         ),
         "restore": _restore,
         "rm": lambda words: (
-            any(_BROAD.fullmatch(word) for word in words)
+            ("r" in _flags(words) or any(_BROAD.fullmatch(word) for word in words))
             and ("f" in _flags(words) or _has(words, "--force"))
         ),
         "stash": lambda words: words[:1] in (["drop"], ["clear"]),
@@ -244,7 +224,14 @@ _GIT_VERBS: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
         "reflog": lambda words: words[:1] in (["expire"], ["delete"]),
         "gc": lambda words: _has(words, "--prune"),
         "prune": lambda _words: True,
-        "update-ref": lambda words: bool({"-d", "--stdin"} & set(words)),
+        "update-ref": lambda _words: True,
+        "checkout-index": lambda words: "f" in _flags(words) or _has(words, "--force"),
+        **dict.fromkeys(
+            ("merge", "rebase", "cherry-pick", "am", "revert"),
+            lambda words: _has(words, "--abort"),
+        ),
+        "annex": lambda words: words[:1] == ["drop"] and _has(words, "--force"),
+        **dict.fromkeys(("credential", "credential-manager"), _prints_password),
         "symbolic-ref": lambda words: "-d" in words or "--delete" in words,
         "filter-branch": lambda _words: True,
         "filter-repo": lambda _words: True,

@@ -20,26 +20,40 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         "rg": re.compile(r"--(?:pre|hostname-bin|search-zip)(?:=.*)?|-\w*z\w*"),
         "find": re.compile(r"-(?:delete|fprint\w*|fls)"),
         "sort": re.compile(r"-\w*o.*|--o.*|--comp.*"),
-        "tar": re.compile(r"--(?:to-c|ch|us|rs|rm|new-|inf).*|-\w*[IF].*|[\w.@-]+:.*"),
-        "ssh": re.compile(r"-\w*[oFJ].*|.*(?:proxycommand|localcommand|knownhostscommand).*", re.I),
+        "tar": re.compile(
+            r"--(?:to-c|ch|us|rs|rm|new-|inf|abs|rem|tr|xf).*|-\w*[IFP].*|[\w.@-]+:.*"
+        ),
+        "ssh": re.compile(
+            r"-\w*[oFJILRDAWE].*|.*(?:proxycommand|localcommand|knownhostscommand).*", re.I
+        ),
         "scp": re.compile(r"-\w*[oSFJ].*|.*(?:proxycommand|localcommand).*", re.I),
-        "rsync": re.compile(r"-\w*e.*|--(?:rsh|rsync-path|del).*"),
+        "rsync": re.compile(r"-\w*e.*|--(?:rsh|rsync-path|del|daemon|config|write).*"),
         "sed": re.compile(r"-\w*[if].*|--(?:in-p|f).*"),
-        "curl": re.compile(r"-\w*[oOKTF].*|--(?:output|remote-name|config|upload-file|form).*"),
+        "curl": re.compile(
+            r"-\w*[oOKTFcDnE].*|--(?:output|remote-name|config|upload-file|form|netrc|trace|stderr"
+            r"|engine|unix|abstract|cookie-j|dump|etag|hsts|libcurl|cert|key).*"
+        ),
         "wget": re.compile(r"-\w*[OPeiao].*|--(?:use-a|output|dir|exec|input|post|body|conf).*"),
         "man": re.compile(r"-\w*[PHC].*|--(?:pager|html|config).*"),
-        "make": re.compile(r"(?:SHELL|MAKEFLAGS|\.SHELLFLAGS)\W?=.*|--eval.*|-\w*[fC].*"),
+        "make": re.compile(
+            r"(?:SHELL|MAKEFLAGS|\.SHELLFLAGS)\W?=.*|(?:CC|CXX|LD|AR|AS|PYTHON|HOSTCC)\W?=.*[/$].*"
+            r"|--(?:ev|fi|mak|dir).*|-\w*[fCE].*",
+            re.DOTALL,
+        ),
         "less": re.compile(r"\+.*|-\w*[oOkT].*|--(?:log|LOG|lesskey|tag).*"),
         **dict.fromkeys(("vi", "vim", "nvim", "view", "ex", "emacs"), _EDITOR),
         "zip": re.compile(r"-\w*TT.*|--unzip-c.*"),
         "go": re.compile(
-            r"--?(?:exec|toolexec|vettool|fixtool|overlay)(?:=.*)?|.*-extld.*", re.DOTALL
+            r"--?(?:exec|toolexec|vettool|fixtool|overlay|compiler|gccgoflags|w)(?:=.*)?|.*-extld.*"
+            r"|[\w./-]+@.*",
+            re.DOTALL,
         ),
         "cargo": re.compile(r"--config(?:=.*)?"),
-        "npm": re.compile(r"--(?:script-shell|node-options|prefix|\w*config)(?:=.*)?|-C.*"),
-        "pytest": re.compile(r"--basetemp(?:=.*)?"),
-        "kubectl": re.compile(r"--(?:kubeconfig|server|raw)(?:=.*)?|-s.*"),
-        "gh": re.compile(r"alias|ext(?:ensions?)?"),
+        "npm": re.compile(
+            r"--(?:script-shell|node-options|prefix|global|\w*config)(?:=.*)?|-[Cg].*|git\+.*"
+        ),
+        "pytest": re.compile(r"--(?:basetemp|pastebin)(?:=.*)?"),
+        "kubectl": re.compile(r"--(?:kubeconfig|server|raw|token|as)(?:=.*)?|-s.*|https?:.*"),
         "mypy": re.compile(r"--(?:python-e|config|install|custom|shadow).*"),
         "eslint": re.compile(
             r"--(?:rulesdir|resolve|config|plugin|parser|format|output).*|-[cfo].*"
@@ -55,7 +69,7 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         "tcpdump": re.compile(r"-\w*[zw].*|--z.*"),
         "sqlite3": re.compile(
             r".*(?:\.\s*(?:sh\w*|sys\w*|load|out\w*|once|im\w*|sav\w*|back\w*|ex\w*|www|log|read"
-            r"|ar\w*|cd|op\w*|clo\w*)\b|load_extension|(?:read|write)file|edit\s*\(|fts3_token).*"
+            r"|ar\w*|cd|op\w*|clo\w*)\b|\battach\b|\bvacuum\s+into\b|load_extension|(?:read|write)file|edit\s*\(|fts3_token).*"
             r"|-(?:init|cmd|A).*",
             re.DOTALL | re.IGNORECASE,
         ),
@@ -77,18 +91,50 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         **dict.fromkeys(
             ("flake8", "black", "isort"), re.compile(r"--(?:append-)?(?:config|settings).*")
         ),
-        "cmake": re.compile(r"-[PEC].*|-D.*(?:LAUNCHER|COMPILER|COMMAND|PROGRAM|TOOLCHAIN).*"),
-        **dict.fromkeys(
-            ("gradle", "gradlew"), re.compile(r"-(?:I|b|c|p).*|--(?:init|build|settings|proj).*")
+        "cmake": re.compile(
+            r"-[PEC].*|--(?:prefix|open).*|-D.*(?:LAUNCHER|COMPILER|COMMAND|PROGRAM|TOOLCHAIN).*"
         ),
-        "mvn": re.compile(r"-(?:f|s|gs|t).*|--(?:file|settings|global).*|-D.*exec.*"),
+        **dict.fromkeys(
+            ("gradle", "gradlew"),
+            re.compile(r"-(?:I|b|c|p).*|--(?:init|build|include|settings|proj).*|-D.*jvmargs.*"),
+        ),
+        "mvn": re.compile(
+            r"-(?:f|s|gs|t).*|--(?:file|settings|global).*|-D.*(?:exec|ext).*|[\w.-]+:[\w.-]+:.*"
+        ),
         **dict.fromkeys(
             ("jest", "vitest", "mocha"),
             re.compile(r"--(?:config|require|setup|globalS|loader|import|reporter|env).*|-[cr].*"),
         ),
         "tsc": re.compile(r"--(?:out|plugins|build).*|-p.*|--project.*"),
         "ld": re.compile(r"-plugin.*|--plugin.*|@.*"),
-        "strace": re.compile(r"-\w*o.*|--output.*"),
+        "strace": re.compile(r"-\w*[op].*|--(?:output|attach).*"),
+        **dict.fromkeys(("gdb", "lldb"), re.compile(r"-.*")),
+        **dict.fromkeys(("fd", "fdfind"), re.compile(r"-\w*[xX].*|--exec.*")),
+        "journalctl": re.compile(
+            r"--(?:vac|rot|flu|relin|file|dir|root|image|update|setup).*|-D.*"
+        ),
+        **dict.fromkeys(
+            ("pip", "pip3"),
+            re.compile(
+                r"--(?:index|extra-i|trusted|proxy|python|log|target|prefix|root|user|find|cert).*"
+                r"|-[itf].*|(?:git|hg|svn|bzr)\+.*|https?:.*"
+            ),
+        ),
+        "uv": re.compile(
+            r"--(?:index|default-i|extra-i|with|script|python|directory|project|config-f|env-f|find-l)"
+            r".*|(?:git|hg|svn|bzr)\+.*|https?:.*"
+        ),
+        "java": re.compile(r"-(?:javaagent|agent|XX:\+?On|Xbootclass|Xrun).*|@.*"),
+        "rake": re.compile(r"-[eEprfIR].*|--(?:exec|require|rakefile|libdir|rakelib).*"),
+        "helm": re.compile(r"--(?:post-|kube).*"),
+        **dict.fromkeys(
+            ("terraform", "tofu"),
+            re.compile(r"--?(?:chdir|plugin-dir|from-module|backend-config)(?:=.*)?"),
+        ),
+        "tox": re.compile(r"-[xc].*|--(?:override|conf).*"),
+        **dict.fromkeys(
+            ("docker", "podman"), re.compile(r"--(?:ssh|host|config|context|secret).*|-H.*")
+        ),
     }
 )
 _GIT_VERBS: Mapping[str, re.Pattern[str]] = MappingProxyType(
@@ -97,6 +143,7 @@ _GIT_VERBS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         "submodule": re.compile("foreach"),
         "rebase": re.compile(r"-\w*x.*", re.DOTALL),
         "clone": re.compile(r"-\w*[cu].*", re.DOTALL),
+        "apply": re.compile(r"--(?:uns|dir).*"),
         "archive": re.compile(r"-o.*|--(?:o|r).*"),
         "format-patch": re.compile(r"-o.*|--o.*"),
         "config": re.compile(r"(?!user\.|--)[\w-]+\..*", re.DOTALL),
@@ -107,11 +154,42 @@ _GIT_VERBS: Mapping[str, re.Pattern[str]] = MappingProxyType(
 _GIT_RUNNERS = frozenset(
     {
         *("filter-branch", "difftool", "mergetool", "hook", "daemon", "instaweb", "web--browse"),
+        *("credential-store", "credential-cache"),
         *("send-email", "credential", "for-each-repo", "maintenance", "shell", "p4", "svn", "help"),
         *("upload-pack", "receive-pack", "http-backend", "remote-ext", "remote-fd", "cvsserver"),
     }
 )
 """Verbs that run other programs, serve the network or print passwords: a rule names them."""
+
+_VERBS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("npm", "pnpm", "yarn", "bun"),
+            frozenset({"exec", "explore", "edit", "x", "dlx", "config", "global"}),
+        ),
+        **dict.fromkeys(("pip", "pip3"), frozenset({"config"})),
+        "kubectl": frozenset(
+            {
+                *("exec", "run", "debug", "attach", "edit", "proxy", "port-forward", "cp"),
+                *("config", "plugin"),
+            }
+        ),
+        "gh": frozenset(
+            {*("alias", "ext", "extension", "extensions", "config", "codespace", "cs", "browse")}
+        ),
+        "bundle": frozenset({"exec", "open", "console", "config"}),
+        "composer": frozenset({"exec", "global", "config"}),
+        "uv": frozenset({"run", "tool", "self", "python"}),
+        **dict.fromkeys(
+            ("poetry", "pdm", "hatch", "pipenv", "rye"),
+            frozenset({"run", "shell", "self", "config", "source"}),
+        ),
+        "tox": frozenset({"exec", "devenv"}),
+        "helm": frozenset({"plugin"}),
+        **dict.fromkeys(("terraform", "tofu"), frozenset({"console", "import", "login"})),
+    }
+)
+"""Verbs that run whatever follows, or change what later verbs do: a rule names them."""
 
 _SCRIPTS: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
     {
@@ -121,13 +199,28 @@ _SCRIPTS: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
 )
 
 
+def is_open(rule: Rule) -> bool:
+    """Whether `rule` leaves words to whoever writes the command; one for everything means it."""
+    return rule.pattern.endswith("*") and rule.pattern != "*"
+
+
+def names_word(rule: Rule, word: str) -> bool:
+    """Whether one of the rule's own words stands for `word`, a ``*`` in it for a part of a name."""
+    return any(
+        re.fullmatch(re.escape(named).replace(r"\*", "[^/]*"), word) is not None
+        and word.count("..") == named.count("..")
+        for named in rule.pattern.split()
+        if named != "*"
+    )
+
+
 def exceeds_rule(rule: Rule, part: CommandPart) -> bool:
     """Whether `part` uses a power that an allow rule ending in ``*`` does not name.
 
     ``git log *`` allows any look at the log, not ``git log --output=FILE``. A rule for everything
     (``*``) means everything.
     """
-    if not rule.pattern.endswith("*") or rule.pattern == "*":
+    if not is_open(rule):
         return False
     name = part.name.rpartition("/")[2]
     named = rule.pattern.split()
@@ -135,6 +228,8 @@ def exceeds_rule(rule: Rule, part: CommandPart) -> bool:
     if name == "tar" and values and not values[0].startswith("-"):
         values[0] = f"-{values[0]}"  # tar xf: options in the old style
     if name == "git" and _git_exceeds_rule(named, values):
+        return True
+    if _VERBS.get(name, frozenset()) & set(_first_words(values)) - set(named):
         return True
     if (only_prints := _SCRIPTS.get(name)) is not None:
         powers = _POWERS.get(name)
@@ -149,6 +244,13 @@ def exceeds_rule(rule: Rule, part: CommandPart) -> bool:
         if value not in named
         and not (name == "git" and value[:2] == "-c" and index > _verb(values))
     )
+
+
+def _first_words(values: Sequence[str]) -> list[str]:
+    """The first word that is no option, and the next where that may be an option's value."""
+    at = [index for index, value in enumerate(values) if not value.startswith("-")][:2]
+    is_value = bool(at) and at[0] > 0 and "=" not in values[at[0] - 1]
+    return [values[index] for index in (at if is_value else at[:1])]
 
 
 def _git_exceeds_rule(named: Sequence[str], values: Sequence[str]) -> bool:

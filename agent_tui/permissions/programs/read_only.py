@@ -17,10 +17,16 @@ from agent_tui.permissions.shell.scripts import (
     sed_only_prints,
 )
 from agent_tui.permissions.shell.words import SAFE_VARIABLE, CommandPart, Word
+from agent_tui.permissions.shell.wrappers import passes_lines_on
 
 _PRINTF_SETS = re.compile(r"%[^a-zA-Z%]*[hlLjzt]*n")
 """``%n`` puts a number into the variable its argument names."""
 
+_LANGUAGE = re.compile(
+    r"(?:LC_[A-Z]+|LANG|LANGUAGE)=[\w.@-]*|TZ=\w+(?:/[\w+-]+)*|(?:NO_COLOR|CLICOLOR|FORCE_COLOR)=\d?"
+    r"|(?:COLUMNS|LINES)=\d+|(?:GIT_)?PAGER=cat"
+)
+_TAR_LISTS = re.compile(r"-?[vzjJf]*t[vzjJ]*f?")
 _XXD_NUMBER = re.compile(r"[+-]?(?:0x)?[0-9a-fA-F]+")
 _DATE_FORMATS = re.compile(r"\+.*|-u|-R|-I\w*|--iso-8601.*|--rfc-.*|--utc|--date=.*", re.DOTALL)
 
@@ -35,7 +41,7 @@ def is_read_only(part: CommandPart) -> bool:
         return True
     if part.kind != "command" or not part.words or not part.words[0].is_plain:
         return False
-    if part.assignments and not _splits_lines_only(part):
+    if part.assignments and not (_splits_lines_only(part) or _sets_language_only(part)):
         return False
     if part.wrapper == "xargs":
         part = _without_unknown_files(part)
@@ -75,6 +81,11 @@ def _splits_lines_only(part: CommandPart) -> bool:
     )
 
 
+def _sets_language_only(part: CommandPart) -> bool:
+    """``LC_ALL=C``: how the program shows things, or that it starts no pager."""
+    return all(map(_LANGUAGE.fullmatch, part.assignments))
+
+
 def _is_operand(word: Word) -> bool:
     """Whether ``test`` gets one word; what becomes several is as good as any operator."""
     if word.is_pattern and not word.source.startswith('"'):
@@ -110,6 +121,8 @@ def _without_unknown_files(part: CommandPart) -> CommandPart:
 
 def _may_add_options(writer: CommandPart | None) -> bool:
     """Whether what `writer` prints may make options of the program that xargs starts."""
+    if writer is not None and passes_lines_on(writer):
+        return _may_add_options(writer.piped_from)
     if writer is None or writer.name not in ("echo", "printf"):
         return writer is not None and writer.name in ("cat", "head", "tail", "sed", "awk")
     return any(not word.is_plain or "-" in (word.value or "") for word in writer.arguments)
@@ -148,6 +161,19 @@ def _date(arguments: Sequence[str]) -> bool:
 def _printf(arguments: Sequence[str]) -> bool:
     is_format = bool(arguments) and not arguments[0].startswith("-")
     return is_format and _PRINTF_SETS.search(arguments[0]) is None
+
+
+def _tar(arguments: Sequence[str]) -> bool:
+    """``tar tzf FILE``: what an archive of this machine holds."""
+    files = arguments[1:]
+    is_list = bool(files) and _TAR_LISTS.fullmatch(arguments[0]) is not None
+    return is_list and "f" in arguments[0] and not any(f[:1] == "-" or ":" in f for f in files)
+
+
+def _unzip(arguments: Sequence[str]) -> bool:
+    """``unzip -l FILE``: what an archive holds."""
+    files = arguments[1:]
+    return bool(files) and arguments[0] in ("-l", "-v") and not any(f[:1] == "-" for f in files)
 
 
 def _xxd(arguments: Sequence[str]) -> bool:
@@ -238,6 +264,8 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
         "mawk": awk_only_prints,
         "jq": _jq,
         "xxd": _xxd,
+        "tar": _tar,
+        "unzip": _unzip,
         "date": _date,
         "printf": _printf,
         "command": _command,

@@ -26,7 +26,7 @@ from agent_tui.permissions.shell.checks import (
     node_text,
     only_looks_up,
 )
-from agent_tui.permissions.shell.guesses import WordGuesser
+from agent_tui.permissions.shell.guesses import WordGuesser, set_by_builtins
 from agent_tui.permissions.shell.words import (
     NO_VARIABLES,
     SAFE_VARIABLE,
@@ -38,6 +38,7 @@ from agent_tui.permissions.shell.wrappers import unwrap
 
 _MAX_DEPTH = 120
 _MAX_WRAPPERS = 8
+_MAX_PIPED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +115,9 @@ class _Splitter:
         if root.has_error:
             raise UnparsableError("the shell syntax is not understood")
         check_coverage(root, self._source)
-        if b"=" in self._source or b"for" in self._source:
-            self._guess.note_all(tuple(self._assigned(root)))
-        if b"for" in self._source:
+        if b"$" in self._source:
+            self._guess.note_all((*self._assigned(root), *set_by_builtins(self._text(root))))
+        if b"for" in self._source or b"=" in self._source:
             self._set_often = self._names_set_elsewhere(root)
         self._walk(root, 0)
         return ShellParts(tuple(self._commands), tuple(self._redirections))
@@ -200,6 +201,10 @@ class _Splitter:
         )
         if is_plain:
             self._commands.append(CommandPart(self._text(node), kind="assignment"))
+            word = self._word(value) if value.type in _WORD_TYPES else Word("", None)
+            is_certain = _always_runs(node) and self._text(name) not in self._set_often
+            if is_certain and word.is_plain and not word.may_split:
+                self._variables = {**self._variables, self._text(name): word}
         else:
             self._add(node, "construct", "it sets a variable")
 
@@ -267,8 +272,8 @@ class _Splitter:
         redirects = [one for one in (*command.children, *beside) if one.type in _TEXT_REDIRECTS]
         return "\n".join(map(self._text, redirects))
 
-    def _piped_from(self, node: Node) -> CommandPart | None:
-        """The command whose output `node` reads in a pipe."""
+    def _piped_from(self, node: Node, steps: int = _MAX_PIPED) -> CommandPart | None:
+        """The command whose output `node` reads in a pipe, with what that one reads, and so on."""
         reader = node
         while reader.parent is not None and reader.parent.type == "redirected_statement":
             reader = reader.parent
@@ -277,7 +282,9 @@ class _Splitter:
         writer = reader.prev_named_sibling
         while writer is not None and writer.type == "redirected_statement":
             writer = writer.children[0] if writer.children else None
-        return self._part(writer) if writer is not None and writer.type == "command" else None
+        if writer is None or writer.type != "command" or steps == 0:
+            return None
+        return replace(self._part(writer), piped_from=self._piped_from(writer, steps - 1))
 
     def _add_unwrapped(self, part: CommandPart, wrappers: int) -> None:
         """`part`, and what it wraps, as far as its text tells."""
@@ -329,7 +336,11 @@ class _Splitter:
         """Names and the texts that are assigned to them, also as words of a loop."""
         for node in _descendants(root):
             if node.type == "variable_assignment" and len(node.children) > 1:
-                yield self._text(node.children[0]), self._text(node.children[-1])
+                name, value = self._text(node.children[0]), self._text(node.children[-1])
+                adds = any(child.type == "+=" for child in node.children)
+                yield name, f"${{{name}}}{value}" if adds else value
+            elif node.type == "command" and node.children:  # what $_ is behind it
+                yield "_", self._text(node.children[-1])
             elif node.type == "for_statement":
                 name = node.child_by_field_name("variable")
                 for value in node.children:
@@ -347,6 +358,14 @@ class _Splitter:
                 # ``read NAME`` and its kin
                 counted[self._text(node).partition("=")[0]] += 1 if _is_argument(node) else 0
         return frozenset(name for name, count in counted.items() if count > 1)
+
+
+def _always_runs(assignment: Node) -> bool:
+    """Whether an assignment runs in any case: it is first in its list, and in nothing else."""
+    node = assignment
+    while node.parent is not None and node.parent.type == "list" and node.prev_sibling is None:
+        node = node.parent
+    return node.parent is not None and node.parent.type == "program"
 
 
 def _is_argument(node: Node) -> bool:

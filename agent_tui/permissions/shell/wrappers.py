@@ -10,6 +10,7 @@ from agent_tui.permissions.shell.scripts import find_roots_start
 from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_PRINTED_ENDS = re.compile(r"\\0|\\n|\s+")
 _SHELLS = frozenset({"bash", "sh", "dash", "ash", "busybox"})
 _OTHER_SHELLS = frozenset({"zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "nu"})
 _STATE_CHANGER_NAMES = """
@@ -109,7 +110,7 @@ def _takes_next(option: str, options_with_value: str) -> bool:
 def _xargs_words(part: CommandPart, words: list[Word]) -> list[Word]:
     """The command xargs runs, with what it reads put where it goes."""
     values = [word.value or "" for word in part.arguments[: -len(words)]]
-    read = _listed_by(part.piped_from) if part.piped_from is not None else Word("...", None)
+    read = _listed_by(part.piped_from) if part.piped_from is not None else _read_from_text(part)
     for option, after in pairwise((*values, "")):
         if option.startswith("--replace"):
             mark = option.partition("=")[2] or "{}"
@@ -121,16 +122,34 @@ def _xargs_words(part: CommandPart, words: list[Word]) -> list[Word]:
     return [*words, read]
 
 
+def _read_from_text(part: CommandPart) -> Word:
+    """What xargs finds in a here-document or here-string; in any file where it has none."""
+    return Word("...", None, guesses=tuple(re.findall(r"[^\s'\"<]+", part.input)))
+
+
 def _put(found: Word, mark: str, word: Word) -> Word:
     """`word` with what was found in place of `mark`; without a value where it is only a part."""
     if word.value == mark:
         return replace(found, source=mark)
-    return Word(word.source, None) if mark in word.source else word
+    if mark not in word.source:
+        return word
+    return Word(word.source, None, guesses=tuple(word.source.replace(mark, g) for g in found.texts))
 
 
 def _listed_by(lister: CommandPart) -> Word:
     """The file names a command lists, as one word; without a value where they may be any."""
     name, values = lister.name, [word.value for word in lister.arguments]
+    if lister.piped_from is not None and passes_lines_on(lister):
+        return _listed_by(lister.piped_from)
+    if (
+        name == "ls"
+        and len(lister.arguments) == 1
+        and re.fullmatch(r"[\w/]*\*\.\w+", values[0] or "")
+    ):
+        return lister.arguments[0]
+    if name in ("echo", "printf"):
+        printed = (text for word in lister.arguments for text in word.texts)
+        return Word("...", None, guesses=tuple(t for p in printed for t in _PRINTED_ENDS.split(p)))
     if name == "find" and (found := _found_by(lister.arguments)) is not None:
         return found
     if name == "git" and values[:1] == ["ls-files"]:
@@ -138,6 +157,18 @@ def _listed_by(lister: CommandPart) -> Word:
         if len(patterns) == 1 and len(values) == 2 and patterns[0].startswith("*."):
             return Word(patterns[0], f"./{patterns[0]}", is_pattern=True)
     return Word("...", None)
+
+
+def passes_lines_on(part: CommandPart) -> bool:
+    """Whether `part` prints lines of what it reads in a pipe, and nothing else."""
+    values = [word.value or "" for word in part.arguments]
+    options = [value for value in values if value.startswith("-")]
+    if part.piped_from is None or part.name not in ("sort", "uniq", "head", "tail", "grep"):
+        return False
+    if part.name == "grep":
+        is_plain = all(re.fullmatch("-[vEiFw]+", option) for option in options)
+        return is_plain and len(values) == len(options) + 1
+    return len(options) == len(values) and "-c" not in options
 
 
 def _found_by(arguments: tuple[Word, ...]) -> Word | None:
@@ -177,7 +208,10 @@ def _shell(part: CommandPart) -> Unwrapped:
             is_plain = is_alone and not part.assignments
             outer = replace(part, note="wrapper", is_wrapped_plainly=is_plain)
             return Unwrapped(outer, scripts=(script.value,))
-        if not word.value.startswith("-"):
+        if word.value in ("-o", "+o"):
+            continue
+        is_name = index > 0 and arguments[index - 1].value in ("-o", "+o")
+        if not word.value.startswith(("-", "+")) and not is_name:
             break
     if len(arguments) == 1 and arguments[0].value in ("--version", "--help"):
         return Unwrapped(part)
@@ -211,6 +245,8 @@ def _find(part: CommandPart) -> Unwrapped:
                 end += 1
             found = _found_by(words[:index]) or Word("{}", None)
             inner = [_put(found, "{}", word) for word in words[index + 1 : end]]
+            if part.name != "find" and inner and all(word.value != "{}" for word in words):
+                inner.append(found)  # fd adds what it finds
             if inner:
                 source = " ".join(word.source for word in words[index + 1 : end])
                 commands.append(
@@ -273,6 +309,10 @@ _WRAPPERS: Mapping[str, str] = MappingProxyType(
         "valgrind": "",
         "perf": "",
         "catchsegv": "",
+        "unbuffer": "",
+        "xvfb-run": "-n -s -e -f -p -w",
+        "ssh-agent": "-a -t -E -P",
+        "runuser": "-u -g -G -s",
         "gtimeout": "-k -s --kill-after --signal",
     }
 )

@@ -30,8 +30,37 @@ SECRET_GLOBS = (
     ".pypirc",
     ".git-credentials",
     ".htpasswd",
-    "credentials.json",
+    ".*_history",
+    ".databrickscfg",
+    ".dev.vars*",
+    ".dockercfg",
+    ".boto",
+    ".s3cfg",
+    ".terraformrc",
+    ".vault_pass*",
+    "*.kubeconfig",
+    "*.ppk",
+    "ssh_host_*_key",
 )
+
+PLAIN_SECRET_GLOBS = (
+    ".claude.json",
+    "credentials.json",
+    "client_secret*.json",
+    "deploy_key*",
+    "kubeconfig",
+    "local.settings.json",
+    "secrets.json",
+    "secrets.toml",
+    "secrets.y*ml",
+    "service[-_]account*.json",
+    "terraform.tfvars",
+    "*.auto.tfvars",
+    "*.tfstate",
+    "*.tfstate.backup",
+    "wallet.dat",
+)
+"""The same, but so plain that a pattern such as ``*.json`` takes them in by chance."""
 
 _HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "id_*.pub")
 
@@ -58,5 +87,6 @@ def is_secret_name(name: str) -> bool:
     plain = folded(name)
     if any(fnmatch.fnmatchcase(plain, pattern) for pattern in _HARMLESS):
         return False
-    found = any(fnmatch.fnmatchcase(plain, pattern) for pattern in SECRET_GLOBS)
+    globs = (*SECRET_GLOBS, *PLAIN_SECRET_GLOBS)
+    found = any(fnmatch.fnmatchcase(plain, pattern) for pattern in globs)
     return found and not any(character.isspace() for character in plain)

@@ -9,7 +9,7 @@ from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.replay.jobs import JOBS_ENDED
-from tests.support.processes import alive
+from tests.support.processes import alive, nap
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind
 
 WAIT = "until [ -e go ]; do sleep 0.01; done; echo done"
@@ -69,30 +69,29 @@ async def test_in_a_running_turn_the_model_is_told_at_the_next_step(stage: Stage
 
 async def test_an_end_that_a_call_has_shown_is_not_told_again(stage: Stage):
     script = [
-        *begin("sleep 76601"),
+        *begin(nap(76601)),
         Reply(tool_calls=(call("c2", "job", id="1", stop=True),)),
         Reply(text="stopped"),
     ]
     runtime = stage.runtime(script)
     await collect(runtime.submit("start it"))
     await collect(runtime.submit("stop it"))
-    assert alive("sleep 76601") == []
+    assert alive(nap(76601)) == []
     assert told(runtime) == []
     assert stage.model.remaining == 0
 
 
 async def test_a_resumed_session_says_that_its_jobs_ended_with_the_program(stage: Stage):
-    runtime = stage.runtime(begin("sleep 76602"))
+    runtime = stage.runtime(begin(nap(76602)))
     await collect(runtime.submit("start it"))
     path = str(runtime.conversation.log.path)
-    assert alive("sleep 76602")
+    assert alive(nap(76602))
     await runtime.aclose()
-    assert alive("sleep 76602") == []
+    assert alive(nap(76602)) == []
     again = stage.runtime([*begin("echo x; sleep 76603"), Reply(text="ok")])
     opened = await again.sessions.open(path)
-    line = (
-        "Background job 1 has ended: it went with the program or session that ran it. $ sleep 76602"
-    )
+    how = "it went with the program or session that ran it"
+    line = f"Background job 1 has ended: {how}. $ {nap(76602)}"
     assert line in [notice.text for notice in of_kind(list(opened), Notice)]
     await collect(again.submit("go on"))
     assert said(stage.model.requests[0])[-1] == f"({line})"
@@ -103,13 +102,13 @@ async def test_a_resumed_session_says_that_its_jobs_ended_with_the_program(stage
 
 
 async def test_a_new_session_ends_the_jobs_of_the_one_before_and_says_so(stage: Stage):
-    runtime = stage.runtime(begin("sleep 76604"))
+    runtime = stage.runtime(begin(nap(76604)))
     await collect(runtime.submit("start it"))
     events = list(await runtime.sessions.start_new())
     assert [notice.text for notice in of_kind(events, Notice)] == [
-        "Stopped with the session they were begun in: sleep 76604"
+        f"Stopped with the session they were begun in: {nap(76604)}"
     ]
-    assert alive("sleep 76604") == []
+    assert alive(nap(76604)) == []
     assert runtime.conversation.jobs.jobs == ()
 
 
@@ -117,13 +116,13 @@ async def test_opening_another_session_ends_the_jobs_of_the_present_one(stage: S
     first = stage.runtime([Reply(text="hello")])
     await collect(first.submit("hi"))
     await first.aclose()
-    runtime = stage.runtime(begin("sleep 76605"))
+    runtime = stage.runtime(begin(nap(76605)))
     await collect(runtime.submit("start it"))
     events = await runtime.sessions.open(str(first.conversation.log.path))
-    assert "Stopped with the session they were begun in: sleep 76605" in [
+    assert f"Stopped with the session they were begun in: {nap(76605)}" in [
         notice.text for notice in of_kind(list(events), Notice)
     ]
-    assert alive("sleep 76605") == []
+    assert alive(nap(76605)) == []
 
 
 async def test_a_compaction_keeps_the_jobs_and_says_which_run(stage: Stage):

@@ -79,7 +79,7 @@ def _danger(command: str, *folders: str) -> str:
         ("fdfind x -x rm ..", "outside the workspace"),
         ("rm --no-preserve-root /elsewhere/x", "rm of whole folders"),
         ("trash -r ..", "trash of whole folders"),
-        ("srm /elsewhere/x", "outside the workspace"),
+        ("srm /elsewhere/x", "changes the system"),
         ("ruby -i -p x /etc/x", "part of the system"),
         ("perl -pi -e x ~/../../etc/x", "part of the system"),
         ("install a /usr/x", "part of the system"),
