@@ -30,6 +30,7 @@ REFUSED = {
     "fetch_private": "fetch_private = true",
     "plain": "plain = true",
     "keys": '[keys]\ninterrupt = "ctrl+x"',
+    "max_processes": "max_processes = 9999",
     "notify": 'notify = "off"',
     "model": 'model = "huggingface/https://evil.example/generate"',
     "compaction.model": '[compaction]\nmodel = "huggingface/https://evil.example/generate"',
