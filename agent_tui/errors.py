@@ -34,6 +34,10 @@ class SessionError(AgentTuiError):
     """A session file cannot be opened, read or written."""
 
 
+class SessionNotWritableError(SessionError):
+    """The system does not let us write a session's file or its folder; it can be read."""
+
+
 class CompactionError(AgentTuiError):
     """A compaction was not carried out; the session is as it was."""
 

@@ -194,6 +194,13 @@ class AgentRuntime:
         learned = await learn_model(conversation, self.services)
         return (*learned, *await conversation.refresh_usage())
 
+    def history(self) -> SessionChain:
+        """This conversation from its first session on, and what else `recall` may look in."""
+        log, services = self.conversation.log, self.services
+        reaches_others = services.keeps_sessions and services.settings.recall_other_sessions
+        project = ProjectSessions(services.store, Path(log.header.cwd)) if reaches_others else None
+        return SessionChain(log, self._past, project)
+
     # How activities are carried out
 
     async def _write(
@@ -278,14 +285,7 @@ class AgentRuntime:
             person_environ=services.person_environ,
             bash_timeout_s=services.settings.bash_timeout_s,
             compact=self._compactor().answer_call,
-            history=self._history,
+            history=self.history,
             scope=self._scopes().answer_call,
             explore=Explorer(conversation, services, self._past).answer_call,
         )
-
-    def _history(self) -> SessionChain:
-        """What `recall` may look in."""
-        log, services = self.conversation.log, self.services
-        reaches_others = services.keeps_sessions and services.settings.recall_other_sessions
-        project = ProjectSessions(services.store, Path(log.header.cwd)) if reaches_others else None
-        return SessionChain(log, self._past, project)

@@ -310,6 +310,12 @@ class Settings(SettingsSection):
         gt=0,
         description="Seconds a command may take; one of the model's then goes on in the background",
     )
+    max_processes: int = Field(
+        default=1_000,
+        ge=10,
+        le=1_000_000,
+        description="Processes a command may be at a time; at more, all of it is killed (Linux)",
+    )
     request_idle_timeout_s: float = Field(
         default=120.0, gt=0, description="Seconds without a word from the provider until it fails"
     )

@@ -86,6 +86,7 @@ class SessionLog:
 
         Raises:
             SessionInUseError: Another process writes it; `read_only` works all the same.
+            SessionNotWritableError: It may not be written; `read_only` works all the same.
             SessionError: The file cannot be read, or is no session.
         """
         if not path.is_file():

@@ -108,6 +108,7 @@ class SessionStore:
 
         Raises:
             SessionInUseError: Another process writes it.
+            SessionNotWritableError: It may not be written.
             SessionError: There is none, or several; the text names the nearest ones.
         """
         return SessionLog.open(self.find(ref, cwd), self._durability, read_only=read_only)

@@ -16,6 +16,7 @@ from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
 from agent_tui.commands.core.pages import Showable
 from agent_tui.commands.core.questions import Pickable, Question
 from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.commands.diff import DiffPage
 from agent_tui.commands.model import PickableModels
 from agent_tui.commands.program import command_sections
 from agent_tui.commands.sessions import PickableSessions
@@ -107,6 +108,7 @@ class ScreenFront:
     async def show(self, shown: Showable) -> None:
         """Show a page above the chat, until it is closed."""
         from agent_tui.ui.screens.context import ContextScreen
+        from agent_tui.ui.screens.diff import DiffScreen
         from agent_tui.ui.screens.page import PageScreen
         from agent_tui.ui.screens.preview import PreviewScreen
         from agent_tui.ui.screens.settings import SettingsScreen
@@ -114,6 +116,8 @@ class ScreenFront:
         match shown:
             case ContextPage():
                 await self.show_screen(ContextScreen(shown.shown, shown.load_preview))
+            case DiffPage():
+                await self.show_screen(DiffScreen(shown))
             case PreviewPage():
                 await self.show_screen(PreviewScreen(shown.load, shown.present_label))
             case SettingsPage():

@@ -125,6 +125,41 @@ def test_a_folder_for_sessions_that_was_named_and_cannot_be_written_is_an_error(
     assert b"in-the-way" in done.stderr
 
 
+UNPRIVILEGED = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Starts a program for which also root's permissions hold."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="drops a capability of Linux")
+@pytest.mark.parametrize("locked", ["sessions/**/", "sessions/*/", "sessions/*/*.jsonl"])
+def test_a_session_that_cannot_be_written_is_gone_on_with_in_memory(tmp_path, environ, locked):
+    with OpenAiServer() as server:
+        server.play(*(Reply(f"answer {number}") for number in range(2)))
+        asked = ["-m", "m", "--base-url", server.base_url, "--api-key-env", "TEST_KEY", "-p"]
+        keys = {**environ, "TEST_KEY": "sk-0"}
+        assert run(*asked, "first", cwd=tmp_path, environ=keys).returncode == 0
+        (path,) = (tmp_path / "data").glob("sessions/*/*.jsonl")
+        before = path.read_bytes()
+        for found in (tmp_path / "data").glob(locked):
+            found.chmod(found.stat().st_mode & ~0o222)
+        done = subprocess.run(
+            [sys.executable, "-c", UNPRIVILEGED, *PROGRAM, *asked, "second", "-c"],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            cwd=tmp_path,
+            env=keys,
+        )
+        sent = json.dumps(server.requests[-1].body)
+    said = done.stderr.decode()
+    assert (done.returncode, done.stdout) == (0, b"answer 1\n"), said
+    assert all(word in sent for word in ("first", "answer 0", "second"))
+    assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
+    assert said.count("is not kept") + said.count("No session is kept") == 1, said
+
+
 @pytest.mark.parametrize("closed", [pytest.param("<&-", marks=pytest.mark.slow), "<&- >&- 2>&-"])
 def test_closed_standard_streams_neither_stop_it_nor_reach_the_session(tmp_path, environ, closed):
     command = [*PROGRAM, *TOUR, "hello"]

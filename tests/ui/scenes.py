@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from textual.pilot import Pilot
+from textual.widgets import OptionList
 
 from agent_tui.config import PermissionSettings, Settings
 from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
@@ -25,6 +26,7 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
+from agent_tui.ui.screens.diff import DiffScreen
 from agent_tui.ui.screens.pull import QUIET_S, PullBar
 from agent_tui.ui.terminal.outcome import UiOutcome
 from tests.support.fake_local import PULLED, FakeLocal
@@ -300,6 +302,15 @@ async def session_picker(ui: Ui) -> None:
     await ui.settle()
 
 
+async def changes(ui: Ui) -> None:
+    """What was changed."""
+    await ui.send("Why does the version flag do nothing? Please fix it.")
+    await ui.submit("/diff")
+    await ui.until(lambda: isinstance(ui.app.screen, DiffScreen))
+    await ui.until(lambda: ui.app.screen.query_one(OptionList).option_count)
+    await ui.settle()
+
+
 async def tree(ui: Ui) -> None:
     """A conversation with branches that were left."""
     log = ui.runtime.conversation.log
@@ -484,6 +495,7 @@ SCENES: dict[str, Scene] = {
         approval_armed,
         model_picker,
         session_picker,
+        changes,
         tree,
         tree_everything,
         label,
@@ -512,6 +524,7 @@ SCENES: dict[str, Scene] = {
 
 SCRIPTS: Mapping[str, Callable[[], tuple[Reply, ...]]] = {
     "chat": explained,
+    "changes": explained,
     "find": explained,
     "running": tested,
     "retry": overloaded,

@@ -56,6 +56,7 @@ def test_every_command_of_the_program_is_there():
         "copy",
         "settings",
         "theme",
+        "diff",
         "tour",
         "mouse",
         "scrollback",

@@ -203,7 +203,7 @@ def _new_log(conversation: Conversation, services: RuntimeServices, model: Model
         thinking_level=conversation.thinking,
         parent_session=str(parent.path or parent.header.id),
     )
-    if services.keeps_sessions:
+    if services.keeps_sessions and parent.path is not None:
         return services.store.create_explored(header, parent.header.id)
     return SessionLog.create(None, header)
 

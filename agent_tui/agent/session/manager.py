@@ -25,7 +25,7 @@ from agent_tui.agent.session.opening import (
 )
 from agent_tui.agent.session.undo import left_out_note, undo_newest
 from agent_tui.config import PermissionMode
-from agent_tui.errors import AgentTuiError, CompactionError, SessionError
+from agent_tui.errors import AgentTuiError, CompactionError, SessionError, SessionNotWritableError
 from agent_tui.events import (
     AgentEvent,
     CompactionFinished,
@@ -52,6 +52,7 @@ OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
 """How a session is opened: to go on in it, to read it, or to go on in a copy of it."""
 
 TAKEN_OVER = "Taken over from another agent: {count:,} entries. Its own file stays as it is."
+_IN_MEMORY = "Going on in a copy in memory: what is said from now on is not kept."
 _READ_ONLY = "This session is open read-only: nothing can be added to it."
 _READ_ONLY_HINT = "/fork goes on in a copy of it."
 
@@ -339,11 +340,11 @@ class SessionManager:
             path = imported.path
             taken_over = [Notice("info", TAKEN_OVER.format(count=imported.entries))]
             taken_over += [Notice("warning", warning) for warning in imported.warnings]
-        log = self._services.store.open(str(path), present, read_only=mode != "write")
+        log, notices = self._open_log(path, mode)
         cwd, folder_note = working_folder(log, present, here=here)
         is_expected = here or str(cwd) == log.header.cwd
         level: Literal["info", "warning"] = "info" if is_expected else "warning"
-        notices = [*taken_over, Notice(level, folder_note)] if folder_note else taken_over
+        notices = [*taken_over, *notices, *([Notice(level, folder_note)] if folder_note else ())]
         match mode:
             case "write":
                 pass
@@ -354,6 +355,19 @@ class SessionManager:
                 notices += [Notice("warning", note) for note in log.warnings]
                 log = self._fork(log, log.leaf_id, cwd)
         return _Opened(log, cwd, tuple(notices))
+
+    def _open_log(self, path: Path, mode: OpenMode) -> tuple[SessionLog, tuple[Notice, ...]]:
+        """The session at `path`; one that may not be written as a copy in memory."""
+        store, cwd = self._services.store, self.conversation.cwd
+        try:
+            return store.open(str(path), cwd, read_only=mode != "write"), ()
+        except SessionNotWritableError as error:
+            source = store.open(str(path), cwd, read_only=True)
+            copy = fork_session(source, source.leaf_id, None, cwd=Path(source.header.cwd or cwd))
+            texts = list(source.warnings)
+            if self._services.keeps_sessions:  # else it was said at the start
+                texts.append(f"{error.message} {_IN_MEMORY}")
+            return copy, tuple(Notice("warning", text) for text in texts)
 
     def _fork(self, source: SessionLog, leaf_id: str | None, cwd: Path) -> SessionLog:
         """A copy of `source`, in memory only where sessions are not kept. Blocking."""

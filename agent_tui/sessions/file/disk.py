@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from agent_tui.atomic_files import scratch_beside
-from agent_tui.errors import SessionError
+from agent_tui.errors import SessionError, SessionNotWritableError
 from agent_tui.paths import make_private_dir
 
 
@@ -98,13 +98,15 @@ def sync_folder(folder: Path) -> None:
 def describe_fault(path: Path, action: str, error: OSError) -> SessionError:
     """The error for the person: file, cause and what to do. `action`: "read", "written"."""
     cause = error.strerror or str(error)
+    kind = SessionError
     match error:
         case FileNotFoundError():
             hint = "The file or its folder is gone; nothing more can be saved there."
         case OSError() if isinstance(error, PermissionError) or error.errno == errno.EROFS:
             hint = "Check the permissions, or choose another folder with --session-dir."
+            kind = SessionNotWritableError if action != "read" else kind
         case OSError() if error.errno in _DISK_FULL:
             hint = "Free some space on the disk and try again."
         case _:
             hint = ""
-    return SessionError(f"{path}: could not be {action}: {cause}.", hint)
+    return kind(f"{path}: could not be {action}: {cause}.", hint)

@@ -1,5 +1,6 @@
 """One writer per session file: an advisory lock the kernel gives back when the owner dies."""
 
+import errno
 import fcntl
 import os
 from contextlib import suppress
@@ -30,13 +31,16 @@ class SessionLock:
 
     Raises:
         SessionInUseError: Another process, or another log in this one, holds it.
-        SessionError: The folder cannot be written.
+        SessionNotWritableError: The folder or the session may not be written.
+        SessionError: The folder is gone, or its disk is full.
     """
 
     def __init__(self, session_path: Path) -> None:
         self._path = Path(os.path.realpath(session_path) + ".lock")
         self._owner_pid = os.getpid()
         try:
+            if session_path.exists() and not os.access(session_path, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             self._descriptor: int | None = self._acquire(session_path)
         except OSError as error:
             raise describe_fault(session_path, "opened for writing", error) from error

@@ -1,11 +1,14 @@
 """Unified diffs of a file before and after a change."""
 
 import difflib
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _CONTEXT_LINES = 3
 _MAX_COMPARED_LINES = 20_000
 """difflib's time grows faster than its input; beyond this the changed middle is one hunk."""
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,97 @@ def unified_diff(before: str, after: str, label: str) -> Diff:
     removed = sum(line.startswith("-") for line in body)
     text = "".join(map(_ended, [f"--- {label}\n", f"+++ {label}\n", *body]))
     return Diff(text, added, removed)
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """The part of a unified diff that is about one file, named as in its header."""
+
+    name: str
+    text: str
+
+
+def diffs_by_file(diff: str) -> tuple[FileDiff, ...]:
+    """A unified diff of several files as one for each, in order; empty for any other text."""
+    parts: list[tuple[str, list[str]]] = []
+    for hunk, lines in _stretches(diff):
+        if hunk is None and lines[0].startswith("--- "):
+            parts.append((lines[0].removeprefix("--- ").rstrip("\n"), []))
+        if parts:
+            parts[-1][1].extend(lines)
+    return tuple(FileDiff(name, "".join(lines)) for name, lines in parts)
+
+
+def line_counts(diff: str) -> tuple[int, int]:
+    """How many lines a unified diff adds, and how many it removes."""
+    stretches = [lines for hunk, lines in _stretches(diff) if hunk is not None]
+    signs = [line[0] for lines in stretches for line in lines]
+    return signs.count("+"), signs.count("-")
+
+
+def before_diff(after: str, diff: str) -> str | None:
+    """What a text was before the change `diff` made `after` of it.
+
+    Hunks are also found where what is above them has grown or shrunk since; None where their
+    lines have changed.
+    """
+    lines = _lines(after)
+    hunks = [hunk for hunk, _ in _stretches(diff) if hunk is not None]
+    for hunk in reversed(hunks):
+        place = _place_of(hunk.new, lines, hunk.start)
+        if place is None:
+            return None
+        lines[place : place + len(hunk.new)] = hunk.old
+    return "".join(lines)
+
+
+@dataclass(slots=True)
+class _Hunk:
+    """Lines before and after; `start` is the index of the first one after."""
+
+    start: int
+    old: list[str]
+    new: list[str]
+
+
+def _stretches(diff: str) -> Iterator[tuple[_Hunk | None, list[str]]]:
+    """The hunks of a diff with their lines as they stand; None for each line of a header."""
+    lines = _lines(diff)
+    at = 0
+    while at < len(lines):
+        head = _HUNK.match(lines[at])
+        if head is None:
+            yield None, [lines[at]]
+            at += 1
+            continue
+        first, old_left, new_left = at, int(head[1] or 1), int(head[3] or 1)
+        hunk = _Hunk(int(head[2]) - (new_left > 0), [], [])
+        at += 1
+        while at < len(lines) and (old_left > 0 or new_left > 0 or lines[at].startswith("\\")):
+            sign, text = lines[at][0], lines[at][1:]
+            if sign == "\\":
+                _unend(hunk, lines[at - 1][0])
+            if sign in " -":
+                hunk.old.append(text)
+                old_left -= 1
+            if sign in " +":
+                hunk.new.append(text)
+                new_left -= 1
+            at += 1
+        yield hunk, lines[first:at]
+
+
+def _unend(hunk: _Hunk, sign: str) -> None:
+    """The line before, with `sign`, has no newline."""
+    for lines in (*([hunk.old] if sign in " -" else []), *([hunk.new] if sign in " +" else [])):
+        lines[-1] = lines[-1].removesuffix("\n")
+
+
+def _place_of(wanted: list[str], lines: list[str], start: int) -> int | None:
+    """Where `wanted` stands in `lines`, nearest to `start`; None if nowhere."""
+    last = len(lines) - len(wanted)
+    places = sorted(range(last + 1), key=lambda place: abs(place - start))
+    return next((p for p in places if lines[p : p + len(wanted)] == wanted), None)
 
 
 def _lines(text: str) -> list[str]:

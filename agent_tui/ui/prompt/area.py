@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
-from textual import events
+from textual import events, getters
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
@@ -22,6 +23,10 @@ _FORWARDING_S = 0.005
 """How long keys that are there already may take to get here from the terminal."""
 
 
+def _any_app() -> type[App[object]]:
+    return App
+
+
 class PromptArea(TextArea):
     """A text area in which Enter does not write.
 
@@ -31,6 +36,7 @@ class PromptArea(TextArea):
         placeholder: Shown while empty.
     """
 
+    app = getters.app(_any_app)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+underscore,super+z", "undo", "Undo", show=False),
         Binding("alt+b", "cursor_word_left", "Word left", show=False),
@@ -113,11 +119,23 @@ class PromptArea(TextArea):
         if await self._burst.is_pasted(event.key, event.time):
             self.insert("\t" if event.key == "tab" else "\n")
         elif not self._take_key(event.key):
-            if event.key not in NEW_LINE_KEYS:
+            if event.key in NEW_LINE_KEYS:
+                self.insert("\n")
+            elif not await self._edits(event.key):
                 return
-            self.insert("\n")
         event.stop()
         event.prevent_default()
+
+    async def _edits(self, key: str) -> bool:
+        """Run what `key` is bound to here, if anything.
+
+        Textual would run it when the key has come up to the app, and by then the letters that were
+        typed behind it would stand here: Ctrl+U would take them away.
+        """
+        for binding in self._bindings.key_to_bindings.get(key, ()):
+            if await self.app.run_action(binding.action, self):
+                return True
+        return False
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()

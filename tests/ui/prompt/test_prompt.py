@@ -342,3 +342,23 @@ async def test_a_menu_that_lags_behind_fast_typing_chooses_nothing_else(
         app.prompt.area.post_message(events.Key(key, key if len(key) == 1 else None))
     await pilot.pause()
     assert app.sent == [Draft("/context")]
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        (("ctrl+u", *"xyz"), "xyz"),
+        (("ctrl+a", *"xyz"), "xyzabc"),
+        (("left", "x", "end", "y"), "abxcy"),
+        (("backspace", "x", "backspace", "y"), "aby"),
+    ],
+)
+async def test_what_is_typed_at_once_is_done_in_its_order(
+    pilot: Pilot[None], app: PromptApp, keys: tuple[str, ...], text: str
+):
+    await write(pilot, "abc")
+    for key in keys:
+        app.post_message(events.Key(key, key if len(key) == 1 else None))
+    await pilot.pause()
+    await pilot.pause()
+    assert app.text == text

@@ -1,0 +1,125 @@
+"""What changed in this conversation: by file, and by what was asked."""
+
+import asyncio
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from agent_tui.commands.core.command import command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.commands.core.short_words import counted, short_path, task_title
+from agent_tui.safe_text import safe_text
+from agent_tui.tools.files.diffs import line_counts
+from agent_tui.tools.files.edit_history import (
+    ChangedFile,
+    FileEdit,
+    changed_files,
+    file_edits,
+)
+
+_STEP_BY_STEP = "Something else changed these lines, too: the edits stand as they were made."
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing in the list of changes: a file, or what a message led to.
+
+    Attributes:
+        title: The file, or the message.
+        diff: A unified diff; may be of several files, and empty.
+        notes: What else is to be known, a line each.
+    """
+
+    title: str
+    diff: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Numbers of added and removed lines."""
+        return line_counts(self.diff)
+
+
+@dataclass(frozen=True, slots=True)
+class DiffPage:
+    """The changes of a conversation, in both orders.
+
+    Attributes:
+        by_file: Each file, and what all edits came to.
+        by_turn: Each message that led to changes, and those as they were made.
+    """
+
+    by_file: tuple[Change, ...]
+    by_turn: tuple[Change, ...]
+
+    async def page(self) -> Page:
+        """The files with their diffs, a section each."""
+        return Page("What changed", tuple(_section(change) for change in self.by_file))
+
+
+@command("[file]", aliases=("changes",))
+async def diff(front: Front, argument: str) -> None:
+    """Show what was changed in this conversation."""
+    runtime = front.runtime
+    history, cwd = runtime.history(), runtime.conversation.cwd
+
+    def work_out() -> DiffPage:
+        edits = file_edits([*history.entries()][::-1])
+        wanted = [edit for edit in edits if argument.lower() in edit.name.lower()]
+        return diff_page(wanted, changed_files(wanted, cwd), cwd)
+
+    shown = await asyncio.to_thread(work_out)
+    if shown.by_file:
+        await front.show(shown)
+    elif argument:
+        front.say(f"No file like {argument} was changed in this conversation.")
+    else:
+        front.say("No file was changed in this conversation.")
+
+
+def diff_page(edits: list[FileEdit], files: tuple[ChangedFile, ...], cwd: Path) -> DiffPage:
+    """The page for `edits`, which came to `files`."""
+    by_turn = tuple(
+        _turn(number, list(made)) for number, made in groupby(edits, lambda edit: edit.turn)
+    )
+    return DiffPage(tuple(_file(file, cwd) for file in files), by_turn)
+
+
+def _file(file: ChangedFile, cwd: Path) -> Change:
+    root = cwd.resolve()
+    if file.path.is_relative_to(root):
+        title = file.path.relative_to(root).as_posix()
+    else:
+        title = short_path(file.path, Path.home())
+    turns = sorted({edit.turn for edit in file.edits})
+    notes = [f"changed after {_messages(turns)}"]
+    if not file.is_whole:
+        notes.append(_STEP_BY_STEP)
+    elif not file.diff and not file.commands:
+        notes.append("It is now as it was before.")
+    notes += [f"by a command, which leaves no diff: {command}" for command in file.commands]
+    return Change(title, file.diff, tuple(notes))
+
+
+def _turn(number: int, edits: list[FileEdit]) -> Change:
+    asked = task_title(edits[0].asked) or "before the first message"
+    commands = [
+        f"{edit.name} by a command, which leaves no diff: {edit.command}"
+        for edit in edits
+        if edit.command
+    ]
+    return Change(f"{number}. {asked}", "".join(edit.diff for edit in edits), tuple(commands))
+
+
+def _messages(turns: list[int]) -> str:
+    listed = ", ".join(map(str, turns))
+    return f"message {listed}" if len(turns) == 1 else f"messages {listed}"
+
+
+def _section(change: Change) -> PageSection:
+    added, removed = change.counts
+    heading = f"{change.title} (+{counted(added, 'line')}, -{counted(removed, 'line')})"
+    lines: list[Row] = [("", safe_text(note)) for note in change.notes]
+    lines += [("", line) for line in change.diff.rstrip("\n").split("\n")[2:]]
+    return PageSection(heading, tuple(lines))

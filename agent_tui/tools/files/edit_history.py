@@ -1,0 +1,129 @@
+"""What a conversation changed in files: each edit as it was made, and what came of all of them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    FileTouches,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.sessions.entries import Entry, MessageEntry
+from agent_tui.sessions.replay.command_changes import completed_result
+from agent_tui.tools.files.diffs import before_diff, diffs_by_file, unified_diff
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """One change of one file.
+
+    Attributes:
+        name: The file as the diff names it, else its whole path.
+        diff: What changed; empty for a command, which leaves no diff.
+        turn: Which message of the person's led to it; the first is 1.
+        asked: That message.
+        command: The command that changed it; empty for an edit.
+    """
+
+    name: str
+    diff: str
+    turn: int
+    asked: str
+    command: str = ""
+
+
+def file_edits(entries: Sequence[Entry]) -> tuple[FileEdit, ...]:
+    """The changes of files that `entries`, oldest first, tell of, in order."""
+    by_id = {entry.id: entry for entry in entries}
+    completed = {
+        result.id: result for e in entries if (result := completed_result(e, by_id)) is not None
+    }
+    edits: list[FileEdit] = []
+    calls: dict[str, ToolCall] = {}
+    turn, asked = 0, ""
+    for entry in entries:
+        match completed.get(entry.id, entry):
+            case MessageEntry(message=UserMessage() as said):
+                turn, asked = turn + 1, said.text
+            case MessageEntry(message=AssistantMessage() as reply):
+                calls.update((call.id, call) for call in reply.tool_calls)
+            case MessageEntry(message=ToolResultMessage() as result):
+                details = result.tool_details
+                for part in diffs_by_file(details.diff or ""):
+                    edits.append(FileEdit(part.name, part.text, turn, asked))
+                call = calls.get(result.tool_call_id)
+                command = str(call.arguments.get("command", "")) if call is not None else ""
+                if command and not details.diff:
+                    edits += _by_command(command, details.files, turn, asked)
+            case MessageEntry(message=BashExecutionMessage(files=files) as ran) if files:
+                edits += _by_command(ran.command, files, turn, asked)
+            case _:
+                pass
+    return tuple(edits)
+
+
+def _by_command(command: str, files: FileTouches, turn: int, asked: str) -> Iterable[FileEdit]:
+    names = dict.fromkeys((*files.written, *files.edited))
+    return (FileEdit(name, "", turn, asked, command) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file, and what all edits of it came to.
+
+    Attributes:
+        path: Where it is.
+        diff: From before the first edit to the file as it is now; where that cannot be told, the
+            edits one after the other.
+        edits: Those it is made of.
+        is_whole: Whether `diff` is from before the first edit to now.
+    """
+
+    path: Path
+    diff: str
+    edits: tuple[FileEdit, ...]
+    is_whole: bool
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that changed it."""
+        return tuple(dict.fromkeys(edit.command for edit in self.edits if edit.command))
+
+
+def changed_files(edits: Iterable[FileEdit], cwd: Path) -> tuple[ChangedFile, ...]:
+    """The files of `edits`, in the order of their first change. Reads them.
+
+    Args:
+        edits: In the order they were made.
+        cwd: What the names are relative to.
+    """
+    by_path: dict[Path, list[FileEdit]] = {}
+    root = cwd.resolve()
+    for edit in edits:
+        by_path.setdefault(root / edit.name, []).append(edit)
+    return tuple(_changed(path, made, root) for path, made in by_path.items())
+
+
+def _changed(path: Path, edits: Sequence[FileEdit], root: Path) -> ChangedFile:
+    diffs = [edit.diff for edit in edits if edit.diff]
+    before = after = _text_of(path)
+    for diff in reversed(diffs):
+        before = before_diff(before, diff) if before is not None else None
+    if before is None or after is None:
+        return ChangedFile(path, "".join(diffs), tuple(edits), is_whole=False)
+    label = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    return ChangedFile(path, unified_diff(before, after, label).text, tuple(edits), is_whole=True)
+
+
+def _text_of(path: Path) -> str | None:
+    """The file's text with plain newlines; empty where there is none, None for no text."""
+    try:
+        return path.read_bytes().decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError):
+        return None
