@@ -139,7 +139,7 @@ def compose(
         )
     own_keys = models.catalog.secret_env_names()
 
-    sandbox, keeper = command_sandbox(settings, os.environ), ProcessKeeper()
+    sandbox, keeper = command_sandbox(settings, os.environ), ProcessKeeper(settings.max_processes)
     servers = tool_servers(
         Settings() if arguments.is_demo else settings,
         trust,

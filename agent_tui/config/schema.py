@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from agent_tui.config.key_settings import KeySettings
 from agent_tui.messages import ThinkingLevel
 
 PermissionMode: TypeAlias = Literal["ask", "accept-edits", "plan", "full"]
@@ -310,6 +311,12 @@ class Settings(SettingsSection):
         gt=0,
         description="Seconds a command may take; one of the model's then goes on in the background",
     )
+    max_processes: int = Field(
+        default=1_000,
+        ge=10,
+        le=1_000_000,
+        description="Processes a command may be at a time; at more, all of it is killed (Linux)",
+    )
     request_idle_timeout_s: float = Field(
         default=120.0, gt=0, description="Seconds without a word from the provider until it fails"
     )
@@ -325,6 +332,10 @@ class Settings(SettingsSection):
     )
     mcp: McpSettings = Field(
         default=McpSettings(), description="MCP servers, whose tools the model may call"
+    )
+    keys: KeySettings = Field(
+        default=KeySettings(),
+        description='Which keys do what: a key as "ctrl+e", several as a list, "" for none',
     )
     models: dict[str, ModelSettings] = Field(
         default_factory=dict,

@@ -247,7 +247,9 @@ class PermissionEngine:
     def _why_obeyed(self, path: Path) -> str:
         """Why changing `path` decides what other programs do."""
         allowed = [rule for rule in self._command_rules() if rule.decision == "allow"]
-        who = who_obeys(path, (rule.program for rule in allowed))
+        workspace = self._guard.workspace
+        shown = path.relative_to(workspace) if self._guard.is_inside(path) else path
+        who = who_obeys(shown, (rule.program for rule in allowed))
         return f"{who} does what {path} says" if who else ""
 
     def _judge_outside(self, tool_name: str) -> Verdict:

@@ -110,7 +110,8 @@ class BashTool:
             full_output_path=None if path is None else os.fspath(path),
             jobs=jobs,
         )
-        is_error = result.exit_code != 0 and not (jobs and result.exit_code is None)
+        is_error = bool(result.exit_code != 0 or result.excess)
+        is_error = is_error and not (jobs and result.exit_code is None)
         hint = refusal_hint(result.text) if prefix and is_error else ""
         if prefix and jobs:
             hint = _OWN_NETWORK

@@ -145,6 +145,36 @@ def test_no_process_outlives_a_program_that_is_killed(tmp_path: Path, number: si
 
 
 @ON_LINUX
+@pytest.mark.parametrize(
+    "one", ["{nap} &", "setsid {nap} &", "(trap '' TERM; exec {nap}) &", "(setsid {nap} &) &"]
+)
+async def test_a_command_that_becomes_too_many_processes_is_killed_with_all_of_them(one: str):
+    keeper = ProcessKeeper(most_processes=20)
+    one = one.format(nap=nap(71_240))
+    script = f"for i in $(seq 50); do {one} done; wait; {nap(71_240)}"  # bounded, whatever happens
+    argv = ["/bin/bash", "-c", script]
+    async with keeper.child_group(argv, cwd=Path("/"), environ=ENVIRON) as child:
+        await everything(child)
+        async with aclosing(child.read_until_gone()) as rest:
+            async for _ in rest:
+                pass
+        assert child.exit_code == -signal.SIGKILL
+        assert 20 < child.excess <= 110
+        assert alive(nap(71_240)) == []
+    keeper.close()
+
+
+@ON_LINUX
+async def test_a_command_of_as_many_processes_as_allowed_goes_on():
+    keeper = ProcessKeeper(most_processes=20)
+    script = "for i in $(seq 19); do sleep 0.3 & done; wait; sleep 0.2; echo on"
+    argv = ["/bin/bash", "-c", script]
+    async with keeper.child_group(argv, cwd=Path("/"), environ=ENVIRON) as child:
+        assert (await everything(child), child.exit_code, child.excess) == (b"on\n", 0, 0)
+    keeper.close()
+
+
+@ON_LINUX
 async def test_a_command_that_kills_its_guardian_is_ended(keeper: ProcessKeeper):
     script = f"setsid {nap(71_233)} & setsid {nap(71_233)} & kill -9 $PPID; {nap(71_233)}"
     with suppress(ToolError):  # it was gone before it could say that the command runs

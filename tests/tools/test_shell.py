@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
+from tests.support.processes import nap
 
 EVERYTHING = OutputLimits(max_bytes=100_000_000)
 
@@ -40,6 +42,17 @@ async def test_of_a_huge_output_only_beginning_and_end_are_held_in_memory(
     assert len(head) + int(number) + len(end) + 1 == 7 * 300_000
     assert result.full_output_path is not None
     assert result.full_output_path.stat().st_size == 7 * 300_000
+
+
+async def test_a_command_that_became_too_many_processes_says_so(tmp_path: Path) -> None:
+    keeper = ProcessKeeper(most_processes=20)
+    command = f"echo begun; for i in $(seq 50); do {nap(71_300)} & done; wait"
+    result = await run(keeper, tmp_path, command)
+    keeper.close()
+    assert result.text == "begun"
+    assert re.fullmatch(
+        r"killed: it had become \d\d processes, more than max_processes allows", result.ending
+    )
 
 
 async def test_an_output_that_fits_into_memory_is_whole(

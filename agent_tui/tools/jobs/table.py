@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import Job
-from agent_tui.tools.processes.shell import ShellCommand
+from agent_tui.tools.processes.shell import ShellCommand, ending_of
 
 MAX_RUNNING = 16
 """More at a time are a mistake rather than a need: each may be a server or a build."""
@@ -45,12 +45,8 @@ class BackgroundCommand:
             return ""
         code = command.exit_code
         if self._is_stopped or code is None:
-            how = "stopped"
-        elif code < 0:
-            how = f"killed by signal {-code}"
-        else:
-            how = f"exit code {code}"
-        return f"{how} after {command.elapsed_s:.0f} s"
+            return f"stopped after {command.elapsed_s:.0f} s"
+        return f"{ending_of(code, command.excess)} after {command.elapsed_s:.0f} s"
 
     @property
     def state(self) -> str:

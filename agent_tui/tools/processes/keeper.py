@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
+from agent_tui.config import Settings
 from agent_tui.errors import ToolError
 from agent_tui.tools.processes import keeper_process
 from agent_tui.tools.processes.keeper_process import KeeperReply, Order
@@ -45,12 +46,18 @@ class Child:
         self._output = output
         self._ending = process.ending
         self._gone = process.gone
+        self._excess = process.excess
 
     @property
     def exit_code(self) -> int | None:
         """How it ended, negative for a signal; None while it runs."""
         is_over = self._ending.done() and not self._ending.cancelled()
         return self._ending.result() if is_over else None
+
+    @property
+    def excess(self) -> int:
+        """As how many processes at a time all of it was killed; 0 where it was not for that."""
+        return self._excess.result() if self._excess.done() else 0
 
     async def pause(self, most_s: float) -> None:
         """Wait so many seconds, or until all that the child started has ended."""
@@ -105,9 +112,13 @@ class ProcessKeeper:
 
     That process is started with the first child and ends with this object or the program,
     however that ends. A child then costs no more than one started directly.
+
+    Args:
+        most_processes: A child that has become more at a time is killed with all of them (Linux).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_processes: int = Settings().max_processes) -> None:
+        self._most_processes = most_processes
         self._control: socket.socket | None = None
         self._finish: weakref.finalize[..., ProcessKeeper] | None = None
 
@@ -142,9 +153,7 @@ class ProcessKeeper:
         Raises:
             ToolError: the program or the folder is not there.
         """
-        order = Order(
-            argv=list(argv), cwd=os.fspath(cwd), environ=dict(environ), keeps_stderr=keeps_stderr
-        )
+        order = self._order(argv, cwd, environ, keeps_stderr=keeps_stderr)
         reading, writing = os.pipe()
         with ExitStack() as handles:
             handles.callback(os.close, writing)
@@ -171,9 +180,7 @@ class ProcessKeeper:
         Raises:
             ToolError: the program or the folder is not there.
         """
-        order = Order(
-            argv=list(argv), cwd=os.fspath(cwd), environ=dict(environ), keeps_stderr=False
-        )
+        order = self._order(argv, cwd, environ, keeps_stderr=False)
         with ExitStack() as handles, ExitStack() as ours:
             given: list[int] = []
             readers: list[asyncio.StreamReader] = []
@@ -197,6 +204,17 @@ class ProcessKeeper:
                 finally:
                     stdin.close()
                     await asyncio.wait((process.ending,), timeout=_GOODBYE_S)
+
+    def _order(
+        self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], *, keeps_stderr: bool
+    ) -> Order:
+        return Order(
+            argv=list(argv),
+            cwd=os.fspath(cwd),
+            environ=dict(environ),
+            keeps_stderr=keeps_stderr,
+            most_processes=self._most_processes,
+        )
 
     def _lifeline(self, handles: Sequence[int], order: Order) -> socket.socket:
         """A connection to a new guardian, which has `handles`."""
@@ -277,10 +295,15 @@ def _fill(file: IO[bytes], content: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """A command under way: how it ends (negative for a signal), and when all of it is gone."""
+    """A command under way.
+
+    `ending` is how it ends (negative for a signal), `gone` when nothing of it runs any more,
+    `excess` as how many processes it was killed, where they were too many.
+    """
 
     ending: "asyncio.Future[int]"
     gone: "asyncio.Future[None]"
+    excess: "asyncio.Future[int]"
 
 
 @asynccontextmanager
@@ -291,15 +314,17 @@ async def _running(lifeline: socket.socket, order: Order) -> AsyncGenerator[_Pro
     except BaseException:
         lifeline.close()
         raise
-    ending: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    loop = asyncio.get_running_loop()
+    ending: asyncio.Future[int] = loop.create_future()
+    excess: asyncio.Future[int] = loop.create_future()
     gone: asyncio.Future[None] | None = None
     try:
         orders.write(json.dumps(order).encode() + b"\n")
         started = await _answer(answers)
         if "pid" not in started:
             raise _cannot_start(order, started.get("error", _KEEPER_ENDED))
-        gone = asyncio.ensure_future(_follow(answers, ending))
-        yield _Process(ending, gone)
+        gone = asyncio.ensure_future(_follow(answers, ending, excess))
+        yield _Process(ending, gone, excess)
     finally:
         try:
             await _until_gone(answers, orders, gone)
@@ -324,12 +349,19 @@ async def _until_gone(
         await orders.wait_closed()
 
 
-async def _follow(answers: asyncio.StreamReader, ending: "asyncio.Future[int]") -> None:
-    """Tell `ending` how the command ended, and wait until all it started has, too."""
-    exit_code = (await _answer(answers)).get("exit_code", -signal.SIGKILL)
+async def _follow(
+    answers: asyncio.StreamReader,
+    ending: "asyncio.Future[int]",
+    excess: "asyncio.Future[int]",
+) -> None:
+    """Tell how the command ended, and as how many processes it was too much, until the end."""
+    while answer := await _answer(answers):
+        if "excess" in answer:
+            excess.set_result(answer["excess"])
+        elif not ending.done():
+            ending.set_result(answer.get("exit_code", -signal.SIGKILL))
     if not ending.done():
-        ending.set_result(exit_code)
-    await _end_of(answers)
+        ending.set_result(-signal.SIGKILL)
 
 
 async def _end_of(answers: asyncio.StreamReader) -> None:

@@ -26,16 +26,22 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 _TERM_GRACE_S = 0.5
 """How long processes may take to end after SIGTERM before they get SIGKILL."""
 
 _KILL_PATIENCE_S = 10.0
 """What the kernel has not ended by then (it waits for a dead disk) is left to it."""
+
+_COUNT_AGAIN_S = 0.1
+"""How often it is looked whether a command has become too many processes."""
+
+_COUNT_ANYWAY_S = 10.0
+"""So long at most it stays unseen that as many others ended as it became more."""
 
 _LOOK_AGAIN_S = 0.01
 """Until then what was killed may be gone, or there may be room for another process."""
@@ -52,20 +58,35 @@ _UNHEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Order(TypedDict):
-    """What to start: program and arguments, in which folder, with which whole environment."""
+    """What to start: program and arguments, in which folder, with which whole environment.
+
+    At more than `most_processes` at a time all of it is killed (on Linux).
+    """
 
     argv: list[str]
     cwd: str
     environ: dict[str, str]
     keeps_stderr: bool
+    most_processes: int
 
 
 class KeeperReply(TypedDict, total=False):
-    """What a guardian tells: that the command runs, why it does not, how it ended."""
+    """What a guardian tells: that the command runs, why it does not, how it ended.
+
+    `excess` is as how many processes it is killed.
+    """
 
     pid: int
     error: str
+    excess: int
     exit_code: int
+
+
+class _Process(NamedTuple):
+    """A process (negative: a whole group) and the number of its group."""
+
+    pid: int
+    group: int
 
 
 class _Wakeups:
@@ -97,6 +118,32 @@ class _Wakeups:
         return source in readable
 
 
+class _Census:
+    """Notices when this process has more than `most` living descendants.
+
+    To count them takes a file for each process of the machine, so it is done only where as many
+    have come as could bring them halfway from the last count to `most`, and now and then.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._room = most
+        self._due = _tasks_of_machine() + most // 2
+        self._last_count = time.monotonic()
+
+    def excess(self) -> int:
+        """How many there are if they are too many, else 0."""
+        tasks = _tasks_of_machine()
+        self._due = min(self._due, tasks + self._room // 2)
+        if tasks < self._due and time.monotonic() < self._last_count + _COUNT_ANYWAY_S:
+            return 0
+        count = len(_descendants(spared=()))
+        self._last_count = time.monotonic()
+        self._room = self._most - count
+        self._due = tasks + self._room // 2
+        return count if self._room < 0 else 0
+
+
 class _Guardian:
     """Ends one command with all it started. Runs in a process of its own."""
 
@@ -110,7 +157,9 @@ class _Guardian:
         """Start the command, and return when it is over: whether nothing of it is left."""
         try:
             with self._lifeline.makefile("rb") as orders:
-                self._leader = _start(json.loads(orders.readline()), self._handles)
+                order: Order = json.loads(orders.readline())
+            census = _Census(order["most_processes"])
+            self._leader = _start(order, self._handles)
         except (OSError, ValueError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
             self._tell({"error": why})
@@ -120,18 +169,29 @@ class _Guardian:
                 os.close(handle)
         self._tell({"pid": self._leader})
         while self._is_any_left():
-            if self._wakeups.wait(self._lifeline):
+            if self._wakeups.wait(self._lifeline, _COUNT_AGAIN_S if _IS_LINUX else None):
                 return self._end_all()
+            if excess := census.excess():
+                self._tell({"excess": excess})
+                return self._kill_all()
         return True
 
     def _end_all(self) -> bool:
-        _signal_all(self._living(), signal.SIGTERM)
+        """End what is left, with time to tidy up; whether nothing is left."""
+        _signal_all([process.pid for process in self._living()], signal.SIGTERM)
         deadline = time.monotonic() + _TERM_GRACE_S
         while self._is_any_left() and (left_s := deadline - time.monotonic()) > 0:
             self._wakeups.wait(None, left_s if _IS_LINUX else _LOOK_AGAIN_S)
-        deadline += _KILL_PATIENCE_S
+        return self._kill_all()
+
+    def _kill_all(self) -> bool:
+        """Kill what is left; whether nothing is left.
+
+        A group at a time: what forks faster than its processes are found does not outrun that.
+        """
+        deadline = time.monotonic() + _KILL_PATIENCE_S
         while self._is_any_left() and time.monotonic() < deadline:
-            if not _signal_all(self._living(), signal.SIGKILL):
+            if not _kill(self._living()):
                 break
             self._wakeups.wait(None, _LOOK_AGAIN_S)
         return not self._is_any_left()
@@ -148,8 +208,10 @@ class _Guardian:
         except ChildProcessError:
             return not _IS_LINUX and _signal_all([-self._leader], 0)
 
-    def _living(self) -> list[int]:
-        return _descendants(spared=()) if _IS_LINUX else [-self._leader]
+    def _living(self) -> list[_Process]:
+        if _IS_LINUX:
+            return _descendants(spared=())
+        return [_Process(-self._leader, self._leader)]
 
     def _tell(self, answer: KeeperReply) -> None:
         with suppress(OSError):  # nobody listens any more
@@ -239,7 +301,7 @@ def _has_killed_strays(guardians: set[int], until: float) -> bool:
     """End what a guardian that was killed has left to us; whether there may be more of it."""
     if not _IS_LINUX or time.monotonic() > until:
         return False
-    return _signal_all(_descendants(spared=guardians), signal.SIGKILL)
+    return _kill(_descendants(spared=guardians))
 
 
 def _start(order: Order, handles: list[int]) -> int:
@@ -264,22 +326,40 @@ def _start(order: Order, handles: list[int]) -> int:
     return process.pid
 
 
-def _descendants(spared: Collection[int]) -> list[int]:
+def _tasks_of_machine() -> int:
+    """How many processes and threads there are in all; 0 where nobody says."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/loadavg").read_bytes().split()[3].partition(b"/")[2])
+    return 0
+
+
+def _descendants(spared: Collection[int]) -> list[_Process]:
     """Living processes below this one, without `spared` and what is below those."""
-    children: defaultdict[int, list[tuple[int, bytes]]] = defaultdict(list)
+    children: defaultdict[int, list[tuple[_Process, bytes]]] = defaultdict(list)
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with suppress(OSError):  # it has ended
-                fields = (folder / "stat").read_bytes().rpartition(b")")[2].split(maxsplit=2)
-                children[int(fields[1])].append((int(folder.name), fields[0]))
-    found: list[int] = []
+                fields = (folder / "stat").read_bytes().rpartition(b")")[2].split(maxsplit=3)
+                process = _Process(int(folder.name), int(fields[2]))
+                children[int(fields[1])].append((process, fields[0]))
+    found: list[_Process] = []
     parents = [os.getpid()]
     for parent in parents:
-        for pid, state in children[parent]:
-            if pid not in spared:
-                parents.append(pid)
-                found += [pid] if state not in b"ZX" else []
+        for process, state in children[parent]:
+            if process.pid not in spared:
+                parents.append(process.pid)
+                found += [process] if state not in b"ZX" else []
     return found
+
+
+def _kill(processes: Sequence[_Process]) -> bool:
+    """Kill `processes` and all in their groups; whether any was there and may be killed.
+
+    Each command is a session of its own, so no group has others in it.
+    """
+    groups = {process.group for process in processes} - {0, os.getpgrp()}
+    is_any = _signal_all([-group for group in groups], signal.SIGKILL)
+    return _signal_all([process.pid for process in processes], signal.SIGKILL) or is_any
 
 
 def _signal_all(pids: Iterable[int], number: int) -> bool:

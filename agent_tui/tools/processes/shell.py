@@ -25,12 +25,24 @@ _LEFTOVERS_S = 1.0
 servers whose port is in use."""
 
 
+def ending_of(exit_code: int, excess: int) -> str:
+    """One phrase: ``exit code 1``, ``killed by signal 9``, ``killed: it had become ...``.
+
+    Args:
+        exit_code: Negative for a signal.
+        excess: `Child.excess`.
+    """
+    if excess:
+        return f"killed: it had become {excess:,} processes, more than max_processes allows"
+    return f"killed by signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
+
+
 @dataclass(frozen=True, slots=True)
 class ShellResult:
     """How a command ended, or how it stands.
 
     `text` is plain and shortened: what was printed since the last look. `exit_code` is None where
-    it still runs or was stopped.
+    it still runs or was stopped. `excess` is `Child.excess`.
     """
 
     text: str
@@ -38,6 +50,7 @@ class ShellResult:
     is_cut: bool
     full_output_path: Path | None
     elapsed_s: float
+    excess: int = 0
 
     def for_model(self, ending: str, hint: str = "") -> str:
         """What was printed, where all of it is, and in brackets what else is to be known."""
@@ -54,9 +67,7 @@ class ShellResult:
         """One phrase: ``exit code 1``, ``killed by signal 9``, ``stopped after 120 s``."""
         if self.exit_code is None:
             return f"timeout: stopped after {self.elapsed_s:.0f} s"
-        if self.exit_code < 0:
-            return f"killed by signal {-self.exit_code}"
-        return f"exit code {self.exit_code}"
+        return ending_of(self.exit_code, self.excess)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +108,7 @@ class ShellCommand:
         self.order = order
         self.output = CommandOutput(order.output_dir, order.secrets)
         self.exit_code: int | None = None
+        self.excess = 0
         self._emit: Callable[[str], None] | None = emit
         self._began = time.monotonic()
         self._ended: float | None = None
@@ -146,7 +158,7 @@ class ShellCommand:
         """What it printed since this was last asked, and how it stands."""
         text, is_cut = self.output.take(limits)
         path = self.output.path if is_cut else None
-        return ShellResult(text, self.exit_code, is_cut, path, self.elapsed_s)
+        return ShellResult(text, self.exit_code, is_cut, path, self.elapsed_s, self.excess)
 
     async def _run(self, keeper: ProcessKeeper) -> None:
         order = self.order
@@ -158,6 +170,7 @@ class ShellCommand:
                 environ=shell_environ(order.environ),
             ) as child:
                 await self._read(child)
+                self.excess = child.excess
         finally:
             self._ended = time.monotonic()
             self.output.close()
