@@ -8,6 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
+from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.styled_lines import (
     BLANK,
@@ -34,7 +35,7 @@ from agent_tui.ui.transcript.blocks import (
 from agent_tui.ui.transcript.code import CodePainter
 from agent_tui.ui.transcript.markdown import MarkdownPainter
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
-from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines
+from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines, unfold_hint
 
 _MAX_MEASURE = 100
 """Columns of text on a wide screen: longer lines are hard to read."""
@@ -126,7 +127,7 @@ class BlockPainter:
         rows = wrap_text(safe_text(clip(text)), palette.user, self._measure)
         notes: list[str] = []
         if hidden:
-            notes.append(f"… +{hidden:,} lines · ctrl+o")
+            notes.append(f"… +{hidden:,} lines{unfold_hint()}")
         if block.image_count:
             notes.append(f"+ {block.image_count} image{'s' * (block.image_count > 1)}")
         surface = _replace_colour(palette.user, palette.muted)
@@ -160,7 +161,7 @@ class BlockPainter:
             title, below = f"context compacted ({before} -> {after} tokens)", note
             if cell_len(whole := f"{title} · {note}") <= self._measure - 4:
                 title, below = whole if note else title, ""
-        hint = "" if is_expanded else "ctrl+o"
+        hint = "" if is_expanded else keys_in_force().shown("toggle_details")
         rows = [replace(row, toggles=True) for row in self._divider(title, hint)]
         if below:
             rows += self._notice(NoticeBlock("info", below))

@@ -7,6 +7,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
+from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_output, safe_text
 from agent_tui.ui.diff.view import Inks, diff_lines, diff_stat, diff_width, parse_diff
 from agent_tui.ui.styled_lines import (
@@ -179,9 +180,15 @@ def _output(block: ToolBlock | BashBlock, palette: Palette, width: int, limit: i
 
 def _fold(hidden: int, palette: Palette, *, is_expanded: bool) -> Line:
     """What is not drawn; where it can be had by unfolding, by which key."""
-    text = f"… +{hidden:,} line{'s' * (hidden > 1)}" + ("" if is_expanded else " · ctrl+o")
+    text = f"… +{hidden:,} line{'s' * (hidden > 1)}" + ("" if is_expanded else unfold_hint())
     segments = (_BODY, Segment(text, palette.muted))
     return Line(segments, is_decoration=True, toggles=not is_expanded)
+
+
+def unfold_hint() -> str:
+    """The key that unfolds, behind what is said to be folded."""
+    key = keys_in_force().shown("toggle_details")
+    return f" · {key}" if key else ""
 
 
 def short_time(seconds: float) -> str:
