@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.main import run
 from agent_tui.errors import NewerFormatError
 from agent_tui.events import CompactionFinished, TurnFinished
 from agent_tui.messages import UserMessage
@@ -82,18 +81,3 @@ async def test_a_session_of_a_newer_version_is_read_and_copied_and_never_written
     assert runtime.conversation.log.header.version == FORMAT_VERSION
     await runtime.aclose()
     assert (list(path.parent.iterdir()), path.read_bytes()) == ([path], before)
-
-
-def test_a_program_told_to_resume_it_says_so_and_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("AGENT_TUI_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "newer.jsonl"
-    path.write_bytes(old_file(FORMAT_VERSION + 1, 3, str(tmp_path)))
-    before = path.read_bytes()
-    assert run(["-m", "scripted/tour", "-p", "x", "-r", path.name]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "leaves it alone" in err
-    assert path.read_bytes() == before
