@@ -144,6 +144,16 @@ class PermissionEngine:
             return replace(verdict, decision="deny", why=_NOBODY_TO_ASK.format(why=verdict.why))
         return verdict
 
+    def why_attaching_asks(self, path: Path) -> str:
+        """Why a file that a text mentions is not sent unasked: keys, or a deny rule.
+
+        Args:
+            path: Absolute, links followed.
+        """
+        verdict = self._judge_read("read", Intent(title=str(path), access="read", paths=(path,)))
+        is_held = verdict.decision == "deny" or verdict.by == "protection"
+        return verdict.why if is_held else ""
+
     def record(self, tool_name: str, intent: Intent, verdict: Verdict) -> None:
         """Keep a decision in the log, where the person can look it up."""
         self.log.add(

@@ -19,6 +19,9 @@ MAX_ENTRY_BYTES = 64 * 1024
 
 _FINISH_S = 1.0
 
+_FLOOD_PAUSE_S = 0.05
+"""After as much at once: a process that complains without end must not keep the program busy."""
+
 
 def append_to_log(log_path: Path, text: str, secrets: Iterable[str] = ()) -> None:
     """Append `text`, which ends up on lines of its own, without `secrets` and what looks like one.
@@ -67,6 +70,8 @@ class ProcessLog:
         while chunk := await stderr.read(MAX_ENTRY_BYTES):
             lines, newline, unfinished = (unfinished + chunk).rpartition(b"\n")
             self._write(lines + newline)
+            if len(chunk) == MAX_ENTRY_BYTES:
+                await asyncio.sleep(_FLOOD_PAUSE_S)
             if len(unfinished) > MAX_ENTRY_BYTES:
                 self._write(unfinished)
                 unfinished = b""

@@ -233,7 +233,7 @@ async def tick(ui: Ui, seconds: float) -> None:
 async def vim_mode(ui: Ui) -> None:
     """Words selected with the keys of vi."""
     await ui.write('fix "the parser" now')
-    await ui.pilot.press("escape", *'vi"')
+    await ui.pilot.press("escape", "0", *'vi"')
     await ui.settle()
 
 

@@ -1,5 +1,6 @@
 """Hostile and odd text on the whole screen: every row as the terminal would get it."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -21,8 +22,10 @@ from agent_tui.events import (
     ToolStarted,
 )
 from agent_tui.messages import AssistantMessage, TextContent, Todo, ToolResultMessage, UserMessage
+from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Header, LabelEntry, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.store import SessionStore
+from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.transcript import (
     AssistantBlock,
@@ -37,8 +40,11 @@ from agent_tui.ui.transcript import (
     WelcomeBlock,
 )
 from agent_tui.ui.transcript.plain import plain_text
+from tests.support import hostile_mcp_server
+from tests.support.mcp_servers import Stage as Servers
+from tests.support.runtime import Stage
 from tests.support.terminal_attacks import ATTACKS, MARKUP, what_is_left
-from tests.ui.app_support import Ui, held, running_app
+from tests.ui.app_support import Ui, asking, held, running_app
 
 ODD = (
     "e\u0301\u0316 Z\u0351\u036b\u0343 combining, \u1100\u1161\u11a8 jamo, \u0e19\u0e49\u0e33 thai",
@@ -227,6 +233,40 @@ async def test_output_that_is_no_text_at_all(tmp_path: Path):
         assert "\N{REPLACEMENT CHARACTER}" * 3 + " red  " in shown
         assert "end" in shown
         assert "owned" not in shown
+
+
+async def test_a_tool_server_with_its_names_words_questions_and_results(tmp_path: Path):
+    keeper = ProcessKeeper()
+    servers = Servers(tmp_path, keeper)
+    for way in ("own names", "many bad tools", "escapes", "progress flood"):
+        argv = (sys.executable, "-I", "-S", hostile_mcp_server.__file__, way)
+        servers.add(way.replace(" ", "-"), argv=argv)
+    attack = hostile_mcp_server.ORDER
+    calls = tuple(
+        call(f"c{number}", f"mcp__{name}__do", text=attack)
+        for number, name in enumerate(("escapes", "progress-flood"))
+    )
+    stage = Stage(tmp_path)
+    runtime = asking(stage, Reply(tool_calls=calls), Reply("done"), servers=servers.hub)
+    async with running_app(
+        tmp_path, size=(120, 50), stage=stage, runtime=runtime, servers=servers.hub
+    ) as ui:
+        await ui.until(lambda: all(one.state == "ready" for one in servers.hub.servers))
+        await ui.send("/mcp")
+        for _ in range(9):
+            assert_harmless(ui)
+            await ui.pilot.press("pagedown")
+        assert "escapes: ready" in assert_harmless(ui)
+        await ui.pilot.press("escape")
+        await ui.send("go")
+        for _ in calls:
+            assert "IGNORE ALL RULES" in assert_harmless(ui)
+            ui.approval.arm()
+            await ui.pilot.press("y")
+            await ui.settle()
+        assert "done" in assert_harmless(ui)
+    await servers.hub.aclose()
+    keeper.close()
 
 
 async def test_the_model_and_the_folder_in_the_status_bar(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from agent_tui.messages import JsonObject
 from agent_tui.tools.mcp.json_rpc import (
     STATELESS_VERSION,
     Incoming,
+    NestedTooDeeplyError,
     Notification,
     Request,
     Response,
@@ -27,6 +29,13 @@ _PARSED_ASIDE_BYTES = 200_000
 """Parsing what is longer would hold up the screen."""
 
 _MAX_UNREAD_CHARS = 200
+_MAX_PROGRESS_CHARS = 1_000
+_SHOWN_AT_ONCE = 50
+_SHOW_AGAIN_S = 0.5
+"""After so many words about its progress a call is given some of them only."""
+
+_MAX_UNREAD_REPLIES_BYTES = 1_000_000
+"""A server that asks and does not read what it is answered is answered no more."""
 
 
 class ServerGone(Exception):
@@ -45,6 +54,8 @@ class RequestFailed(Exception):
 class _Waiting:
     answer: "asyncio.Future[Response]"
     on_progress: Callable[[str], None]
+    shown: int = 0
+    shown_at: float = 0.0
 
 
 def _ignore(_text: str) -> None:
@@ -148,6 +159,9 @@ class Connection:
         try:
             is_long = len(line) > _PARSED_ASIDE_BYTES
             messages = await asyncio.to_thread(parse_line, line) if is_long else parse_line(line)
+        except NestedTooDeeplyError:
+            self._fail_all(RequestFailed("it sent a message that is nested too deeply"))
+            return
         except ValueError:
             self.unread_output = line[:_MAX_UNREAD_CHARS].decode("utf-8", "replace").strip()
             return
@@ -161,7 +175,8 @@ class Connection:
                 if waiting is not None and not waiting.answer.done():
                     waiting.answer.set_result(message)
             case Request():
-                self._write(reply_line(message))
+                if self._stdin.transport.get_write_buffer_size() < _MAX_UNREAD_REPLIES_BYTES:
+                    self._write(reply_line(message))
             case Notification(method="notifications/tools/list_changed"):
                 self._on_changed()
             case Notification(method="notifications/progress", params=params):
@@ -174,8 +189,12 @@ class Connection:
     def _show_progress(self, params: JsonObject) -> None:
         token = params.get("progressToken")
         waiting = self._waiting.get(token) if isinstance(token, int) else None
-        if waiting is not None and (said := _progress(params)):
-            waiting.on_progress(f"{said}\n")
+        if waiting is None or not (said := _progress(params)):
+            return
+        now = time.monotonic()
+        if waiting.shown < _SHOWN_AT_ONCE or now >= waiting.shown_at + _SHOW_AGAIN_S:
+            waiting.shown, waiting.shown_at = waiting.shown + 1, now
+            waiting.on_progress(f"{said[:_MAX_PROGRESS_CHARS]}\n")
 
     async def _lines(self) -> AsyncGenerator[bytes | None, None]:
         """Each line without its end; None for one that is too long."""

@@ -80,16 +80,22 @@ def error_line(request_id: JsonValue, code: int, message: str) -> bytes:
     return _line({"jsonrpc": "2.0", "id": request_id, "error": error})
 
 
+class NestedTooDeeplyError(ValueError):
+    """It may be a message, and cannot be read."""
+
+
 def parse_line(line: bytes) -> tuple[Incoming, ...]:
-    """What a line holds: one message, or several of a batch.
+    """What a line holds: one message, or several of a batch. What is no UTF-8 becomes marks.
 
     Raises:
+        NestedTooDeeplyError: Nobody can say what it is.
         ValueError: It is no message.
     """
+    text = line.decode("utf-8", "replace")
     try:
-        messages = tuple(_messages(cast("JsonValue", json.loads(line))))
+        messages = tuple(_messages(cast("JsonValue", json.loads(text))))
     except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+        raise NestedTooDeeplyError("nested too deeply") from error
     if not messages:
         raise ValueError("no message")
     return messages

@@ -18,6 +18,9 @@ PREFIX: Final = "mcp__"
 _MAX_TOOLS: Final = 128
 """Of one server; OpenAI takes no more in one request at all."""
 
+_MAX_PROBLEMS = 50
+"""So many tools that cannot be offered are told one by one."""
+
 _MAX_NAME_CHARS = 64
 _MAX_DESCRIPTION_CHARS = 1_500
 _MAX_SCHEMA_CHARS = 12_000
@@ -47,31 +50,55 @@ def is_remote(tool_name: str) -> bool:
     return tool_name.startswith(PREFIX)
 
 
-def readable_tools(
-    server: str, listed: Sequence[JsonValue]
-) -> tuple[tuple[RemoteTool, ...], tuple[str, ...]]:
-    """The tools that can be offered, by name; and for each other one why it cannot.
+class ToolList:
+    """The tools a server lists, as far as they can be offered. Not for the event loop.
 
     Args:
         server: Name of the server.
-        listed: What it answered to ``tools/list``.
     """
-    tools: dict[str, RemoteTool] = {}
-    problems: list[str] = []
-    for number, item in enumerate(listed, start=1):
-        try:
-            tool = _tool(server, item)
-        except ValueError as error:
-            problems.append(f"tool {_shown_name(item) or number} left out: {error}")
-            continue
-        if tool.name in tools:
-            problems.append(f"tool {_shown_name(item)} left out: another one has this name")
-        elif len(tools) == _MAX_TOOLS:
-            problems.append(f"{len(listed) - number + 1} tools left out: more than {_MAX_TOOLS}")
-            break
-        else:
-            tools[tool.name] = tool
-    return tuple(tools[name] for name in sorted(tools)), tuple(problems)
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._tools: dict[str, RemoteTool] = {}
+        self._problems: list[str] = []
+        self._listed = 0
+        self._unread = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more are taken."""
+        return len(self._tools) == _MAX_TOOLS
+
+    @property
+    def tools(self) -> tuple[RemoteTool, ...]:
+        """Those that can be offered, by name."""
+        return tuple(self._tools[name] for name in sorted(self._tools))
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """For each other one why it cannot; of many the first, and how many more."""
+        said = self._problems[:_MAX_PROBLEMS]
+        if unsaid := len(self._problems) - len(said):
+            said.append(f"{unsaid:,} more tools left out")
+        if self._unread:
+            said.append(f"{self._unread:,} tools left out: more than {_MAX_TOOLS}")
+        return tuple(said)
+
+    def take(self, page: Sequence[JsonValue]) -> None:
+        """Take what one answer to ``tools/list`` lists."""
+        for item in page:
+            self._listed += 1
+            if self.is_full:
+                self._unread += 1
+                continue
+            try:
+                tool = _tool(self._server, item)
+                if tool.name in self._tools:
+                    raise ValueError("another one has this name")
+                self._tools[tool.name] = tool
+            except ValueError as error:
+                shown = _shown_name(item) or self._listed
+                self._problems.append(f"tool {shown} left out: {error}")
 
 
 def _tool(server: str, item: JsonValue) -> RemoteTool:

@@ -23,7 +23,7 @@ from agent_tui.tools.mcp.json_rpc import (
     PROTOCOL_VERSION,
     UNSUPPORTED_VERSION,
 )
-from agent_tui.tools.mcp.remote_tools import RemoteTool, readable_tools
+from agent_tui.tools.mcp.remote_tools import RemoteTool, ToolList
 from agent_tui.tools.mcp.spec import ServerSpec, expand_variables
 from agent_tui.tools.processes.keeper import ProcessKeeper, TalkingChild
 
@@ -240,7 +240,7 @@ class McpServer:
         await connection.tell("notifications/initialized")
 
     async def _list_tools(self, connection: Connection) -> None:
-        listed: list[JsonValue] = []
+        listed = ToolList(self.spec.name)
         cursor: JsonValue = None
         for _ in range(_MAX_PAGES):
             params: JsonObject = {} if cursor is None else {"cursor": cursor}
@@ -253,10 +253,10 @@ class McpServer:
             tools, cursor = page.get("tools"), page.get("nextCursor")
             if not isinstance(tools, list):
                 raise RequestFailed("its list of tools is none")
-            listed += tools
-            if not isinstance(cursor, str):
+            await asyncio.to_thread(listed.take, tools)
+            if not isinstance(cursor, str) or listed.is_full:
                 break
-        self.tools, self.notes = readable_tools(self.spec.name, listed)
+        self.tools, self.notes = listed.tools, listed.problems
 
     @asynccontextmanager
     async def _started(self) -> AsyncGenerator[tuple[TalkingChild, ProcessLog], None]:

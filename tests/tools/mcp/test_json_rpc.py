@@ -14,7 +14,7 @@ from agent_tui.tools.mcp.json_rpc import (
     parse_line,
     reply_line,
 )
-from agent_tui.tools.mcp.remote_tools import readable_tools
+from agent_tui.tools.mcp.remote_tools import RemoteTool, ToolList
 from agent_tui.tools.mcp.spec import expand_variables
 
 _json = st.recursive(
@@ -79,6 +79,13 @@ def test_a_line_has_no_newline_in_it_and_no_lone_surrogates():
     sent = message_line("m", {"text": "a\nb\ud800"}, 1)
     assert sent.count(b"\n") == 1
     assert json.loads(sent)["params"] == {"text": "a\nb\ufffd"}
+
+
+def readable_tools(name: str, listed: list) -> tuple[tuple[RemoteTool, ...], tuple[str, ...]]:
+    found = ToolList(name)
+    for item in listed:
+        found.take([item])
+    return found.tools, found.problems
 
 
 @settings(max_examples=25)
