@@ -35,6 +35,7 @@ from agent_tui.ui.transcript.blocks import (
 from agent_tui.ui.transcript.code import CodePainter
 from agent_tui.ui.transcript.markdown import MarkdownPainter
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
+from agent_tui.ui.transcript.thumbnail import MAX_ROWS, picture_lines
 from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines, unfold_hint
 
 _MAX_MEASURE = 100
@@ -128,13 +129,15 @@ class BlockPainter:
         notes: list[str] = []
         if hidden:
             notes.append(f"… +{hidden:,} lines{unfold_hint()}")
-        if block.image_count:
-            notes.append(f"+ {block.image_count} image{'s' * (block.image_count > 1)}")
+        pictures = picture_lines(block.images, self._measure, palette)
+        if block.images and not pictures:
+            notes.append(f"+ {len(block.images)} image{'s' * (len(block.images) > 1)}")
         surface = _replace_colour(palette.user, palette.muted)
         rows += [
             Line((Segment(note, surface),), is_decoration=True, toggles=bool(hidden))
             for note in notes
         ]
+        rows += pictures
         bar = [Segment(" "), Segment("▌", palette.user_bar), Segment(" ", palette.user)]
         return [padded(row, self.width - 1, palette.user) for row in prefixed(rows, bar)]
 
@@ -245,7 +248,8 @@ def estimate_rows(block: Block, width: int) -> int:
     match block:
         case UserBlock(text=text) | AssistantBlock(markdown=text):
             measure = max(10, min(width - _MARGIN - 2, _MAX_MEASURE))
-            return 1 + text.count("\n") + len(text) // measure
+            pictures = len(block.images) if isinstance(block, UserBlock) else 0
+            return 1 + text.count("\n") + len(text) // measure + pictures * MAX_ROWS
         case WelcomeBlock():
             return 2 + len(block.facts) + len(block.hints)
         case _:

@@ -20,6 +20,7 @@ from agent_tui.ui.styled_lines import (
 )
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import BashBlock, ToolBlock, ToolStatus
+from agent_tui.ui.transcript.thumbnail import picture_lines
 
 _LIVE_LINES = 5
 """Last lines of output that show while a command runs."""
@@ -64,6 +65,7 @@ def tool_lines(
         body += _diff(block.diff, palette, inks, measures, is_expanded=is_expanded)
     if is_expanded:
         body += _output(block, palette, width, _UNFOLDED_LINES)
+        body += prefixed(picture_lines(block.images, measures.column, palette), [_BODY])
     elif block.status == "running":
         is_helper = block.name == "explore"
         body += _output(block, palette, width, _LIVE_HELPER_LINES if is_helper else _LIVE_LINES)
