@@ -303,10 +303,13 @@ class _Splitter:
             self._add_unwrapped(inner, wrappers + 1)
         for script in found.scripts:
             nested = _Splitter(script, self._depth + 1).split()
-            plainly = found.outer.is_wrapped_plainly
-            label = found.outer.name
+            outer = found.outer
             self._commands.extend(
-                replace(command, wrapper=label, is_wrapped_plainly=plainly)
+                replace(
+                    command,
+                    wrapper=command.wrapper or outer.name,
+                    is_wrapped_plainly=command.is_wrapped_plainly and outer.is_wrapped_plainly,
+                )
                 for command in nested.commands
             )
             self._redirections.extend(nested.redirections)
