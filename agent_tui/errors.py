@@ -38,6 +38,10 @@ class SessionNotWritableError(SessionError):
     """The system does not let us write a session's file or its folder; it can be read."""
 
 
+class NewerFormatError(SessionError):
+    """A session file is of a format version that a newer program writes; it can be read."""
+
+
 class CompactionError(AgentTuiError):
     """A compaction was not carried out; the session is as it was."""
 

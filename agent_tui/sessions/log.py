@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self, TypeVar, cast
 
 from agent_tui.config import Durability
-from agent_tui.errors import SessionError
+from agent_tui.errors import NewerFormatError, SessionError
 from agent_tui.sessions.entries import (
     FORMAT_VERSION,
     CompactionEntry,
@@ -87,6 +87,7 @@ class SessionLog:
         Raises:
             SessionInUseError: Another process writes it; `read_only` works all the same.
             SessionNotWritableError: It may not be written; `read_only` works all the same.
+            NewerFormatError: A newer program made it; `read_only` works all the same.
             SessionError: The file cannot be read, or is no session.
         """
         if not path.is_file():
@@ -96,6 +97,8 @@ class SessionLog:
         lock = None if read_only else SessionLock(path)
         try:
             state, parsed = _read(path)
+            if lock is not None:
+                _refuse_newer(path, parsed.header)
         except SessionError:
             if lock is not None:
                 lock.release()
@@ -278,6 +281,15 @@ class SessionLog:
             if (completed := completed_result(entry, self._by_id)) is not None:
                 self._by_id[completed.id] = completed
                 self._path_entries = None
+
+
+def _refuse_newer(path: Path, header: Header) -> None:
+    if header.version > FORMAT_VERSION:
+        raise NewerFormatError(
+            f"{path} has format version {header.version}; this agent-tui writes version "
+            f"{FORMAT_VERSION} and leaves it alone.",
+            "Update agent-tui to go on with it; `agent-tui sessions show` reads it.",
+        )
 
 
 def _read(path: Path) -> tuple[os.stat_result, ParsedSession]:

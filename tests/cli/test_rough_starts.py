@@ -14,8 +14,9 @@ from agent_tui.cli import main
 from agent_tui.cli.arguments import parse_arguments
 from agent_tui.cli.compose import compose
 from agent_tui.errors import SessionError
-from agent_tui.sessions.entries import Header, SessionInfoEntry
+from agent_tui.sessions.entries import FORMAT_VERSION, Header, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
+from tests.support.killed_program import old_file
 from tests.support.openai_server import OpenAiServer, Reply
 
 PROGRAM = [sys.executable, "-m", "agent_tui"]
@@ -158,6 +159,15 @@ def test_a_session_that_cannot_be_written_is_gone_on_with_in_memory(tmp_path, en
     assert all(word in sent for word in ("first", "answer 0", "second"))
     assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
     assert said.count("is not kept") + said.count("No session is kept") == 1, said
+
+
+def test_a_session_of_a_newer_format_is_left_alone_and_said(tmp_path, environ):
+    path = tmp_path / "newer.jsonl"
+    path.write_bytes(old_file(FORMAT_VERSION + 1, 3, str(tmp_path)))
+    before = path.read_bytes()
+    done = run("-m", "scripted/tour", "-p", "x", "-r", path.name, cwd=tmp_path, environ=environ)
+    assert (done.returncode, done.stdout, path.read_bytes()) == (1, b"", before)
+    assert b"leaves it alone. Update agent-tui" in done.stderr
 
 
 @pytest.mark.parametrize("closed", [pytest.param("<&-", marks=pytest.mark.slow), "<&- >&- 2>&-"])

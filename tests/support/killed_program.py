@@ -66,9 +66,9 @@ def ask(order: Order) -> bytes:
     return json.dumps(asdict(order)).encode() + b"\n"
 
 
-def old_file(version: int, lines: int) -> bytes:
+def old_file(version: int, lines: int, cwd: str = "/w") -> bytes:
     """A session of format version 1 or 2."""
-    first = {"type": "session", "id": f"old-{version}", "timestamp": "t", "cwd": "/w"}
+    first = {"type": "session", "id": f"old-{version}", "timestamp": "t", "cwd": cwd}
     data = [first if version == 1 else {**first, "version": version}]
     for number in range(lines):
         message = {"role": "user", "content": f"old {number}", "timestamp": 1}
@@ -155,24 +155,29 @@ def _delete(store: SessionStore, chance: random.Random, number: int) -> None:
 
 def _import(store: SessionStore, chance: random.Random, number: int) -> None:
     foreign = store.root / f"foreign-{number}"
-    lines = [
-        {
-            "type": "user",
-            "uuid": f"u{line}",
-            "parentUuid": f"u{line - 1}" if line else None,
-            "sessionId": f"foreign-{number}",
-            "cwd": "/w",
-            "timestamp": "2026-01-01T00:00:00.000Z",
-            "message": {"role": "user", "content": f"{FOREIGN} {line}"},
-        }
-        for line in range(chance.randint(1, 100))
-    ]
     store.root.mkdir(parents=True, exist_ok=True)
-    foreign.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    foreign.write_bytes(foreign_file(foreign.name, chance.randint(1, 100)))
     imported = import_session(store, foreign, cwd=Path("/w"), format_name="claude")
     with SessionLog.open(imported.path) as log:
         _acknowledge(log, *log.entries)
         _acknowledge(log, log.append(entry(user("go on"))))
+
+
+def foreign_file(name: str, lines: int, cwd: str = "/w") -> bytes:
+    """A session of another agent."""
+    data = [
+        {
+            "type": "user",
+            "uuid": f"u{line}",
+            "parentUuid": f"u{line - 1}" if line else None,
+            "sessionId": name,
+            "cwd": cwd,
+            "timestamp": "2026-01-01T00:00:00.000Z",
+            "message": {"role": "user", "content": f"{FOREIGN} {line}"},
+        }
+        for line in range(lines)
+    ]
+    return b"".join(json.dumps(line).encode() + b"\n" for line in data)
 
 
 def _index(store: SessionStore, chance: random.Random, number: int) -> None:
