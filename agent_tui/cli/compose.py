@@ -23,6 +23,7 @@ from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.editor import SettingsEditor
 from agent_tui.errors import UsageError
+from agent_tui.installation import foreign_program
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.keys import key_values
@@ -84,6 +85,7 @@ class Program:
             ),
             *self.notices,
             self.runtime.services.trust.problem,
+            foreign_program(),
         )
         return tuple(filter(None, lines))
 

@@ -553,7 +553,7 @@ TOKENS: Mapping[str, int] = {
 """How large the long work of a scene was with its last reply."""
 
 MISSING_EXTRA = """The part that runs models on this machine is not installed. Install it with
-python -m pip install "agent-tui[local]\"
+python -m pip install "agent-tui-cli[local]\"
 and start agent-tui --local again."""
 KEYS = (
     KeyChoice("Anthropic", "ANTHROPIC_API_KEY", MODEL),

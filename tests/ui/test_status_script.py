@@ -19,7 +19,7 @@ def script(tmp_path: Path, command: str) -> StatusScript:
         pass
 
     environ = {"PATH": os.environ["PATH"]}
-    return StatusScript(command, ProcessKeeper(), environ, 5.0, tmp_path, at_once)
+    return StatusScript(command, ProcessKeeper(), environ, 5.0, tmp_path, at_once, longest_s=None)
 
 
 async def test_it_reads_json_and_its_first_line_is_shown_without_what_steers(tmp_path: Path):

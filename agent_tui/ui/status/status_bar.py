@@ -47,7 +47,8 @@ class StatusFields:
     Room is made by itself at `compacts_at` percent of the window; 0 where it is not.
     `order` names the parts that are shown, from left to right; `command` is what the person's own
     command wrote. `sandbox` is the word for how commands run, empty where nothing is special.
-    `jobs` counts the background commands that run. `is_mouse_off`: clicks and drags are the terminal's.
+    `jobs` counts the background commands that run. `is_mouse_off`: clicks and drags are the
+    terminal's.
     """
 
     folder: str

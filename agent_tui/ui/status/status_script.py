@@ -12,8 +12,6 @@ from agent_tui.messages import JsonObject
 from agent_tui.safe_text import printable_line
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
-_LONGEST_S = 5.0
-"""So long it may take."""
 _MOST_BYTES = 16_000
 """So much of its output is looked at."""
 
@@ -29,6 +27,7 @@ class StatusScript:
         every_s: Seconds from one run to the next, at least.
         folder: Where it runs. Not the project, whose files the programs it calls could obey.
         sleep: Waits so many seconds.
+        longest_s: So long it may take; None for as long as it likes.
     """
 
     command: str
@@ -37,6 +36,7 @@ class StatusScript:
     every_s: float
     folder: Path = field(default_factory=Path.home)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    longest_s: float | None = 5.0
     _told: JsonObject | None = field(default=None, init=False)
     _wanted: JsonObject | None = field(default=None, init=False)
     _is_running: bool = field(default=False, init=False)
@@ -79,7 +79,7 @@ class StatusScript:
         stdin = json.dumps(facts).encode() + b"\n"
         try:
             async with (
-                asyncio.timeout(_LONGEST_S),
+                asyncio.timeout(self.longest_s),
                 self.keeper.child_group(
                     argv, cwd=self.folder, environ=self.environ, stdin=stdin, keeps_stderr=False
                 ) as child,
@@ -89,7 +89,7 @@ class StatusScript:
                     output += chunk[: _MOST_BYTES - len(output)]
                 code = child.exit_code
         except TimeoutError as error:
-            raise ToolError(f"it took more than {_LONGEST_S:.0f} seconds.") from error
+            raise ToolError(f"it took more than {self.longest_s:.0f} seconds.") from error
         if code:
             raise ToolError(f"it ended with exit code {code}.")
         first = output.decode("utf-8", errors="replace").strip().partition("\n")[0]
