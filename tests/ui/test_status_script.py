@@ -8,6 +8,7 @@ import pytest
 
 from agent_tui.config import STATUS_FIELDS, Settings
 from agent_tui.errors import ToolError
+from agent_tui.messages import JsonObject
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.ui.status.status_bar import USUAL_ORDER
 from agent_tui.ui.status.status_script import StatusScript
@@ -33,7 +34,8 @@ async def test_it_reads_json_and_its_first_line_is_shown_without_what_steers(tmp
 async def test_it_runs_again_for_other_facts_alone(tmp_path: Path):
     status = script(tmp_path, "echo x >> runs; cat runs | wc -l | tr -d ' '")
     shown: list[str] = []
-    for facts in ({"a": 1}, {"a": 1}, {"a": 2}):
+    steps: tuple[JsonObject, ...] = ({"a": 1}, {"a": 1}, {"a": 2})
+    for facts in steps:
         if status.wants(facts):
             await status.follow(shown.append, pytest.fail)
     assert shown == ["1", "2"]
