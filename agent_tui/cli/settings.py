@@ -14,6 +14,7 @@ from agent_tui.config.editor import SettingsEditor
 from agent_tui.config.specs import SettingSpec
 from agent_tui.config.user_file import UserConfigFile
 from agent_tui.errors import ConfigError, UsageError
+from agent_tui.key_actions import KeyMap
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.rules import parse_rule
@@ -74,6 +75,8 @@ def settings_editor(
     file = user_config_path()
 
     def refuse(spec: SettingSpec, value: JsonValue) -> str:
+        if spec.section == ("keys",):
+            return _why_no_keys(spec.key[-1], value)
         if not value:
             return ""
         if spec.section == ("permissions",) and spec.key[-1] in _RULES:
@@ -99,6 +102,13 @@ def _why_no_rule(value: JsonValue) -> str:
     except ConfigError as error:
         return str(error)
     return ""
+
+
+def _why_no_keys(name: str, value: JsonValue) -> str:
+    """What the person's other keys have against these."""
+    keys = tuple(str(key) for key in value) if isinstance(value, list) else ()
+    chosen = load_settings(user_config_path(), {}).settings.keys.key_map.chosen
+    return next((why for _, why in KeyMap({**chosen, name: keys}).clashes()), "")
 
 
 def _why_no_theme(name: str) -> str:

@@ -8,6 +8,7 @@ from agent_tui.commands.core.pages import Page, PageSection, Row
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.commands.model import marked
 from agent_tui.config import PermissionMode
+from agent_tui.key_actions import keys_in_force
 from agent_tui.permissions.decision_log import DecidedBy, DecisionRecord
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rules import Decision
@@ -112,8 +113,9 @@ def permissions_page(engine: PermissionEngine) -> Page:
     ]
     if not rows:
         rows = [("none", "Rules go into config.toml, or are made when an approval is answered.")]
+    ways = filter(None, ("/permissions MODE", keys_in_force().shown("permission_mode")))
     sections = [
-        PageSection("Mode (/permissions MODE or shift+tab)", modes),
+        PageSection(f"Mode ({' or '.join(ways)})", modes),
         PageSection("Rules, deny wins (/permissions remove takes one back)", tuple(rows)),
     ]
     if decided := engine.log.latest[:_SHOWN_DECISIONS]:

@@ -3,6 +3,7 @@
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front, ScreenControls
 from agent_tui.commands.model import marked
+from agent_tui.key_actions import keys_in_force
 
 
 def _screen(front: Front) -> ScreenControls:
@@ -44,8 +45,9 @@ async def mouse(front: Front, argument: str) -> None:
         )
     else:
         front.say(
-            "Mouse off: it is the terminal's, which selects and copies its own way. alt+m takes it "
-            "back; mouse = false in config.toml leaves it off."
+            "Mouse off: it is the terminal's, which selects and copies its own way. "
+            f"{keys_in_force().shown('mouse') or '/mouse'} takes it back; mouse = false in "
+            "config.toml leaves it off."
         )
 
 
@@ -57,7 +59,7 @@ async def scrollback(front: Front, _argument: str) -> None:
 
 @command("[text]", needs="screen")
 async def find(front: Front, argument: str) -> None:
-    """Search the chat (ctrl+f)."""
+    """Search the chat."""
     await _screen(front).find(argument)
 
 

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, cast
 
 from pydantic import JsonValue
 
-from agent_tui.config.keys import SettingKey, key_lines, line_of, parse_key
+from agent_tui.config.keys import SettingKey, dotted, key_lines, line_of, parse_key
 from agent_tui.config.project import refusals
 from agent_tui.config.schema import Settings
 from agent_tui.config.specs import setting_specs, setting_variables, unknown_variables
@@ -124,6 +124,7 @@ def load_settings(
     layers.add_environment(environ)
     given: JsonObject = {k: v for k, v in (flags or {}).items() if v is not None}
     layers.add_flags(given)
+    layers.leave_out_clashing_keys()
     settings = Settings.model_validate(layers.values)
     return LoadedSettings(settings, tuple(layers.problems), layers.origins)
 
@@ -179,6 +180,15 @@ class _SettingsLayers:
     def add_flags(self, flags: JsonObject) -> None:
         values = self._checked("command line", flags, {})
         self._add(values, lambda key: Origin("command line", f"--{key[-1].replace('_', '-')}"))
+
+    def leave_out_clashing_keys(self) -> None:
+        """Leave out what ``[keys]`` says against itself; all layers are judged together."""
+        while clash := next(Settings.model_validate(self.values).keys.key_map.clashes(), None):
+            name, why = clash
+            key = ("keys", name)
+            origin = self.origins.pop(key)[-1]
+            self.values = without(self.values, key)
+            self.problems.append(SettingProblem(str(origin.source), origin.line, dotted(key), why))
 
     def _read(self, path: Path) -> tuple[JsonObject, Mapping[SettingKey, int]]:
         source = str(path)

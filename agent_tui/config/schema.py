@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from agent_tui.config.key_settings import KeySettings
 from agent_tui.messages import ThinkingLevel
 
 PermissionMode: TypeAlias = Literal["ask", "accept-edits", "plan", "full"]
@@ -331,6 +332,10 @@ class Settings(SettingsSection):
     )
     mcp: McpSettings = Field(
         default=McpSettings(), description="MCP servers, whose tools the model may call"
+    )
+    keys: KeySettings = Field(
+        default=KeySettings(),
+        description='Which keys do what: a key as "ctrl+e", several as a list, "" for none',
     )
     models: dict[str, ModelSettings] = Field(
         default_factory=dict,

@@ -69,7 +69,8 @@ class UserConfigFile:
         _, invalid = keep_valid(values)
         for one in invalid:
             if one.key[: len(spec.key)] == spec.key:
-                raise ConfigError(f"{spec.name} takes {spec.allowed}.")
+                what = f": {one.why}" if one.by_rule else f" takes {spec.allowed}"
+                raise ConfigError(f"{spec.name}{what}.")
             if spec.key[: len(one.key)] == one.key:
                 raise ConfigError(f"{dotted(one.key)}: {one.why}.")
         value = value_at(Settings.model_validate(values), spec.key)

@@ -13,10 +13,14 @@ from agent_tui.messages import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class InvalidSetting:
-    """A setting that cannot be used, and what is allowed instead."""
+    """A setting that cannot be used, and what is allowed instead.
+
+    `by_rule`: its type is right, and what the value says is refused.
+    """
 
     key: SettingKey
     why: str
+    by_rule: bool = False
 
 
 def keep_valid(values: JsonObject) -> tuple[JsonObject, tuple[InvalidSetting, ...]]:
@@ -29,7 +33,9 @@ def keep_valid(values: JsonObject) -> tuple[JsonObject, tuple[InvalidSetting, ..
         except ValidationError as error:
             for detail in error.errors():
                 key = tuple(str(part) for part in detail["loc"])
-                invalid.append(InvalidSetting(key, _explain(detail["type"], detail["msg"], key)))
+                kind = detail["type"]
+                why = _explain(kind, detail["msg"], key)
+                invalid.append(InvalidSetting(key, why, by_rule=kind == "value_error"))
                 remaining = without(remaining, key)
             continue
         return remaining, tuple(invalid)
@@ -54,4 +60,6 @@ def unknown_setting(key: SettingKey) -> str:
 
 
 def _explain(kind: str, message: str, key: SettingKey) -> str:
-    return unknown_setting(key) if kind == "extra_forbidden" else message
+    return (
+        unknown_setting(key) if kind == "extra_forbidden" else message.removeprefix("Value error, ")
+    )

@@ -164,10 +164,7 @@ class CommandJudge:
         )
 
     def _leads_out(self, rule: Rule, part: CommandPart, bases: Sequence[Path]) -> bool:
-        """Whether words that an open rule does not name may lead out of the workspace.
-
-        Files of the system do not count: who may change these is told by `danger_of`.
-        """
+        """Whether words that an open rule does not name may lead out of the workspace."""
         guard = self._guard
         places = dict.fromkeys(bases)
         for word in part.arguments:
@@ -179,9 +176,7 @@ class CommandJudge:
             for path in (path for base in bases for path in self._words.named(base, word)):
                 is_there = path.exists() or (len(path.parts) > 2 and path.parent.exists())
                 places |= {path: None} if is_there or not may_be_no_path else {}
-        return any(
-            not (guard.may_write_freely(path) or guard.why_system_asks(path)) for path in places
-        )
+        return any(not (guard.may_write_freely(path) or str(path) in _STREAMS) for path in places)
 
     def _bases(self, parts: Iterable[CommandPart]) -> tuple[Path, ...]:
         """Every folder a part may run in: the workspace and wherever a ``cd`` goes."""
@@ -205,11 +200,22 @@ class CommandJudge:
 
     def _why_unsure(self, part: CommandPart, bases: Sequence[Path]) -> str:
         """Why a part that only reads needs a rule all the same; empty if it does not."""
-        for base in bases:
-            for place in (base, *base.parents):
-                for name in TOOLCHAIN_FILES.get(part.name, ()):
-                    if (place / name).exists():
-                        return f"{_named(part)} (which {part.name} runs is up to {place / name})"
+        doubt = (
+            _chosen_toolchain(part, bases)
+            or self._torn_name(part, bases)
+            or self._searched_secret(part, bases)
+        )
+        return f"{_named(part)} ({doubt})" if doubt else ""
+
+    def _torn_name(self, part: CommandPart, bases: Sequence[Path]) -> str:
+        """A file whose name comes apart at its blanks, and then names others."""
+        for word in part.arguments if not prints_names_only(part) else ():
+            if word.splits_blanks and (name := self._words.name_that_splits(bases, word)):
+                return f"{name} would be taken for several files"
+        return ""
+
+    def _searched_secret(self, part: CommandPart, bases: Sequence[Path]) -> str:
+        """A file with keys in the folders that `part` prints lines of."""
         hidden = searches_hidden_files(part)
         if hidden is None:
             return ""
@@ -222,7 +228,7 @@ class CommandJudge:
                 follows = follows_links(part)
                 found = secret_below(folder, self._guard, hidden=hidden, follows_links=follows)
                 if found:
-                    return f"{_named(part)} ({found} may hold keys or passwords)"
+                    return f"{found} may hold keys or passwords"
         return ""
 
     def _touches(self, part: CommandPart, bases: Sequence[Path], reads_only: bool) -> str:
@@ -304,6 +310,16 @@ class CommandJudge:
                 if redirection.writes:
                     written[path] = None
         return "", list(written)
+
+
+def _chosen_toolchain(part: CommandPart, bases: Sequence[Path]) -> str:
+    """A file that decides which program runs under the name of `part`."""
+    for base in bases:
+        for place in (base, *base.parents):
+            for name in TOOLCHAIN_FILES.get(part.name, ()):
+                if (place / name).exists():
+                    return f"which {part.name} runs is up to {place / name}"
+    return ""
 
 
 def _naming_words(part: CommandPart, reads_only: bool) -> tuple[Word, ...]:

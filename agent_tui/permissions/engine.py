@@ -144,6 +144,16 @@ class PermissionEngine:
             return replace(verdict, decision="deny", why=_NOBODY_TO_ASK.format(why=verdict.why))
         return verdict
 
+    def why_attaching_asks(self, path: Path) -> str:
+        """Why a file that a text mentions is not sent unasked: keys, or a deny rule.
+
+        Args:
+            path: Absolute, links followed.
+        """
+        verdict = self._judge_read("read", Intent(title=str(path), access="read", paths=(path,)))
+        is_held = verdict.decision == "deny" or verdict.by == "protection"
+        return verdict.why if is_held else ""
+
     def record(self, tool_name: str, intent: Intent, verdict: Verdict) -> None:
         """Keep a decision in the log, where the person can look it up."""
         self.log.add(
@@ -247,7 +257,9 @@ class PermissionEngine:
     def _why_obeyed(self, path: Path) -> str:
         """Why changing `path` decides what other programs do."""
         allowed = [rule for rule in self._command_rules() if rule.decision == "allow"]
-        who = who_obeys(path, (rule.program for rule in allowed))
+        workspace = self._guard.workspace
+        shown = path.relative_to(workspace) if self._guard.is_inside(path) else path
+        who = who_obeys(shown, (rule.program for rule in allowed))
         return f"{who} does what {path} says" if who else ""
 
     def _judge_outside(self, tool_name: str) -> Verdict:

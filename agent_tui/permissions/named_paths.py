@@ -13,6 +13,7 @@ from agent_tui.tools.files.protected import SECRET_GLOBS
 
 _STREAM = re.compile(r"/dev/(stdin|stdout|stderr|tty|fd/\d+)")
 _PATTERN = re.compile(r"[*?\[]")
+_BLANK = re.compile(r"[\s'\"\\]")
 _MAX_EXPANDED = 1_000
 _MAX_PATTERNS = 300
 _MAX_ENTRIES = 20_000
@@ -48,6 +49,20 @@ class PathResolver:
                 for path in self._paths(base, text, word.is_pattern or _is_guessed_glob(word, text))
             ]
         return self._known[key]
+
+    def name_that_splits(self, bases: Sequence[Path], word: Word) -> Path | None:
+        """A file below the folder of a pattern that it matches and whose name holds a blank.
+
+        Looks at some thousand names at most.
+        """
+        folder, _, pattern = _as_glob(word).rpartition("/")
+        matches = re.compile(fnmatch.translate(pattern), re.IGNORECASE).match
+        for base in bases:
+            entries = islice(_entries_below(base / (folder or ".")), _MAX_ENTRIES)
+            for entry in entries:
+                if _BLANK.search(entry.name) and matches(entry.name):
+                    return Path(entry.path)
+        return None
 
     def _paths(self, base: Path, text: str, is_pattern: bool) -> Iterator[Path]:
         if _STREAM.fullmatch(text):
@@ -97,6 +112,20 @@ class PathResolver:
             return []
         self._entries_left -= len(names) + 1
         return names
+
+
+def _entries_below(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Everything below `folder`, links not followed; what cannot be read is left out."""
+    pending = [str(folder)]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    yield entry
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+        except OSError:
+            continue
 
 
 def _is_guessed_glob(word: Word, text: str) -> bool:
@@ -172,6 +201,8 @@ def _texts(value: str) -> Sequence[str]:
         texts.append(value.partition("=")[2])
     if ":" in value:  # git show HEAD:FILE
         texts += [value.rpartition(":")[2], value.partition(":")[0]]
+    if "," in value:  # type=bind,src=FILE
+        texts += [piece.partition("=")[2] or piece for piece in value.split(",")]
     if value.startswith("-") and len(value) > 2:
         texts.append(value[2:])
     return texts

@@ -5,7 +5,7 @@ allowed command runs, so mode accept-edits asks about these.
 """
 
 import fnmatch
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -27,7 +27,7 @@ _FOLDERS: Mapping[str, str] = MappingProxyType(
             ),
             "an agent",
         ),
-        **dict.fromkeys((".husky", ".githooks", ".lefthook"), "git's hooks"),
+        **dict.fromkeys((".husky", ".githooks", ".git-hooks", ".lefthook"), "git's hooks"),
         **dict.fromkeys((".circleci", ".buildkite", ".gitea", ".forgejo"), "a build service"),
     }
 )
@@ -38,7 +38,12 @@ _PAIRS: Mapping[tuple[str, str], str] = MappingProxyType(
         (".cargo", "config.toml"): "cargo",
         (".cargo", "config"): "cargo",
         (".config", "mise.toml"): "mise",
-        (".github", "copilot-instructions.md"): "an agent",
+        **{
+            (".github", name): "an agent"
+            for name in (
+                *("copilot-instructions.md", "instructions", "prompts", "chatmodes", "agents"),
+            )
+        },
         (".yarn", "releases"): "yarn",
         (".yarn", "plugins"): "yarn",
         ("node_modules", ".bin"): "whoever calls one of these commands",
@@ -55,7 +60,8 @@ _NAMES: Mapping[str, str] = MappingProxyType(
             (
                 *("agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md"),
                 *(".mcp.json", "mcp.json", ".cursorrules", ".windsurfrules", ".aider.conf.yml"),
-                *("opencode.json", ".goosehints", ".clinerules", ".roomodes"),
+                *("opencode.json", ".goosehints", ".clinerules", ".roomodes", "agent.md"),
+                *("qwen.md", "crush.md", "warp.md", ".rules"),
             ),
             "an agent",
         ),
@@ -66,7 +72,6 @@ _NAMES: Mapping[str, str] = MappingProxyType(
             (
                 ".pre-commit-config.yaml",
                 ".pre-commit-hooks.yaml",
-                "lefthook.yml",
                 ".overcommit.yml",
             ),
             "git's hooks",
@@ -75,13 +80,19 @@ _NAMES: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(
             (
                 *(".gitlab-ci.yml", "jenkinsfile", "azure-pipelines.yml", ".travis.yml"),
-                *(".drone.yml", ".woodpecker.yml", "bitbucket-pipelines.yml"),
+                *(".drone.yml", ".woodpecker.yml", "bitbucket-pipelines.yml", "appveyor.yml"),
+                *("cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml", "buildspec.yaml"),
             ),
             "a build service",
         ),
         ".devcontainer.json": "a development container",
         ".pnpmfile.cjs": "pnpm",
-        **dict.fromkeys(("mise.toml", ".mise.toml", ".tool-versions", ".miserc.toml"), "mise"),
+        **dict.fromkeys(
+            ("mise.toml", "mise.local.toml", ".mise.toml", ".tool-versions", ".miserc.toml"), "mise"
+        ),
+        **dict.fromkeys(("rust-toolchain.toml", "rust-toolchain"), "cargo"),
+        "uv.toml": "uv",
+        "devenv.nix": "the shell",
         **dict.fromkeys((".bazelrc", "user.bazelrc"), "bazel"),
         **dict.fromkeys((".envrc", ".autoenv", ".env.fish"), "the shell"),
     }
@@ -89,6 +100,19 @@ _NAMES: Mapping[str, str] = MappingProxyType(
 _SUFFIXES: Mapping[str, str] = MappingProxyType(
     {".code-workspace": "an editor", ".sublime-project": "an editor", ".pth": "Python"}
 )
+_HARMLESS_HIDDEN_NAMES = """
+    .gitignore .gitkeep .keep .dockerignore .npmignore .eslintignore .prettierignore .ignore
+    .rgignore .editorconfig .prettierrc* .stylelintrc* .markdownlint* .python-version .nvmrc
+    .node-version .ruby-version .github .gitlab .changeset .storybook .cache .tmp .temp .scratch
+    .pytest_cache .ruff_cache .mypy_cache .next .nuxt .svelte-kit .output .turbo .parcel-cache
+    .vitepress .docusaurus .venv .tox .nox .coverage* .yarn .well-known .env.example
+    .env.sample .env.template .env.dist .mailmap .git-blame-ignore-revs .all-contributorsrc
+    .browserslistrc .codespellrc .yamllint* .eslintrc* .babelrc* .flake8 .pylintrc .isort.cfg
+    .rubocop.yml .clang-format .clang-tidy .swcrc .mocharc* .nycrc* .rspec .credo.exs
+    .formatter.exs .golangci.y*ml .readthedocs.y*ml .codecov.y*ml .hadolint.yaml
+"""
+_HARMLESS_HIDDEN = tuple(_HARMLESS_HIDDEN_NAMES.split())
+"""Hidden files of a project that decide no more than its code does."""
 _RUN_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "make": ("makefile", "gnumakefile", "*.mk", "*.mak"),
@@ -112,7 +136,7 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     """Who does what the file at `path` says; empty where nobody is known to.
 
     Args:
-        path: Absolute.
+        path: Relative to the workspace; absolute where it is elsewhere.
         allowed_programs: Programs that may run without a question; for them the files count whose
             commands they run (``make``: the Makefile).
     """
@@ -120,10 +144,27 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
     found = next((_FOLDERS[name] for name in names[:-1] if name in _FOLDERS), "")
     for pair in pairwise(names):
         found = found or _PAIRS.get(pair, "")
+    if fnmatch.fnmatchcase(names[-1], "*lefthook*.y*ml"):
+        return "git's hooks"
     suffix = next((who for end, who in _SUFFIXES.items() if names[-1].endswith(end)), "")
     if found := found or _NAMES.get(names[-1], "") or suffix:
         return found
+    if not path.is_absolute() and (hidden := _unknown_hidden(names)):
+        return f"whichever program {hidden} is for"
     for program in allowed_programs:
         if any(fnmatch.fnmatchcase(names[-1], glob) for glob in _RUN_BY.get(program, ())):
             return program
     return ""
+
+
+def _unknown_hidden(names: Sequence[str]) -> str:
+    """A hidden folder or file that is for some program, and not known to be harmless."""
+    return next(
+        (
+            name
+            for name in names
+            if name[:1] == "."
+            and not any(fnmatch.fnmatchcase(name, glob) for glob in _HARMLESS_HIDDEN)
+        ),
+        "",
+    )

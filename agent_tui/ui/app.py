@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events as textual_events
 from textual import on
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Vertical
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
@@ -27,8 +27,9 @@ from textual.notifications import SeverityLevel
 from agent_tui.commands.core.command import Command
 from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
+from agent_tui.key_actions import KeyMap, keys_in_force, put_in_force
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS
+from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS, bound
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
 from agent_tui.ui.terminal.clipboard import copy_text
@@ -98,7 +99,10 @@ class AgentApp(App[UiOutcome]):
         self.prompt = Prompt()
         self.status = StatusBar(folder)
         self.window = Window(
-            self, self.prompt, TerminalState(self.write_to_terminal, has_mouse=has_mouse)
+            self,
+            self.prompt,
+            TerminalState(self.write_to_terminal, has_mouse=has_mouse),
+            self.use_keys,
         )
         self.loaded: LoadedChat | None = None
         self._load = load
@@ -106,6 +110,7 @@ class AgentApp(App[UiOutcome]):
         self._early_drafts: list[Draft] = []
         self._cleared_at: float | None = None
         self._theme_to_mend = self.theme if asks_background else ""
+        self.use_keys(KeyMap())
 
     @property
     def controller(self) -> "Controller":
@@ -167,6 +172,7 @@ class AgentApp(App[UiOutcome]):
     def _use_loaded_settings(self, options: "UiOptions") -> tuple[str, ...]:
         """Settings of the project, unknown at the first paint; what is wrong with them."""
         self.window.terminal.set_mouse(options.settings.mouse)
+        self.use_keys(options.settings.keys.key_map)
         if not (theme := options.settings.theme):
             return ()
         self._theme_to_mend = ""
@@ -324,7 +330,8 @@ class AgentApp(App[UiOutcome]):
 
     def on_stack_view_follow_changed(self, event: "Transcript.FollowChanged") -> None:
         """Say that there is more below while the person reads above."""
-        below = f"↓ {event.new_count} new · ctrl+l" if event.new_count else "↓ more · ctrl+l"
+        news = f"↓ {event.new_count} new" if event.new_count else "↓ more"
+        below = " · ".join(filter(None, (news, keys_in_force().shown("last_message"))))
         self.view.widgets.activity.show_below("" if event.following else below)
 
     # Events of the terminal
@@ -353,6 +360,12 @@ class AgentApp(App[UiOutcome]):
             self.loaded.view.focus_changed(False)
 
     # Keys
+
+    def use_keys(self, keys: KeyMap) -> None:
+        """From now on `keys` do what is done here and in the prompt; texts name them."""
+        put_in_force(keys)
+        self._bindings = BindingsMap(bound(APP_BINDINGS, keys))
+        self.prompt.area.use_keys(keys)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of the chat do nothing before it is there or while a screen lies above it."""
@@ -385,7 +398,8 @@ class AgentApp(App[UiOutcome]):
             self.prompt.clear()
         else:
             self.loaded.view.clear_prompt()
-        self.notify("Press ctrl+c again to leave.", timeout=_LEAVE_WITHIN_S)
+        key = keys_in_force().shown("clear_or_leave")
+        self.notify(f"Press {key} again to leave.", timeout=_LEAVE_WITHIN_S)
 
     def action_leave_if_empty(self) -> None:
         """Ctrl+D: leave if nothing is written, else delete to the right."""
@@ -449,8 +463,8 @@ class AgentApp(App[UiOutcome]):
     async def _do_from_palette(self) -> None:
         from agent_tui.ui.screens.palette import CommandPalette
 
-        actions = [entry for entry in APP_BINDINGS if isinstance(entry, Binding) and entry.show]
-        palette = CommandPalette(self.controller.registry.commands, actions)
+        actions = [entry for entry in APP_BINDINGS if entry.show]
+        palette = CommandPalette(self.controller.registry.commands, actions, keys_in_force())
         match await self.window.ask(palette):
             case Command() as command if command.needs_argument:
                 self.view.edit_again(f"/{command.name} ")

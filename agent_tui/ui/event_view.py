@@ -49,10 +49,19 @@ from agent_tui.events import (
     UserMessageAdded,
     WentBack,
 )
+from agent_tui.messages import UserMessage
+from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.replay.jobs import ended_line
 from agent_tui.ui.chat.activity_line import ActivityState
 from agent_tui.ui.chat.compaction_blocks import finished_block
-from agent_tui.ui.chat.history_blocks import REPLY_MARKS, bash_block, blocks_of, finished_tool
+from agent_tui.ui.chat.history_blocks import (
+    REPLY_MARKS,
+    bash_block,
+    blocks_of,
+    call_title,
+    finished_tool,
+    user_block,
+)
 from agent_tui.ui.chat.scope_blocks import entered_block, left_blocks
 from agent_tui.ui.chat.welcome import welcome_block
 from agent_tui.ui.chat.widgets import ChatWidgets
@@ -107,7 +116,7 @@ class EventView:
             case TurnStarted():
                 self._work("Waiting for the model")
             case UserMessageAdded():
-                chat.append(UserBlock(without_attachments(event.text), event.image_count))
+                chat.append(self._said(event))
             case ReplyStarted():
                 chat.start_reply()
                 self._work("Waiting for the model")
@@ -127,7 +136,9 @@ class EventView:
                 chat.discard_reply()
                 self._is_stop_shown = False
             case ToolStarted():
-                self._begin(ToolBlock(event.call_id, event.name, event.title))
+                has_title = event.title != event.name  # a call that is refused at once has none
+                title = event.title if has_title else call_title(event.name, event.arguments)
+                self._begin(ToolBlock(event.call_id, event.name, title))
                 self._relabel(f"Running {event.name}", 0)
             case ToolOutputDelta():
                 chat.append_tool_output(event.call_id, event.text)
@@ -191,6 +202,16 @@ class EventView:
                 assert_never(event)
         self.status.follow(event)
         self.widgets.tour.follow(event)
+
+    def _said(self, event: UserMessageAdded) -> UserBlock:
+        if event.image_count:
+            for entry in reversed(self._runtime.conversation.log.entries):
+                match entry:
+                    case MessageEntry(id=event.entry_id, message=UserMessage() as message):
+                        return user_block(message)
+                    case _:
+                        pass
+        return UserBlock(without_attachments(event.text))
 
     def begin(self) -> None:
         """An activity is about to run; what was shown to go on beside it gives way."""

@@ -24,10 +24,11 @@ from agent_tui.commands.settings import SettingsPage
 from agent_tui.commands.tree import PickableEntries
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent
+from agent_tui.key_actions import KeyMap, keys_in_force
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
-from agent_tui.ui.key_guide import KEYS
+from agent_tui.ui.key_guide import key_guide
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal.clipboard import copy_text
 from agent_tui.ui.terminal.outcome import UiOutcome
@@ -86,7 +87,7 @@ class ScreenFront:
 
     def help(self) -> FrontHelp:
         """The keys, and every command."""
-        return FrontHelp(KEYS, command_sections(self._registry, self))
+        return FrontHelp(key_guide(keys_in_force()), command_sections(self._registry, self))
 
     # Telling
 
@@ -103,7 +104,9 @@ class ScreenFront:
     def show_thinking(self, is_shown: bool) -> None:
         """Show or hide what the model thinks."""
         self._view.widgets.transcript.show_thinking = is_shown
-        self.say(f"Thinking is {'shown' if is_shown else 'hidden'}; ctrl+t turns it over.")
+        turn = keys_in_force().hint("toggle_thinking", "turns it over")
+        told = f"Thinking is {'shown' if is_shown else 'hidden'}"
+        self.say("; ".join(filter(None, (told, turn))) + ".")
 
     async def show(self, shown: Showable) -> None:
         """Show a page above the chat, until it is closed."""
@@ -249,6 +252,11 @@ class ScreenFront:
     def set_mouse(self, on: bool) -> None:
         """Take the mouse, or leave it to the terminal."""
         self._window.terminal.set_mouse(on)
+        self._view.refresh_status()
+
+    def use_keys(self, keys: KeyMap) -> None:
+        """From now on `keys` do what is done in the chat and in the prompt."""
+        self._window.use_keys(keys)
         self._view.refresh_status()
 
     async def find(self, text: str) -> None:

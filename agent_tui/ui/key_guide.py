@@ -1,33 +1,40 @@
 """The keys of the screen, as ``/keys`` and ``/help`` show them."""
 
 from agent_tui.commands.core.pages import PageSection
+from agent_tui.key_actions import KEY_ACTIONS, KeyMap
 
-KEYS = (
+_GUIDE = (
     PageSection(
         "Writing",
         (
-            ("enter", "send; while a turn runs: queue"),
-            ("shift+enter, ctrl+j, \\ enter", "new line; alt+enter and ctrl+enter too"),
+            ("{submit}", "send; while a turn runs: queue"),
+            ("{newline}, \\ enter", "new line"),
             ("/ @ !", "commands, files, run a shell command (!! keeps it from the model)"),
             ("tab", "complete; in a menu: take what is marked"),
-            ("up, down", "earlier prompts, from the first or last line; in a menu: move"),
-            ("ctrl+r", "search earlier prompts"),
-            ("ctrl+g", "write in $EDITOR"),
-            ("alt+up", "take queued messages back"),
-            ("alt+b, alt+f", "a word left or right"),
+            (
+                "{history_older}, {history_newer}",
+                "earlier prompts, from the first or last line; in a menu: up, down move",
+            ),
+            ("{history_search}", "search earlier prompts"),
+            ("{external_editor}", "write in $EDITOR"),
+            ("{take_back_queue}", "take queued messages back"),
+            ("{word_left}, {word_right}", "a word left or right"),
             ("ctrl+w, ctrl+u, ctrl+k", "delete a word, to the start, to the end of the line"),
-            ("ctrl+_", "undo"),
+            ("{undo}", "undo"),
         ),
     ),
     PageSection(
         "Running",
         (
-            ("ctrl+p", "find any command or action; in a menu: up, as ctrl+n is down"),
-            ("ctrl+v", "attach the image that is on the clipboard"),
-            ("?", "all commands and keys, on an empty prompt"),
-            ("esc", "close the menu, else stop what runs and keep the partial reply"),
-            ("esc esc", "go back to an earlier message, while nothing runs (/tree)"),
-            ("shift+tab", "next permission mode: ask, accept-edits, plan, full"),
+            ("{palette}", "find any command or action; in a menu: ctrl+p up, ctrl+n down"),
+            ("{paste_image}", "attach the image that is on the clipboard"),
+            ("{help}", "all commands and keys, on an empty prompt"),
+            ("{interrupt}", "close the menu, else stop what runs and keep the partial reply"),
+            (
+                "{interrupt} twice",
+                "go back to an earlier message, while nothing runs (/tree)",
+            ),
+            ("{permission_mode}", "next permission mode: ask, accept-edits, plan, full"),
             (
                 "y a p r n e",
                 "answer an approval, once nothing was typed for a second; so do up, down, "
@@ -38,23 +45,40 @@ KEYS = (
     PageSection(
         "Reading",
         (
-            ("pageup, pagedown", "scroll the chat"),
-            ("ctrl+home, ctrl+end", "first and last message"),
-            ("ctrl+l", "back to the newest line"),
-            ("ctrl+f", "search the chat"),
-            ("ctrl+o", "unfold or fold tool output and summaries; on the mark of a paste: open it"),
-            ("ctrl+t", "show or hide thinking"),
-            ("drag, then ctrl+c", "select and copy; /scrollback hands all of it to the terminal"),
-            ("alt+m", "leave the mouse to the terminal, or take it back (/mouse)"),
+            ("{page_up}, {page_down}", "scroll the chat"),
+            ("{first_message}", "first message"),
+            ("{last_message}", "back to the newest line"),
+            ("{find}", "search the chat"),
+            (
+                "{toggle_details}",
+                "unfold or fold tool output and summaries; on the mark of a paste: open it",
+            ),
+            ("{toggle_thinking}", "show or hide thinking"),
+            (
+                "drag, then {clear_or_leave}",
+                "select and copy; /scrollback hands all of it to the terminal",
+            ),
+            ("{mouse}", "leave the mouse to the terminal, or take it back (/mouse)"),
         ),
     ),
     PageSection(
         "Leaving",
         (
-            ("ctrl+c", "clear the prompt; twice leaves"),
-            ("ctrl+d", "leave, on an empty prompt"),
-            ("ctrl+q", "leave at once"),
-            ("ctrl+z", "suspend; fg in the shell comes back"),
+            ("{clear_or_leave}", "clear the prompt; twice leaves"),
+            ("{leave_if_empty}", "leave, on an empty prompt"),
+            ("{quit}", "leave at once"),
+            ("{suspend}", "suspend; fg in the shell comes back"),
         ),
     ),
 )
+
+
+def key_guide(keys: KeyMap) -> tuple[PageSection, ...]:
+    """What each key does, with the keys that are in force."""
+    shown = {name: keys.all_shown(name) for name in KEY_ACTIONS}
+    return tuple(
+        PageSection(
+            section.heading, tuple((keys.format(**shown), text) for keys, text in section.rows)
+        )
+        for section in _GUIDE
+    )

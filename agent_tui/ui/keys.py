@@ -1,31 +1,58 @@
-"""Which key does what while the chat is in front, and when it does nothing.
+"""Which action of the app each name in ``[keys]`` stands for, and when it does nothing.
 
 Those that are shown (`Binding.show`) are offered by the command palette with their descriptions.
 """
 
-from textual.binding import Binding, BindingType
+from collections.abc import Iterable
 
-APP_BINDINGS: tuple[BindingType, ...] = (
-    Binding("escape", "interrupt", "Stop what runs", show=False),
-    Binding(
-        "ctrl+c", "clear_or_leave", "Clear the prompt, twice: leave", show=False, priority=True
-    ),
-    Binding("ctrl+d", "leave_if_empty", "Leave, on an empty prompt", show=False, priority=True),
-    Binding("ctrl+q", "quit", "Leave", show=False),
-    Binding("ctrl+p", "open_palette", "Find a command or an action", show=False),
-    Binding("ctrl+z", "suspend_process", "Suspend: fg in the shell comes back", priority=True),
-    Binding("shift+tab", "next_permission_mode", "Next permission mode", priority=True),
-    Binding("ctrl+o", "toggle_details", "Unfold or fold tool output and summaries"),
-    Binding("ctrl+t", "toggle_thinking", "Show or hide thinking"),
-    Binding("ctrl+g", "edit_outside", "Write the prompt in $EDITOR"),
-    Binding("ctrl+f", "find", "Search the chat", priority=True),
-    Binding("alt+up", "take_back_queue", "Take queued messages back into the prompt"),
-    Binding("alt+m", "switch_mouse", "Turn the mouse off or on", priority=True),
-    Binding("pageup", "scroll_chat(-1)", "Page up", show=False, priority=True),
-    Binding("pagedown", "scroll_chat(1)", "Page down", show=False, priority=True),
-    Binding("ctrl+home", "chat_home", "Go to the first message", priority=True),
-    Binding("ctrl+end,ctrl+l", "chat_end", "Go to the newest message", priority=True),
+from textual.binding import Binding
+
+from agent_tui.key_actions import KEY_ACTIONS, KeyMap
+
+
+def _binding(name: str, action: str, *, show: bool = True, priority: bool = False) -> Binding:
+    """The binding of the action called `name` in the settings; its id is that name."""
+    known = KEY_ACTIONS[name]
+    keys, description = ",".join(known.keys), known.description
+    return Binding(keys, action, description, show=show, priority=priority, id=name)
+
+
+APP_BINDINGS: tuple[Binding, ...] = (
+    _binding("interrupt", "interrupt", show=False),
+    _binding("clear_or_leave", "clear_or_leave", show=False, priority=True),
+    _binding("leave_if_empty", "leave_if_empty", show=False, priority=True),
+    _binding("quit", "quit", show=False),
+    _binding("palette", "open_palette", show=False),
+    _binding("suspend", "suspend_process", priority=True),
+    _binding("permission_mode", "next_permission_mode", priority=True),
+    _binding("toggle_details", "toggle_details"),
+    _binding("toggle_thinking", "toggle_thinking"),
+    _binding("external_editor", "edit_outside"),
+    _binding("find", "find", priority=True),
+    _binding("take_back_queue", "take_back_queue"),
+    _binding("mouse", "switch_mouse", priority=True),
+    _binding("page_up", "scroll_chat(-1)", show=False, priority=True),
+    _binding("page_down", "scroll_chat(1)", show=False, priority=True),
+    _binding("first_message", "chat_home", priority=True),
+    _binding("last_message", "chat_end", priority=True),
 )
+
+AREA_BINDINGS: tuple[Binding, ...] = (
+    _binding("undo", "undo", show=False),
+    _binding("word_left", "cursor_word_left", show=False),
+    _binding("word_right", "cursor_word_right", show=False),
+)
+"""Of the prompt's text field, besides those every text field has."""
+
+
+def bound(bindings: Iterable[Binding], keys: KeyMap) -> list[Binding]:
+    """`bindings` with the keys that `keys` gives their actions, one for each key."""
+    return [
+        binding.with_key(key)
+        for binding in bindings
+        for key in (keys.keys(binding.id) if binding.id else binding.key.split(","))
+    ]
+
 
 NOT_OVER_SCREENS = frozenset(
     {"leave_if_empty", "next_permission_mode", "scroll_chat", "chat_home", "chat_end", "find"}

@@ -1,11 +1,12 @@
 """What is there from the first paint on, for all that works behind the screens."""
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
 from textual.app import App
 from textual.screen import Screen
 
+from agent_tui.key_actions import KeyMap
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.terminal.state import TerminalState
@@ -21,12 +22,20 @@ class Window:
         app: Textual's side: themes, suspending, the clipboard.
         prompt: Where the person writes.
         terminal: The terminal's title and mouse.
+        use_keys: Has other keys do what is done in the chat and in the prompt.
     """
 
-    def __init__(self, app: App[UiOutcome], prompt: Prompt, terminal: TerminalState) -> None:
+    def __init__(
+        self,
+        app: App[UiOutcome],
+        prompt: Prompt,
+        terminal: TerminalState,
+        use_keys: Callable[[KeyMap], None],
+    ) -> None:
         self.app = app
         self.prompt = prompt
         self.terminal = terminal
+        self.use_keys = use_keys
 
     async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
         """Show a screen and wait for its result; None if it was left without one."""

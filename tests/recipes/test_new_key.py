@@ -1,25 +1,27 @@
-"""New key: a binding, its action, and a row in what ``/keys`` shows."""
+"""New key: its name in the settings, a binding, its action, and a row in what ``/keys`` shows."""
 
 import pytest
 
 from tests.recipes.program_copy import ProgramCopy
 
-BINDING = '    Binding("f9", "list_tools", "See what the model can do"),\n'
+NAME = '    KeyAction("list_tools", ("f9",), "See what the model can do"),\n'
+BINDING = '    _binding("list_tools", "list_tools"),\n'
 ACTION = '''\
     def action_list_tools(self) -> None:
         """F9: the tools the model has."""
         self.controller.dispatch("/tools")
 
 '''
-ROW = '            ("f9", "see what the model can do"),\n'
+ROW = '            ("{list_tools}", "see what the model can do"),\n'
 
 
 @pytest.fixture
 def copy(tmp_path) -> ProgramCopy:
     made = ProgramCopy(tmp_path, "New key")
-    made.insert_before("agent_tui/ui/keys.py", '    Binding("ctrl+f", "find"', BINDING)
+    made.insert_before("agent_tui/key_actions.py", '    KeyAction("find"', NAME)
+    made.insert_before("agent_tui/ui/keys.py", '    _binding("find"', BINDING)
     made.insert_before("agent_tui/ui/app.py", "    async def action_find(self)", ACTION)
-    made.insert_before("agent_tui/ui/key_guide.py", '            ("ctrl+f", "search', ROW)
+    made.insert_before("agent_tui/ui/key_guide.py", '            ("{find}", "search', ROW)
     return made
 
 

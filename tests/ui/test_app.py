@@ -110,6 +110,7 @@ async def test_queued_messages_keep_their_order_pastes_and_images(tmp_path: Path
         await ui.finish()
         assert ui.sent == ["go", f"{pasted}\n\n{shown[1]}"]
         assert [image.mime_type for image in ui.user_messages[1].images] == ["image/png"]
+        assert "▀▀▀▀▀▀▀▀" in ui.drawn_chat
 
 
 async def test_a_paste_answers_no_approval_and_goes_into_the_draft(tmp_path: Path):

@@ -1,14 +1,13 @@
 from pathlib import Path
 
-from textual.binding import Binding
-
 from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.key_actions import KeyMap
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.screens.palette import CommandPalette, PaletteChoice, palette_rows, ranked_rows
 from tests.ui.app_support import Ui, running_app
 
-ACTIONS = [entry for entry in APP_BINDINGS if isinstance(entry, Binding) and entry.show]
-ROWS = palette_rows((*built_in_commands().commands, *ACTIONS))
+ACTIONS = [entry for entry in APP_BINDINGS if entry.show]
+ROWS = palette_rows((*built_in_commands().commands, *ACTIONS), KeyMap())
 
 
 def found(wanted: str) -> list[str]:

@@ -15,11 +15,12 @@ from textual.screen import Screen
 
 import agent_tui.ui.screens
 from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.key_actions import KEY_ACTIONS
 from agent_tui.ui.approval.panel import ApprovalPanel
 from agent_tui.ui.first_run import chooser as first_run
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.prompt import prompt
-from agent_tui.ui.prompt.area import NEW_LINE_KEYS, PromptArea
+from agent_tui.ui.prompt.area import PromptArea
 from tests.ui.scenes import SCENES
 
 TESTS = Path(__file__).parents[1]
@@ -125,9 +126,9 @@ def test_every_command_has_its_row_and_no_other_is_named():
 
 def test_every_key_of_the_app_the_prompt_and_the_approval_has_its_row():
     named = {key for row in ROWS if row.section == "Keys" for key in quoted(row.first)}
-    new_line = {key for key in NEW_LINE_KEYS if not key.endswith("\r")}  # tmux writes them so
     keys = keys_of(APP_BINDINGS) | keys_of(PromptArea.BINDINGS) | keys_of(ApprovalPanel.BINDINGS)
-    assert keys | keys_of_the_prompt() | new_line <= named
+    of_actions = {key for action in KEY_ACTIONS.values() for key in action.keys}
+    assert keys | keys_of_the_prompt() | of_actions <= named
 
 
 def test_every_screen_has_its_row_with_its_own_keys():

@@ -30,7 +30,7 @@ LEAVING = {"quit", "leave_if_empty", "suspend_process"}
 APP_KEYS = [
     key
     for binding in APP_BINDINGS
-    if not isinstance(binding, tuple) and binding.action not in LEAVING
+    if binding.action not in LEAVING
     for key in binding.key.split(",")
 ]
 WRITING_KEYS = (

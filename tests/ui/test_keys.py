@@ -1,49 +1,43 @@
 """What ``/keys`` says is what the keys do."""
 
-import ast
 import inspect
-import textwrap
 from pathlib import Path
 
 import pytest
 from textual.binding import Binding
+from textual.widgets import TextArea
 
+from agent_tui.key_actions import KEY_ACTIONS, KeyMap, written
 from agent_tui.ui.approval.panel import OPTIONS
-from agent_tui.ui.key_guide import KEYS
-from agent_tui.ui.keys import APP_BINDINGS
-from agent_tui.ui.prompt.area import NEW_LINE_KEYS, PromptArea
+from agent_tui.ui.key_guide import key_guide
+from agent_tui.ui.keys import APP_BINDINGS, AREA_BINDINGS
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.screens.page import PageScreen
 from tests.ui.app_support import running_app
 
-WRITTEN = {"escape": "esc", "ctrl+underscore": "ctrl+_", "question_mark": "?"}
-NOT_WRITTEN = {"super+z"}  # what a terminal on macOS may make of ctrl+_
-AS_TMUX_SENDS_THEM = {"shift+\r", "ctrl+\r"}
-TOLD = " ".join(f"{keys}, {text}" for section in KEYS for keys, text in section.rows)
+FIXED = {"tab", "up", "down", "enter", "ctrl+p", "ctrl+n"}  # in the menu
+TOLD = " ".join(f"{keys}, {text}" for section in key_guide(KeyMap()) for keys, text in section.rows)
 TOLD_KEYS = {word.strip(",;") for word in TOLD.split()}
 
 
-def told(bindings: object) -> set[str]:
-    """The keys of bindings as the page writes them."""
-    assert isinstance(bindings, list | tuple)
-    keys = {key for entry in bindings if isinstance(entry, Binding) for key in entry.key.split(",")}
-    return {WRITTEN.get(key, key) for key in keys - NOT_WRITTEN}
-
-
-def keys_the_prompt_takes() -> set[str]:
-    """What its ``match key`` statements name."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(Prompt)))
-    cases = [node.value for node in ast.walk(tree) if isinstance(node, ast.MatchValue)]
-    named = {case.value for case in cases if isinstance(case, ast.Constant)}
-    assert {"enter", "tab", "up", "down", "ctrl+r"} <= named
-    return {WRITTEN.get(key, key) for key in named if isinstance(key, str)}
+def known_keys() -> set[str]:
+    return {written(key) for action in KEY_ACTIONS.values() for key in action.keys} - {"super+z"}
 
 
 def test_every_key_of_the_chat_and_of_the_prompt_is_on_the_page():
-    assert told(APP_BINDINGS) - TOLD_KEYS == set()
-    assert told(PromptArea.BINDINGS) - TOLD_KEYS == set()
-    assert not NEW_LINE_KEYS - AS_TMUX_SENDS_THEM - TOLD_KEYS
-    assert keys_the_prompt_takes() - TOLD_KEYS == set()
+    assert (known_keys() | FIXED) - TOLD_KEYS == set()
+
+
+def test_every_binding_has_a_name_in_the_settings_and_the_keys_it_says():
+    for binding in (*APP_BINDINGS, *AREA_BINDINGS):
+        assert binding.id is not None
+        assert KEY_ACTIONS[binding.id].keys == tuple(binding.key.split(","))
+
+
+def test_every_action_is_done_by_a_binding_or_by_the_prompt():
+    bound = {binding.id for binding in (*APP_BINDINGS, *AREA_BINDINGS)}
+    in_prompt = {name for name in KEY_ACTIONS if f'case "{name}"' in inspect.getsource(Prompt)}
+    assert set(KEY_ACTIONS) - bound - in_prompt == {"newline"}
 
 
 def test_the_answers_to_a_question_are_on_the_page():
@@ -52,15 +46,18 @@ def test_the_answers_to_a_question_are_on_the_page():
 
 def test_no_key_is_told_that_nothing_is_bound_to():
     """Of those with a modifier, where a slip is easy; the text field has its own."""
-    bound = told([*APP_BINDINGS, *PromptArea.BINDINGS, *PromptArea.__mro__[1].BINDINGS])
-    known = bound | NEW_LINE_KEYS | keys_the_prompt_takes()
+    of_text_fields = {
+        key
+        for entry in TextArea.BINDINGS
+        if isinstance(entry, Binding)
+        for key in entry.key.split(",")
+    }
     with_modifier = {key for key in TOLD_KEYS if key.startswith(("ctrl+", "alt+", "shift+"))}
-    assert with_modifier - known == set()
+    assert with_modifier - known_keys() - of_text_fields - FIXED == set()
 
 
 def test_bindings_that_the_palette_offers_say_what_they_do():
     for entry in APP_BINDINGS:
-        assert isinstance(entry, Binding)
         assert len(entry.description) > 3
 
 

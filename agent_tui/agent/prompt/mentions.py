@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ from agent_tui.tools.files.images import ImageFile, read_image
 from agent_tui.tools.limits import OutputLimits, output_limits
 from agent_tui.tools.shorten import keep_head
 
+_ASK_FOR_IT = "Ask for it in words: you are asked before it is read."
 _MAX_LISTED = 200
 MAX_ATTACHMENTS = 20
 _BINARY_PROBE_BYTES = 8_000
@@ -53,7 +54,14 @@ class _Part:
     image: ImageContent | None = None
 
 
-def attach(text: str, cwd: Path, window: int = 0, *, image_refusal: str = "") -> Attached:
+def attach(
+    text: str,
+    cwd: Path,
+    window: int = 0,
+    *,
+    image_refusal: str = "",
+    why_held: Callable[[Path], str] = lambda _path: "",
+) -> Attached:
     """`text` followed by what its mentions name, each in a ``<file>`` or ``<folder>`` block.
 
     Paths are relative to `cwd`, ``~`` is the home folder, a path with blanks is written
@@ -67,13 +75,20 @@ def attach(text: str, cwd: Path, window: int = 0, *, image_refusal: str = "") ->
         cwd: The workspace.
         window: Tokens of the model's window; 0 where it is not known.
         image_refusal: Why no image can be sent; empty if one can.
+        why_held: Why a file (links followed) does not go along unasked, as a text that follows
+            its name; empty where it may. What was pasted may mention keys, and so may a link.
     """
     if without_attachments(text) != text:
         return Attached(text)
     mentions = find_mentions(text, cwd)
     kept = mentions[:MAX_ATTACHMENTS]
     limits = output_limits(window, len(kept))
-    parts = [_part(mention, limits, image_refusal) for mention in kept]
+    parts = [
+        _held_part(mention, why)
+        if (why := why_held(mention.path))
+        else _part(mention, limits, image_refusal)
+        for mention in kept
+    ]
     notices = [part.notice for part in parts if part.notice]
     notices += [f"@{name} names no file, so nothing is attached." for name in _missing(text, cwd)]
     if len(mentions) > len(kept):
@@ -149,6 +164,11 @@ def _part(mention: Mention, limits: OutputLimits, image_refusal: str) -> _Part:
         return _Part(f'<file path="{shown}" error="{_attribute(fault)}" />', notice)
     except UsageError as error:
         return _Part(f'<file path="{shown}" error="too large an image" />', str(error))
+
+
+def _held_part(mention: Mention, why: str) -> _Part:
+    notice = f"@{mention.written} is not attached: {why}. {_ASK_FOR_IT}"
+    return _Part(f'<file path="{_attribute(mention.written)}" error="not attached" />', notice)
 
 
 def _image_part(shown: str, image: ImageFile, image_refusal: str) -> _Part:

@@ -155,7 +155,7 @@ class PromptLibrary:
         path = _unasked_mention(text, argument, cwd, self._trust.folder_to_ask_about(cwd))
         if path is not None:
             problem = f"{file} is not sent: it would attach {path}, which is not the project's"
-            raise ConfigError(f"{problem} or may hold keys.", "Add it with @ yourself to send it.")
+            raise ConfigError(f"{problem} or may hold keys.", "Name it with @ yourself.")
 
     def _take_folder(self, search: _Search, folder: Path, source: PromptSource) -> None:
         """Add what one folder holds; of two files with one name the first stays."""

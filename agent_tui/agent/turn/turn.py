@@ -250,7 +250,9 @@ class Turn:
 
         def read() -> tuple[UserMessage, tuple[str, ...]]:
             alike = conversation.sessions_begun_like(text) if is_new else ()
-            return user_message(text, images, conversation.cwd, conversation.model_info, alike)
+            why_held = conversation.permissions.why_attaching_asks
+            info = conversation.model_info
+            return user_message(text, images, conversation.cwd, info, alike, why_held)
 
         return await asyncio.to_thread(read)
 

@@ -1,6 +1,6 @@
 """What the person said, as a message: with the files it mentions and the images it carries."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent_tui.agent.prompt.earlier_work import hint_line, notice
@@ -25,6 +25,7 @@ def user_message(
     cwd: Path,
     info: ModelInfo,
     alike: Sequence[SessionSummary] = (),
+    why_held: Callable[[Path], str] = lambda _path: "",
 ) -> tuple[UserMessage, tuple[str, ...]]:
     """The message, and what the person is to be told of it. Reads files.
 
@@ -34,8 +35,10 @@ def user_message(
         cwd: What paths are relative to.
         info: The model it is for.
         alike: Earlier sessions to hint at.
+        why_held: Why a file that is mentioned does not go along unasked; empty where it may.
     """
-    attached = attach(text, cwd, info.window, image_refusal=image_refusal(info))
+    refusal = image_refusal(info)
+    attached = attach(text, cwd, info.window, image_refusal=refusal, why_held=why_held)
     pictures = (*images, *attached.images)
     told = attached.text
     if alike:

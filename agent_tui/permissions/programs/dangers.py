@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
-from agent_tui.permissions.programs.destruction import destruction_of
+from agent_tui.permissions.programs.destruction import destruction_of, run_by
 from agent_tui.permissions.programs.machine import OURSELVES, machine_danger_of
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.shell.parts import split_command
@@ -94,12 +94,22 @@ def hidden_commands(part: CommandPart) -> tuple[CommandPart, ...]:
 
 def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths) -> str:
     name = part.name.rpartition("/")[2].casefold()
-    if changed := machine_danger_of(name, part):
+    if changed := machine_danger_of(name, part) or _danger_of_inner(name, part):
         return changed
     if lost := destruction_of(part):
         return lost
     danger = _folder_danger(name, part, bases, guard)
     return _system_change(name, part, bases, guard) if danger is None else danger
+
+
+def _danger_of_inner(name: str, part: CommandPart) -> str:
+    """What a runner would run may change the machine: ``npx PROGRAM``."""
+    values = [word.value or "" for word in part.arguments]
+    if not (inner := run_by(name, values)):
+        return ""
+    behind = values[values.index(inner[0]) + 1 :]
+    words = tuple(Word(value, value) for value in (inner[0], *behind))
+    return machine_danger_of(inner[0].rpartition("/")[2], CommandPart(part.source, words))
 
 
 def _folder_danger(

@@ -88,13 +88,23 @@ def _destruction(part: CommandPart, words: Sequence[str]) -> str:
         places = [word for word in words if re.search(r"[.:/]", word)]
         if not any(map(_THIS_MACHINE.fullmatch, places)):
             return f"{name} would delete something on another machine"
-    if name in _RUNNERS and words:
-        inner = [word for word in words if not word.startswith("-")]
-        while inner and inner[0] in _RUNNING_WORDS:
-            inner = inner[1:]
-        if inner and (told := _told(inner[0].rpartition("/")[2], inner[1:])):
-            return told
+    inner = run_by(name, words)
+    if inner and (told := _told(inner[0].rpartition("/")[2], inner[1:])):
+        return told
     return _told(name, words)
+
+
+def run_by(name: str, words: Sequence[str]) -> list[str]:
+    """The command that a runner would run, by its words; empty where `name` is none.
+
+    ``uv run python manage.py flush`` is ``manage.py flush``.
+    """
+    if name not in _RUNNERS:
+        return []
+    inner = [word for word in words if not word.startswith("-")]
+    while inner and (inner[0] in _RUNNING_WORDS or inner[0] in _RUNNERS):
+        inner = inner[1:]
+    return inner
 
 
 def _told(name: str, words: Sequence[str]) -> str:
@@ -136,7 +146,7 @@ def _has(words: Sequence[str], *options: str) -> bool:
     """Whether one of the options is there: whole, with a value, or cut short as git allows."""
     names = [word.partition("=")[0] for word in words]
     return any(
-        name == option or (len(name) > len("--x") and name[:2] == "--" and option.startswith(name))
+        name == option or (len(name) > len("--") and name[:2] == "--" and option.startswith(name))
         for name in names
         for option in options
     )

@@ -99,7 +99,7 @@ aws                             : ssm get-parameters?(-by-path)? (.* )?--with-de
 gcloud                          : auth (.* )?print-[\w-]*token|secrets versions access
 az                              : account get-access-token|keyvault secret (show|download)
 kubectl oc k3s                  : get (.* )?secrets?(/\S+)? (.* )?(-o.*|--output.*|--template.*)
-kubectl oc k3s                  : config view (.* )?--raw|create token
+kubectl oc k3s                  : config view (.* )?--raw\S*|create token
 vault                           : (kv )?(get|read)|token create|login
 heroku                          : config(:get)?|auth:token
 gh glab                         : auth token|auth status (.* )?(-t|--show-token)

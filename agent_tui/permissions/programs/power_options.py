@@ -36,7 +36,7 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         "wget": re.compile(r"-\w*[OPeiao].*|--(?:use-a|output|dir|exec|input|post|body|conf).*"),
         "man": re.compile(r"-\w*[PHC].*|--(?:pager|html|config).*"),
         "make": re.compile(
-            r"(?:SHELL|MAKEFLAGS|\.SHELLFLAGS)\W?=.*|(?:CC|CXX|LD|AR|AS|PYTHON|HOSTCC)\W?=.*[/$].*"
+            r"(?:SHELL|MAKEFLAGS|\.SHELLFLAGS)\W?=.*|(?:CC|CXX|LD|AR|AS|PYTHON|HOSTCC)\W?=.*[/$\s].*"
             r"|--(?:ev|fi|mak|dir).*|-\w*[fCE].*",
             re.DOTALL,
         ),
@@ -110,6 +110,34 @@ _POWERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         "strace": re.compile(r"-\w*[op].*|--(?:output|attach).*"),
         **dict.fromkeys(("gdb", "lldb"), re.compile(r"-.*")),
         **dict.fromkeys(("fd", "fdfind"), re.compile(r"-\w*[xX].*|--exec.*")),
+        **dict.fromkeys(
+            (
+                *("parallel", "watch", "watchexec", "nodemon", "entr", "concurrently", "hyperfine"),
+                *("tmux", "screen", "socat", "expect", "script"),
+            ),
+            re.compile(r".*", re.DOTALL),
+        ),
+        **dict.fromkeys(
+            ("nc", "ncat", "netcat"), re.compile(r"-\w*[ecl].*|--(?:exec|sh-|listen|lua).*")
+        ),
+        "env": re.compile(r"-\w*S.*|--sp.*"),
+        "just": re.compile(r"--(?:shell|just|work|dotenv).*|-[fd].*"),
+        "pandoc": re.compile(r"--(?:lua|filter|pdf-e|extract|defaults|data-dir|out).*|-[FLdo].*"),
+        **dict.fromkeys(
+            ("pdflatex", "xelatex", "lualatex", "latex", "tex", "pdftex", "luatex", "latexmk"),
+            re.compile(
+                r"--?(?:shell-|enable-w|e$|r$|latex|pdf\w*=|xe\w*=|lua|output-d|usepretex).*"
+            ),
+        ),
+        "nmap": re.compile(r"--(?:script|data|resume|style).*|-o.*"),
+        **dict.fromkeys(
+            ("ansible", "ansible-playbook"), re.compile(r"--(?:vault|conn|extra|module).*|-[MeK].*")
+        ),
+        "bazel": re.compile(
+            r"--(?:run_u|test_w|output|override|workspace_s|bazelrc|action_e|[\w]*comp).*"
+        ),
+        "meson": re.compile(r"--(?:wrap|cross|native).*"),
+        "ctest": re.compile(r"-[S].*|--(?:script|build-and).*"),
         "journalctl": re.compile(
             r"--(?:vac|rot|flu|relin|file|dir|root|image|update|setup).*|-D.*"
         ),
@@ -185,6 +213,10 @@ _VERBS: Mapping[str, frozenset[str]] = MappingProxyType(
             frozenset({"run", "shell", "self", "config", "source"}),
         ),
         "tox": frozenset({"exec", "devenv"}),
+        "dotnet": frozenset({"exec", "tool"}),
+        "bazel": frozenset({"run"}),
+        "meson": frozenset({"devenv"}),
+        "mix": frozenset({"run", "eval", "cmd", "do", "escript.install", "archive.install"}),
         "helm": frozenset({"plugin"}),
         **dict.fromkeys(("terraform", "tofu"), frozenset({"console", "import", "login"})),
     }

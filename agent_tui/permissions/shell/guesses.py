@@ -30,6 +30,7 @@ _QUOTES = re.compile(r"[\"'\\]")
 _PRINTF_SETS = re.compile(r"\bprintf\s+-v\s+(\w+)\s+([^;&|\n]*)")
 _SELECTS = re.compile(r"\bselect\s+(\w+)\s+in\s+([^;\n]*)")
 _READ = re.compile(r"\b(?:read|mapfile|readarray)\s+(?:-\w+\s+)*([A-Za-z_]\w*)")
+_FED_ENDS = re.compile(r"(?:\\[n0]|[\s'\"])+")
 _FED = re.compile(
     r"<<<\s*([^;&|\n]*)|\b(?:echo|printf)\s+([^;&|\n]*)\||<<-?\s*['\"]?(\w+)['\"]?.*?\n(.*?)\n\s*\3",
     re.DOTALL,
@@ -45,7 +46,7 @@ def set_by_builtins(command: str) -> Iterator[tuple[str, str]]:
     readers = dict.fromkeys(_READ.findall(command))
     if readers:
         fed = [found[1] or found[2] or found[4] or "" for found in _FED.finditer(command)]
-        words = [word for text in fed for word in text.split()][:_MAX_GUESSES]
+        words = [word for text in fed for word in _FED_ENDS.split(text) if word][:_MAX_GUESSES]
         yield from ((name, word) for name in readers for word in words)
 
 
@@ -100,8 +101,13 @@ def _without_the_certain(source: str) -> str:
     text = _PROCESS.sub("self", _HERE.sub(".", source))
     text = _ANSI_C.sub(lambda found: ansi_c_text(found[1]), text)
     return _PRINTED.sub(
-        lambda found: found[2].strip() if found[1] == "echo" else _formatted(found[2]), text
+        lambda found: _echoed(found[2]) if found[1] == "echo" else _formatted(found[2]), text
     )
+
+
+def _echoed(arguments: str) -> str:
+    """What ``echo`` prints of its words: with their escapes put in, as ``-e`` has it."""
+    return ansi_c_text(re.sub(r"^(?:\s*-[neE]+\s)+", "", arguments).strip().strip("'\""))
 
 
 def _formatted(arguments: str) -> str:

@@ -5,6 +5,7 @@ node types that are not listed, text that no node covers, and words that hold ch
 would not leave in a word all make the command one that cannot be judged.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -348,16 +349,24 @@ class _Splitter:
                         yield self._text(name), self._text(value)
 
     def _names_set_elsewhere(self, root: Node) -> frozenset[str]:
-        """Variables of loops that something else may set too."""
+        """Variables that something else than one assignment or loop may set, too.
+
+        A command may set what its words name (``read f``, ``printf -v f``); where a word is only
+        known when it runs, that is any variable.
+        """
         counted: Counter[str] = Counter()
         for node in _descendants(root):
             if node.type == "variable_name" and node.parent is not None:
                 if node.parent.type in ("for_statement", "variable_assignment"):
                     counted[self._text(node)] += 1
-            elif node.type == "word":
-                # ``read NAME`` and its kin
-                counted[self._text(node).partition("=")[0]] += 1 if _is_argument(node) else 0
+            elif node.type == "command" and not _sets_nothing(node):
+                values = [word_of(child, self._source).value for child in _arguments(node)]
+                counted.update(self._all_names(root) if None in values else ())
+                counted.update(re.split(r"[+=\[]", value)[0] for value in values if value)
         return frozenset(name for name, count in counted.items() if count > 1)
+
+    def _all_names(self, root: Node) -> Iterator[str]:
+        return (self._text(n) for n in _descendants(root) if n.type == "variable_name")
 
 
 def _always_runs(assignment: Node) -> bool:
@@ -365,16 +374,28 @@ def _always_runs(assignment: Node) -> bool:
     node = assignment
     while node.parent is not None and node.parent.type == "list" and node.prev_sibling is None:
         node = node.parent
-    return node.parent is not None and node.parent.type == "program"
+    behind = node.next_sibling
+    is_apart = behind is not None and behind.type == "&"
+    return node.parent is not None and node.parent.type == "program" and not is_apart
 
 
-def _is_argument(node: Node) -> bool:
-    parent = node.parent
-    if parent is None or parent.type != "command":
-        return False
-    first = parent.child_by_field_name("name")
-    text = (first.text or b"") if first is not None else b""
-    return text not in (b"echo", b"ls", b"cat", b"grep", b"wc", b"git")
+_SETTER_NAMES = """
+    read printf mapfile readarray getopts let unset wait declare local export readonly typeset eval
+    source . builtin command exec
+"""
+_SETTERS = frozenset(_SETTER_NAMES.split())
+"""Builtins that set variables, or may run one that does."""
+
+
+def _sets_nothing(command: Node) -> bool:
+    """Whether a command sets no variable of the shell: a program, or a builtin that sets none."""
+    first = command.child_by_field_name("name")
+    text = (first.text or b"").decode("utf-8") if first is not None else ""
+    return re.fullmatch(r"[\w./-]+", text) is not None and text not in _SETTERS
+
+
+def _arguments(command: Node) -> list[Node]:
+    return [child for child in command.children if child.type in _WORD_TYPES]
 
 
 def _condition_words(test: Node) -> Iterator[Node]:

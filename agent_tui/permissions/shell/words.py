@@ -30,7 +30,8 @@ class Word:
     `is_pattern`: unquoted ``*``, ``?`` or ``[`` make the shell put file names in its place.
     `has_tilde`: the shell puts the home folder in place of its first character.
     `may_split`: the file names it stands for are split at spaces. `guesses` are what a word
-    without a value may come to: never a reason to allow something.
+    without a value may come to: never a reason to allow something. `splits_blanks`: it stands for a
+    list of file names, of which those with blanks come apart.
     """
 
     source: str
@@ -39,6 +40,7 @@ class Word:
     has_tilde: bool = False
     may_split: bool = False
     guesses: tuple[str, ...] = ()
+    splits_blanks: bool = False
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Commands whose arguments are other commands: what they would run in turn."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
@@ -10,6 +10,17 @@ from agent_tui.permissions.shell.scripts import find_roots_start
 from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_PASSES: Mapping[str, re.Pattern[str]] = MappingProxyType(
+    {
+        **dict.fromkeys(("head", "tail"), re.compile(r"-n?\d+")),
+        "sort": re.compile(r"-[nruV]+"),
+        "uniq": re.compile(r"-[du]"),
+        "grep": re.compile(r"-[vEiFw]+"),
+    }
+)
+"""Programs that print lines of what they read, with these options."""
+_WHOLE_LINES = re.compile(r"-[rtpxo]*[0dIi].*|--(?:null|delimiter|replace).*", re.DOTALL)
+"""Options with which xargs does not split what it reads at blanks."""
 _PRINTED_ENDS = re.compile(r"\\0|\\n|\s+")
 _SHELLS = frozenset({"bash", "sh", "dash", "ash", "busybox"})
 _OTHER_SHELLS = frozenset({"zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "nu"})
@@ -111,6 +122,8 @@ def _xargs_words(part: CommandPart, words: list[Word]) -> list[Word]:
     """The command xargs runs, with what it reads put where it goes."""
     values = [word.value or "" for word in part.arguments[: -len(words)]]
     read = _listed_by(part.piped_from) if part.piped_from is not None else _read_from_text(part)
+    if read.is_pattern and not any(map(_WHOLE_LINES.fullmatch, values)):
+        read = replace(read, splits_blanks=True)
     for option, after in pairwise((*values, "")):
         if option.startswith("--replace"):
             mark = option.partition("=")[2] or "{}"
@@ -155,7 +168,7 @@ def _listed_by(lister: CommandPart) -> Word:
     if name == "git" and values[:1] == ["ls-files"]:
         patterns = [v for v in values[1:] if v is not None and not v.startswith("-")]
         if len(patterns) == 1 and len(values) == 2 and patterns[0].startswith("*."):
-            return Word(patterns[0], f"./{patterns[0]}", is_pattern=True)
+            return Word(patterns[0], patterns[0], is_pattern=True)
     return Word("...", None)
 
 
@@ -163,12 +176,10 @@ def passes_lines_on(part: CommandPart) -> bool:
     """Whether `part` prints lines of what it reads in a pipe, and nothing else."""
     values = [word.value or "" for word in part.arguments]
     options = [value for value in values if value.startswith("-")]
-    if part.piped_from is None or part.name not in ("sort", "uniq", "head", "tail", "grep"):
+    if part.piped_from is None or part.name not in _PASSES:
         return False
-    if part.name == "grep":
-        is_plain = all(re.fullmatch("-[vEiFw]+", option) for option in options)
-        return is_plain and len(values) == len(options) + 1
-    return len(options) == len(values) and "-c" not in options
+    is_plain = all(_PASSES[part.name].fullmatch(option) for option in options)
+    return is_plain and len(values) == len(options) + (part.name == "grep")
 
 
 def _found_by(arguments: tuple[Word, ...]) -> Word | None:
@@ -197,28 +208,34 @@ def _found_by(arguments: tuple[Word, ...]) -> Word | None:
 def _shell(part: CommandPart) -> Unwrapped:
     """``bash -c TEXT`` is split in turn; a script from a file or from stdin is opaque."""
     arguments = part.arguments
-    for index, word in enumerate(arguments):
-        if word.value is None:
-            break
-        if re.fullmatch(r"-[a-z]*c", word.value) and index + 1 < len(arguments):
-            script = arguments[index + 1]
-            if script.value is None or script.is_pattern:
-                break
-            is_alone = index == 0 and word.value == "-c" and len(arguments) == 2
-            is_plain = is_alone and not part.assignments
-            outer = replace(part, note="wrapper", is_wrapped_plainly=is_plain)
-            return Unwrapped(outer, scripts=(script.value,))
-        if word.value in ("-o", "+o"):
-            continue
-        is_name = index > 0 and arguments[index - 1].value in ("-o", "+o")
-        if not word.value.startswith(("-", "+")) and not is_name:
-            break
+    at = _script_index(arguments)
+    script = arguments[at] if at is not None else None
+    if script is not None and script.value is not None and not script.is_pattern:
+        is_alone = arguments[0].value == "-c" and len(arguments) == 2
+        outer = replace(part, note="wrapper", is_wrapped_plainly=is_alone and not part.assignments)
+        return Unwrapped(outer, scripts=(script.value,))
     if len(arguments) == 1 and arguments[0].value in ("--version", "--help"):
         return Unwrapped(part)
     is_file = bool(arguments) and not (arguments[0].value or "-").startswith("-")
     if is_file and _is_file(arguments[0]) and part.name.rpartition("/")[2] != "busybox":
         return Unwrapped(part)
     return Unwrapped(_opaque(part, f"what {part.name} would run is not in the command"))
+
+
+def _script_index(arguments: Sequence[Word]) -> int | None:
+    """Where the text behind ``-c`` stands: behind all options (``bash -c -o pipefail TEXT``)."""
+    is_text = False
+    option_names = 0
+    for index, word in enumerate(arguments):
+        value = word.value or ""
+        if option_names:
+            option_names -= 1
+        elif re.fullmatch(r"[-+][a-zA-NP-Z]+", value):
+            is_text = is_text or (value[0] == "-" and "c" in value)
+            option_names = value.count("o")
+        elif value not in ("--norc", "--noprofile", "--posix", "--login"):
+            return index if is_text and not value.startswith(("-", "+")) else None
+    return None
 
 
 def _eval(part: CommandPart) -> Unwrapped:

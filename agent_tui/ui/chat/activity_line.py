@@ -8,6 +8,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from agent_tui.commands.core.short_words import short_count
+from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys_line import keys_line
 
@@ -59,7 +60,7 @@ def activity_text(state: ActivityState, now: float) -> str:
     if state.output_chars >= _CHARS_PER_TOKEN:
         parts.append(f"↓{short_count(state.output_chars // _CHARS_PER_TOKEN)} tokens")
     if state.can_stop:
-        parts.append("esc stops")
+        parts.append(keys_in_force().hint("interrupt", "stops"))
     if state.detail:
         parts.append(state.detail)
     return " · ".join(parts)

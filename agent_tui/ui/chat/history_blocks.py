@@ -19,6 +19,7 @@ from agent_tui.messages import (
     ToolCall,
     ToolResultMessage,
     UserMessage,
+    images_in,
 )
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -86,7 +87,7 @@ def _add_message(
 ) -> None:
     match message:
         case UserMessage():
-            blocks.append(UserBlock(without_attachments(message.text), len(message.images)))
+            blocks.append(user_block(message))
         case AssistantMessage():
             for block in _reply_blocks(message):
                 if isinstance(block, ToolBlock):
@@ -99,6 +100,12 @@ def _add_message(
                 blocks[place] = finished_tool(block, message)
         case BashExecutionMessage():
             blocks.append(bash_block(entry_id, message))
+
+
+def user_block(message: UserMessage) -> UserBlock:
+    """What the person said."""
+    images = tuple(image.data for image in message.images)
+    return UserBlock(without_attachments(message.text), images)
 
 
 def _reply_blocks(message: AssistantMessage) -> Iterable[Block]:
@@ -139,6 +146,7 @@ def finished_tool(
         diff=details.diff or "",
         summary=summary,
         elapsed_s=elapsed_s,
+        images=tuple(image.data for image in images_in(message.content)),
     )
 
 

@@ -3,6 +3,7 @@
 from textual.content import Content
 from textual.widgets import Static
 
+from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
 
 MAX_SHOWN = 4
@@ -30,6 +31,9 @@ def queue_lines(texts: tuple[str, ...]) -> Content:
         for text in texts[:MAX_SHOWN]
     ]
     more = len(texts) - MAX_SHOWN
-    hint = f"{'and ' + str(more) + ' more · ' if more > 0 else ''}alt+up takes them back"
+    count = f"and {more} more" if more > 0 else ""
+    hint = " · ".join(
+        filter(None, (count, keys_in_force().hint("take_back_queue", "takes them back")))
+    )
     lines.append(Content.assemble((f"  {hint}", "$foreground-disabled")))
     return Content("\n").join(lines)

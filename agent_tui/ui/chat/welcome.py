@@ -5,14 +5,9 @@ from pathlib import Path
 
 from agent_tui.commands.core.short_words import short_path
 from agent_tui.commands.permissions import MODES
+from agent_tui.key_actions import keys_in_force
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.transcript import Block, WelcomeBlock
-
-_TO_TRY = (
-    ("What does this project do?", "it looks for itself"),
-    ("@ and a file's name", "attaches it to what you ask"),
-    ("/help", "every command and key; ctrl+p finds any"),
-)
 
 
 def welcome_block(options: UiOptions) -> WelcomeBlock:
@@ -31,7 +26,16 @@ def welcome_block(options: UiOptions) -> WelcomeBlock:
         facts.append(("not in force", f"{names} (/memory says why)"))
     if options.welcome:
         facts.append(("note", options.welcome))
-    return WelcomeBlock("agent-tui", tuple(facts), _TO_TRY)
+    return WelcomeBlock("agent-tui", tuple(facts), _to_try())
+
+
+def _to_try() -> tuple[tuple[str, str], ...]:
+    found = ("every command and key", keys_in_force().hint("palette", "finds any"))
+    return (
+        ("What does this project do?", "it looks for itself"),
+        ("@ and a file's name", "attaches it to what you ask"),
+        ("/help", "; ".join(filter(None, found))),
+    )
 
 
 def renewed_welcome(options: UiOptions, blocks: Sequence[Block]) -> WelcomeBlock | None:

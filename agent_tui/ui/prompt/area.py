@@ -6,19 +6,17 @@ from typing import ClassVar
 
 from textual import events, getters
 from textual.app import App
-from textual.binding import Binding, BindingType
+from textual.binding import BindingsMap, BindingType
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
 
 from agent_tui.drafts.draft import Mark, mark_after, mark_before, marks_in
+from agent_tui.key_actions import KEY_ACTIONS, KeyMap, keys_in_force
+from agent_tui.ui.keys import AREA_BINDINGS, bound
 from agent_tui.ui.prompt.paste_detector import PasteDetector
 
-NEW_LINE_KEYS = frozenset(
-    {"shift+enter", "ctrl+j", "alt+enter", "ctrl+enter", "shift+\r", "ctrl+\r"}
-)
-"""tmux sends shift+enter as ``shift+\\r``; terminals without the kitty protocol only ctrl+j."""
 _FORWARDING_S = 0.005
 """How long keys that are there already may take to get here from the terminal."""
 
@@ -37,11 +35,7 @@ class PromptArea(TextArea):
     """
 
     app = getters.app(_any_app)
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+underscore,super+z", "undo", "Undo", show=False),
-        Binding("alt+b", "cursor_word_left", "Word left", show=False),
-        Binding("alt+f", "cursor_word_right", "Word right", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*AREA_BINDINGS]
 
     def __init__(
         self,
@@ -87,6 +81,14 @@ class PromptArea(TextArea):
             self._watch_scroll_y()  # what it does after a scroll
         return super().render_lines(crop)
 
+    def use_keys(self, keys: KeyMap) -> None:
+        """Leave to others the keys that `keys` gives them, though text fields have them."""
+        taken = {key for name in KEY_ACTIONS for key in keys.keys(name)}
+        usual = BindingsMap(TextArea.BINDINGS).key_to_bindings
+        of_text_fields = {key: found for key, found in usual.items() if key not in taken}
+        own = BindingsMap(bound(AREA_BINDINGS, keys)).key_to_bindings
+        self._bindings = BindingsMap.from_keys({**of_text_fields, **own})
+
     def replace_before_cursor(self, length: int, text: str) -> None:
         """Replace so many characters before the cursor, on its line, with `text`."""
         row, column = self.cursor_location
@@ -119,7 +121,7 @@ class PromptArea(TextArea):
         if await self._burst.is_pasted(event.key, event.time):
             self.insert("\t" if event.key == "tab" else "\n")
         elif not self._take_key(event.key):
-            if event.key in NEW_LINE_KEYS:
+            if keys_in_force().action(event.key) == "newline":
                 self.insert("\n")
             elif not await self._edits(event.key):
                 return

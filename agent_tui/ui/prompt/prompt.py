@@ -14,6 +14,7 @@ from textual.widgets import Static, TextArea
 
 from agent_tui.drafts.draft import Draft, Mark, joined
 from agent_tui.drafts.history import HistoryWalk
+from agent_tui.key_actions import keys_in_force
 from agent_tui.paths import user_cache_dir
 from agent_tui.ui.prompt.area import PromptArea
 from agent_tui.ui.prompt.attachments import DraftAttachments
@@ -160,37 +161,39 @@ class Prompt(Vertical):
         """Use up a key that does not write; false leaves it to the text field and the app."""
         if self.menu.is_open and self._take_menu_key(key):
             return True
-        if self._sources is not None and self._take_key_of_sources(key):
+        if self._sources is None and key == "ctrl+j":
+            # An Enter from before the terminal was ours comes in as a line feed.
+            self._enter()
             return True
-        match key:
-            case "enter":
-                self._enter()
-            case "ctrl+j" if self._sources is None:
-                # An Enter from before the terminal was ours comes in as a line feed.
-                self._enter()
-            case "up" if self.area.is_on_first_row and self.area.selection.is_empty:
-                self._walk_history(older=True)
-            case "down" if self.area.is_on_last_row and self._walk is not None:
-                self._walk_history(older=False)
-            case "ctrl+o" if (mark := self.area.mark_at_cursor) and mark.kind == "paste":
-                self._open_paste(mark)
-            case "tab":
-                self._menu_dismissed, self._loaded_text = False, ""
-                self._update_menu()
-            case _:
-                return False
-        return True
+        if key == "tab":
+            self._menu_dismissed, self._loaded_text = False, ""
+            self._update_menu()
+            return True
+        return self._do(keys_in_force().action(key), is_arrow=key in ("up", "down"))
 
-    def _take_key_of_sources(self, key: str) -> bool:
-        """Use up a key for what is there once the conversation is loaded."""
-        sources = self._sources
-        match key:
-            case "ctrl+r" if sources is not None:
+    def _do(self, action: str, *, is_arrow: bool) -> bool:
+        """Do what a key is there for; false if that is not for the prompt, or nothing now.
+
+        `is_arrow`: the key moves the cursor where there is a row to move to.
+        """
+        sources, area = self._sources, self.area
+        match action:
+            case "submit":
+                self._enter()
+            case "history_older" if not is_arrow or (
+                area.is_on_first_row and area.selection.is_empty
+            ):
+                self._walk_history(older=True)
+            case "history_newer" if self._walk and (not is_arrow or area.is_on_last_row):
+                self._walk_history(older=False)
+            case "toggle_details" if (mark := area.mark_at_cursor) and mark.kind == "paste":
+                self._open_paste(mark)
+            case "history_search" if sources is not None:
                 self.post_message(self.HistoryWanted(sources.history.drafts))
-            case "ctrl+v" if sources is not None:
+            case "paste_image" if sources is not None:
                 pasting = self._paste_clipboard(sources)
                 self.run_worker(pasting, group="clipboard", exclusive=True)
-            case "question_mark" if not self.area.text:
+            case "help" if sources is not None and not area.text:
                 self.post_message(self.HelpWanted())
             case _:
                 return False
@@ -304,8 +307,8 @@ class Prompt(Vertical):
         if text is None:
             return
         if len(text) > _MOST_OPENED_CHARS:
-            reason = "This paste is too long to be shown here; ctrl+g opens it in your editor."
-            self._refuse(reason)
+            opens = keys_in_force().hint("external_editor", "opens it in your editor")
+            self._refuse(f"This paste is too long to be shown here{opens and f'; {opens}'}.")
             return
         row, _ = self.area.cursor_location
         place = (row, mark.start), (row, mark.end)
@@ -321,7 +324,8 @@ class Prompt(Vertical):
         can_open = (
             mark is not None and mark.kind == "paste" and bool(self._attachments.paste(mark.number))
         )
-        frame.border_subtitle = "ctrl+o opens the paste" if can_open else None
+        hint = keys_in_force().hint("toggle_details", "opens the paste")
+        frame.border_subtitle = hint if can_open and hint else None
 
     @on(TextArea.Changed)
     def _text_changed(self, event: TextArea.Changed) -> None:

@@ -7,6 +7,7 @@ from textual.binding import Binding
 from textual.fuzzy import FuzzySearch
 
 from agent_tui.commands.core.command import Command
+from agent_tui.key_actions import KeyMap
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen, search_rows
 
 PaletteChoice: TypeAlias = Command | Binding
@@ -22,23 +23,27 @@ class CommandPalette(PickerScreen[PaletteChoice]):
     Args:
         commands: All slash commands.
         actions: What keys do; named by their descriptions.
+        keys: Which keys do it.
     """
 
     heading = "What do you want to do?"
     placeholder = "Type a part of it"
     nothing = "There is nothing to do."
 
-    def __init__(self, commands: Iterable[Command], actions: Iterable[Binding]) -> None:
+    def __init__(
+        self, commands: Iterable[Command], actions: Iterable[Binding], keys: KeyMap
+    ) -> None:
         super().__init__()
         self._choices = (*commands, *actions)
+        self._keys = keys
 
     async def load_rows(self) -> Sequence[PickerRow[PaletteChoice]]:
         """The commands in their order, then the actions."""
-        return palette_rows(self._choices)
+        return palette_rows(self._choices, self._keys)
 
     def matching(self, wanted: str) -> Sequence[PickerRow[PaletteChoice]]:
         """The best first."""
-        return ranked_rows(palette_rows(self._choices), wanted)
+        return ranked_rows(palette_rows(self._choices, self._keys), wanted)
 
     def row_highlighted(self, row: PickerRow[PaletteChoice]) -> None:
         """Say how to do it without the palette."""
@@ -47,28 +52,25 @@ class CommandPalette(PickerScreen[PaletteChoice]):
                 also = "  (goes into the prompt)" if command.needs_argument else ""
                 self.say(f"{command.usage}{also}")
             case Binding() as binding:
-                self.say(f"{_key(binding)} does it in the chat")
+                self.say(self._keys.hint(binding.id or "", "does it in the chat"))
 
 
-def palette_rows(choices: Iterable[PaletteChoice]) -> list[PickerRow[PaletteChoice]]:
+def palette_rows(choices: Iterable[PaletteChoice], keys: KeyMap) -> list[PickerRow[PaletteChoice]]:
     """One row a choice: what it does, and how it is called at the right."""
     return [
-        PickerRow(choice, choice.description, (_name(choice),), search=_also(choice))
+        PickerRow(choice, choice.description, (_name(choice, keys),), search=_also(choice, keys))
         for choice in choices
     ]
 
 
-def _name(choice: PaletteChoice) -> str:
-    return f"/{choice.name}" if isinstance(choice, Command) else _key(choice)
+def _name(choice: PaletteChoice, keys: KeyMap) -> str:
+    return f"/{choice.name}" if isinstance(choice, Command) else keys.shown(choice.id or "")
 
 
-def _key(binding: Binding) -> str:
-    """The first of its keys as it is written elsewhere."""
-    return binding.key.partition(",")[0]
-
-
-def _also(choice: PaletteChoice) -> str:
-    return " ".join(choice.aliases) if isinstance(choice, Command) else choice.key
+def _also(choice: PaletteChoice, keys: KeyMap) -> str:
+    if isinstance(choice, Command):
+        return " ".join(choice.aliases)
+    return keys.all_shown(choice.id or "")
 
 
 def ranked_rows(

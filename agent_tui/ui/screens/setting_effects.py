@@ -11,6 +11,7 @@ from agent_tui.commands.core.front import Front, ScreenControls
 from agent_tui.config import LoadedSettings, Settings
 from agent_tui.config.keys import SettingKey
 from agent_tui.errors import AgentTuiError
+from agent_tui.key_actions import KeyMap
 from agent_tui.ui.theme.themes import DARK, theme_for_colours
 
 ResultT = TypeVar("ResultT")
@@ -21,6 +22,10 @@ class SettingsFront(Front, ScreenControls, Protocol):
 
     async def show_screen(self, screen: Screen[ResultT]) -> ResultT | None:
         """Show a screen above this one and wait for its result; None if it was left without."""
+        ...
+
+    def use_keys(self, keys: KeyMap) -> None:
+        """From now on `keys` do what is done in the chat and in the prompt."""
         ...
 
 
@@ -69,6 +74,10 @@ async def _mouse(front: SettingsFront, now: Settings) -> None:
     front.set_mouse(now.mouse)
 
 
+async def _keys(front: SettingsFront, now: Settings) -> None:
+    front.use_keys(now.keys.key_map)
+
+
 async def _permission_mode(front: SettingsFront, now: Settings) -> None:
     front.runtime.conversation.permissions.mode = now.permission_mode
     front.show_events(())
@@ -108,4 +117,6 @@ _EFFECTS: Mapping[SettingKey, Effect] = MappingProxyType(
         ("permissions", "deny"): _rules,
     }
 )
-_EFFECTS_OF_SECTIONS: Mapping[str, Effect] = MappingProxyType({"compaction": _at_work})
+_EFFECTS_OF_SECTIONS: Mapping[str, Effect] = MappingProxyType(
+    {"compaction": _at_work, "keys": _keys}
+)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, assert_never
 
 from agent_tui.config import PermissionMode
+from agent_tui.key_actions import keys_in_force
 from agent_tui.paths import make_private_dir
 
 KNOWN_AFTER = 10
@@ -33,7 +34,8 @@ def hint_text(now: Situation) -> str:
         case "asks":
             return ""  # the question says what each key is
         case "working":
-            return "enter queues" if now.text.strip() else "enter queues what you write"
+            what = "queues" if now.text.strip() else "queues what you write"
+            return keys_in_force().hint("submit", what)
         case "idle":
             return _idle_hint(now)
         case _:
@@ -41,11 +43,25 @@ def hint_text(now: Situation) -> str:
 
 
 def _idle_hint(now: Situation) -> str:
+    hint = keys_in_force().hint
+    clears = hint("clear_or_leave", "clears")
     if not now.text.strip():
-        return f"enter sends · shift+tab mode: {now.mode} · ctrl+p all actions · /help"
-    if now.text.startswith("!"):
-        return "enter runs it here · up earlier prompts · ctrl+c clears"
-    return "enter sends · ctrl+j new line · @ files · ctrl+g editor · ctrl+c clears"
+        mode, palette = hint("permission_mode", f"mode: {now.mode}"), hint("palette", "all actions")
+        hints = (hint("submit", "sends"), mode, palette, "/help")
+    elif now.text.startswith("!"):
+        hints = (hint("submit", "runs it here"), hint("history_older", "earlier prompts"), clears)
+    else:
+        editor = hint("external_editor", "editor")
+        hints = (hint("submit", "sends"), _new_line_hint(), "@ files", editor, clears)
+    return " · ".join(filter(None, hints))
+
+
+def _new_line_hint() -> str:
+    """A key that any terminal sends, where there is one."""
+    keys = keys_in_force()
+    if "ctrl+j" in keys.keys("newline"):
+        return "ctrl+j new line"
+    return keys.hint("newline", "new line")
 
 
 class Onboarding:

@@ -12,10 +12,10 @@ ToolStatus: TypeAlias = Literal["running", "ok", "error", "denied", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class UserBlock:
-    """What the person said; `image_count` images went with it."""
+    """What the person said, and the images that went with it: their files in base64."""
 
     text: str
-    image_count: int = 0
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class ToolBlock:
 
     `title` is one line for the person, `summary` a short result ("42 lines"), `diff` a
     unified diff. While it runs, `output` holds its last lines, `lines_before` came before them.
+    `images` are in base64.
     """
 
     call_id: str
@@ -57,6 +58,7 @@ class ToolBlock:
     summary: str = ""
     elapsed_s: float | None = None
     lines_before: int = 0
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
+from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.styled_lines import (
     BLANK,
@@ -34,7 +35,8 @@ from agent_tui.ui.transcript.blocks import (
 from agent_tui.ui.transcript.code import CodePainter
 from agent_tui.ui.transcript.markdown import MarkdownPainter
 from agent_tui.ui.transcript.markdown_stream import MarkdownStream
-from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines
+from agent_tui.ui.transcript.thumbnail import MAX_ROWS, picture_lines
+from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines, unfold_hint
 
 _MAX_MEASURE = 100
 """Columns of text on a wide screen: longer lines are hard to read."""
@@ -126,14 +128,16 @@ class BlockPainter:
         rows = wrap_text(safe_text(clip(text)), palette.user, self._measure)
         notes: list[str] = []
         if hidden:
-            notes.append(f"… +{hidden:,} lines · ctrl+o")
-        if block.image_count:
-            notes.append(f"+ {block.image_count} image{'s' * (block.image_count > 1)}")
+            notes.append(f"… +{hidden:,} lines{unfold_hint()}")
+        pictures = picture_lines(block.images, self._measure, palette)
+        if block.images and not pictures:
+            notes.append(f"+ {len(block.images)} image{'s' * (len(block.images) > 1)}")
         surface = _replace_colour(palette.user, palette.muted)
         rows += [
             Line((Segment(note, surface),), is_decoration=True, toggles=bool(hidden))
             for note in notes
         ]
+        rows += pictures
         bar = [Segment(" "), Segment("▌", palette.user_bar), Segment(" ", palette.user)]
         return [padded(row, self.width - 1, palette.user) for row in prefixed(rows, bar)]
 
@@ -160,7 +164,7 @@ class BlockPainter:
             title, below = f"context compacted ({before} -> {after} tokens)", note
             if cell_len(whole := f"{title} · {note}") <= self._measure - 4:
                 title, below = whole if note else title, ""
-        hint = "" if is_expanded else "ctrl+o"
+        hint = "" if is_expanded else keys_in_force().shown("toggle_details")
         rows = [replace(row, toggles=True) for row in self._divider(title, hint)]
         if below:
             rows += self._notice(NoticeBlock("info", below))
@@ -244,7 +248,8 @@ def estimate_rows(block: Block, width: int) -> int:
     match block:
         case UserBlock(text=text) | AssistantBlock(markdown=text):
             measure = max(10, min(width - _MARGIN - 2, _MAX_MEASURE))
-            return 1 + text.count("\n") + len(text) // measure
+            pictures = len(block.images) if isinstance(block, UserBlock) else 0
+            return 1 + text.count("\n") + len(text) // measure + pictures * MAX_ROWS
         case WelcomeBlock():
             return 2 + len(block.facts) + len(block.hints)
         case _:

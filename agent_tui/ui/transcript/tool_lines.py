@@ -7,6 +7,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
+from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_output, safe_text
 from agent_tui.ui.diff.view import Inks, diff_lines, diff_stat, diff_width, parse_diff
 from agent_tui.ui.styled_lines import (
@@ -19,6 +20,7 @@ from agent_tui.ui.styled_lines import (
 )
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import BashBlock, ToolBlock, ToolStatus
+from agent_tui.ui.transcript.thumbnail import picture_lines
 
 _LIVE_LINES = 5
 """Last lines of output that show while a command runs."""
@@ -63,6 +65,7 @@ def tool_lines(
         body += _diff(block.diff, palette, inks, measures, is_expanded=is_expanded)
     if is_expanded:
         body += _output(block, palette, width, _UNFOLDED_LINES)
+        body += prefixed(picture_lines(block.images, measures.column, palette), [_BODY])
     elif block.status == "running":
         is_helper = block.name == "explore"
         body += _output(block, palette, width, _LIVE_HELPER_LINES if is_helper else _LIVE_LINES)
@@ -179,9 +182,15 @@ def _output(block: ToolBlock | BashBlock, palette: Palette, width: int, limit: i
 
 def _fold(hidden: int, palette: Palette, *, is_expanded: bool) -> Line:
     """What is not drawn; where it can be had by unfolding, by which key."""
-    text = f"… +{hidden:,} line{'s' * (hidden > 1)}" + ("" if is_expanded else " · ctrl+o")
+    text = f"… +{hidden:,} line{'s' * (hidden > 1)}" + ("" if is_expanded else unfold_hint())
     segments = (_BODY, Segment(text, palette.muted))
     return Line(segments, is_decoration=True, toggles=not is_expanded)
+
+
+def unfold_hint() -> str:
+    """The key that unfolds, behind what is said to be folded."""
+    key = keys_in_force().shown("toggle_details")
+    return f" · {key}" if key else ""
 
 
 def short_time(seconds: float) -> str:

@@ -47,7 +47,7 @@ def _shown(part: CommandPart) -> str:
         ("fd -e c -x wc -l", ["fd -e c -x wc -l", "wc -l ?"]),
         ("fd --exec-batch wc", ["fd --exec-batch wc", "wc ?"]),
         ("find a -name '*.c' | xargs wc", ["find a -name *.c", "xargs wc", "wc a/*.c"]),
-        ("git ls-files '*.c' | xargs wc", ["git ls-files *.c", "xargs wc", "wc ./*.c"]),
+        ("git ls-files '*.c' | xargs wc", ["git ls-files *.c", "xargs wc", "wc *.c"]),
         ("git ls-files a '*.c' | xargs wc", ["git ls-files a *.c", "xargs wc", "wc ?"]),
         ("git ls-files -o | xargs wc", ["git ls-files -o", "xargs wc", "wc ?"]),
         ("git log '*.c' | xargs wc", ["git log *.c", "xargs wc", "wc ?"]),

@@ -36,7 +36,7 @@ hostile = st.text(
 )
 statuses = st.sampled_from(["running", "ok", "error", "denied", "cancelled"])
 blocks: st.SearchStrategy[Block] = st.one_of(
-    st.builds(UserBlock, hostile, st.integers(0, 2)),
+    st.builds(UserBlock, hostile, st.sampled_from([(), ("AAAA",)])),
     st.builds(AssistantBlock, hostile, mark=st.sampled_from(["", "error"]), note=hostile),
     st.builds(ThinkingBlock, hostile),
     st.builds(

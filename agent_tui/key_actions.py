@@ -1,0 +1,229 @@
+"""What keys do, under the names that ``[keys]`` in the settings knows, and which keys do it.
+
+A key is written as the terminal library names it: ``ctrl+e``, ``alt+up``, ``f5``. This module is
+part of the first paint.
+"""
+
+import re
+import string
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+_MODIFIERS: Final = ("alt", "ctrl", "hyper", "meta", "shift", "super")
+_WITH_MODIFIER: Final = frozenset(
+    {"escape", "enter", "tab", "space", "backspace", "delete", "up", "down", "left", "right"}
+)
+"""These write, move and choose when they are pressed alone."""
+_ALONE: Final = frozenset(
+    {"home", "end", "insert", "pageup", "pagedown", *(f"f{number}" for number in range(1, 25))}
+)
+_SAME_TO_A_TERMINAL: Final = MappingProxyType(
+    {
+        "ctrl+i": "tab",
+        "ctrl+m": "enter",
+        "ctrl+h": "backspace",
+        "ctrl+left_square_bracket": "escape",
+    }
+)
+_SHORT_NAMES: Final = MappingProxyType(
+    {
+        "solidus": "slash",
+        "reverse_solidus": "backslash",
+        "commercial_at": "at",
+        "hyphen_minus": "minus",
+        "plus_sign": "plus",
+        "low_line": "underscore",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAction:
+    """Something a key does.
+
+    Attributes:
+        name: As the settings name it.
+        keys: Those that do it where the person says nothing.
+        description: One line, for the palette and the settings.
+        may_be_unbound: Whether the person can do without a key for it.
+        alone: Keys it may have although they write, move or choose elsewhere.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    description: str
+    may_be_unbound: bool = True
+    alone: tuple[str, ...] = ()
+
+
+_ACTIONS: Final = (
+    KeyAction("submit", ("enter",), "Send what is written", False, ("enter",)),
+    KeyAction(
+        "newline",
+        ("shift+enter", "ctrl+j", "alt+enter", "ctrl+enter"),
+        "Begin a new line",
+        alone=("enter",),
+    ),
+    KeyAction(
+        "history_older", ("up",), "Earlier prompts; up from the first line", alone=("up", "down")
+    ),
+    KeyAction(
+        "history_newer", ("down",), "Later prompts; down from the last line", alone=("up", "down")
+    ),
+    KeyAction("history_search", ("ctrl+r",), "Search earlier prompts"),
+    KeyAction("paste_image", ("ctrl+v",), "Attach the image that is on the clipboard"),
+    KeyAction(
+        "help",
+        ("question_mark",),
+        "Every command and key, on an empty prompt",
+        alone=("question_mark",),
+    ),
+    KeyAction("undo", ("ctrl+underscore", "super+z"), "Take back the last change of the prompt"),
+    KeyAction("word_left", ("alt+b",), "A word to the left"),
+    KeyAction("word_right", ("alt+f",), "A word to the right"),
+    KeyAction("interrupt", ("escape",), "Stop what runs", False, ("escape",)),
+    KeyAction("clear_or_leave", ("ctrl+c",), "Clear the prompt, twice: leave", False),
+    KeyAction("leave_if_empty", ("ctrl+d",), "Leave, on an empty prompt"),
+    KeyAction("quit", ("ctrl+q",), "Leave"),
+    KeyAction("palette", ("ctrl+p",), "Find a command or an action"),
+    KeyAction("suspend", ("ctrl+z",), "Suspend: fg in the shell comes back"),
+    KeyAction("permission_mode", ("shift+tab",), "Next permission mode"),
+    KeyAction("toggle_details", ("ctrl+o",), "Unfold or fold tool output and summaries"),
+    KeyAction("toggle_thinking", ("ctrl+t",), "Show or hide thinking"),
+    KeyAction("external_editor", ("ctrl+g",), "Write the prompt in $EDITOR"),
+    KeyAction("find", ("ctrl+f",), "Search the chat"),
+    KeyAction("take_back_queue", ("alt+up",), "Take queued messages back into the prompt"),
+    KeyAction("mouse", ("alt+m",), "Turn the mouse off or on"),
+    KeyAction("page_up", ("pageup",), "Page up"),
+    KeyAction("page_down", ("pagedown",), "Page down"),
+    KeyAction("first_message", ("ctrl+home",), "Go to the first message"),
+    KeyAction("last_message", ("ctrl+l", "ctrl+end"), "Go to the newest message"),
+)
+KEY_ACTIONS: Final[Mapping[str, KeyAction]] = MappingProxyType({one.name: one for one in _ACTIONS})
+
+
+def _no_choices() -> Mapping[str, tuple[str, ...]]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMap:
+    """Which keys do what.
+
+    Attributes:
+        chosen: The keys of the actions that the person gave other keys; without `clashes`. A
+            default key of another action that is among them is that action's no longer.
+    """
+
+    chosen: Mapping[str, tuple[str, ...]] = field(default_factory=_no_choices)
+
+    def keys(self, name: str) -> tuple[str, ...]:
+        """The keys of an action; empty where it has none."""
+        if name in self.chosen:
+            return self.chosen[name]
+        taken = {key for keys in self.chosen.values() for key in keys}
+        return tuple(key for key in KEY_ACTIONS[name].keys if key not in taken)
+
+    def action(self, key: str) -> str:
+        """The name of what `key`, as the terminal sent it, does; empty for nothing."""
+        sent = key.replace("\r", "enter")  # tmux writes shift+enter so
+        return next((name for name in KEY_ACTIONS if sent in self.keys(name)), "")
+
+    def shown(self, name: str) -> str:
+        """The first key of an action, as texts write it; empty where it has none."""
+        return next(map(written, self.keys(name)), "")
+
+    def hint(self, name: str, what: str) -> str:
+        """``ctrl+o opens it``, with the key of `name`; empty where it has none."""
+        return f"{key} {what}" if (key := self.shown(name)) else ""
+
+    def all_shown(self, name: str) -> str:
+        """All keys of an action, as texts write them; ``—`` where it has none."""
+        known = (written(key) for key in self.keys(name) if not key.startswith("super+"))
+        return ", ".join(known) or "—"
+
+    def clashes(self) -> Iterator[tuple[str, str]]:
+        """The first of the choices that cannot stand, by the action's name, and why."""
+        seen: dict[str, str] = {}
+        for name, keys in self.chosen.items():
+            for key in keys:
+                if key == "ctrl+c" and name != "clear_or_leave":
+                    yield name, "ctrl+c always clears the prompt and leaves"
+                elif key in seen and seen[key] != name:
+                    yield name, f"{written(key)} is the key of {seen[key]} already"
+                seen.setdefault(key, name)
+            if not keys and not KEY_ACTIONS[name].may_be_unbound:
+                yield name, "this cannot be without a key"
+        for other, action in KEY_ACTIONS.items():
+            if other not in self.chosen and not self.keys(other):
+                key = action.keys[0]
+                yield (
+                    seen[key],
+                    f"{written(key)} is the key of {other}; give {other} another in [keys], "
+                    'or "" to do without',
+                )
+
+
+def normal_key(text: str, action: KeyAction) -> str:
+    """A key as the person wrote it, in the form that terminals are read in.
+
+    Raises:
+        ValueError: It is none, or none that `action` may have; the message says why.
+    """
+    *modifiers, key = re.split(r"\+(?=.)", text.strip())
+    held = {one.strip().lower() for one in modifiers}
+    if unknown := held.difference(_MODIFIERS):
+        raise ValueError(f"{text}: {', '.join(sorted(unknown))} is no modifier of keys")
+    name = _key_name(key)
+    if len(name) == 1 and name.isupper() and held and "ctrl" not in held:
+        held.add("shift")
+    whole = "+".join([*sorted(held), name.lower() if len(name) == 1 else name])
+    if same := _SAME_TO_A_TERMINAL.get(whole):
+        raise ValueError(f"to a terminal {text} is the same as {same}")
+    is_named = name in _WITH_MODIFIER or name in _ALONE
+    is_free = name in _ALONE or held - {"shift"} or (held and is_named)
+    if not is_free and whole not in action.alone:
+        raise ValueError(f"{text} is needed for writing and choosing; put ctrl+ or alt+ before it")
+    return whole
+
+
+def written(key: str) -> str:
+    """A key as texts write it: ``esc``, ``ctrl+_``, ``?``."""
+    *modifiers, name = key.split("+")
+    shown = "esc" if name == "escape" else _CHARACTERS.get(name, name)
+    return "+".join([*modifiers, shown])
+
+
+def _key_name(key: str) -> str:
+    if len(key) == 1:
+        return key if key.isalnum() else _NAMES.get(key, key)
+    name = key.lower()
+    name = {"esc": "escape", "return": "enter", "del": "delete"}.get(name, name)
+    if name not in _WITH_MODIFIER and name not in _ALONE and name not in _CHARACTERS:
+        raise ValueError(f"there is no key called {key}")
+    return name
+
+
+def _name_of(character: str) -> str:
+    name = unicodedata.name(character).lower().replace("-", "_").replace(" ", "_")
+    return _SHORT_NAMES.get(name, name)
+
+
+_NAMES: Final = {" ": "space"} | {one: _name_of(one) for one in string.punctuation}
+_CHARACTERS: Final = {_name_of(one): one for one in string.punctuation}
+
+_in_force = KeyMap()
+
+
+def keys_in_force() -> KeyMap:
+    """The keys of this program's screen, for whatever names a key to the person."""
+    return _in_force
+
+
+def put_in_force(keys: KeyMap) -> None:
+    """From now on texts name `keys`; the screen says so when it takes them."""
+    global _in_force  # one terminal, one keyboard: the program has one screen
+    _in_force = keys
