@@ -299,6 +299,7 @@ class Settings(SettingsSection):
     mouse: bool = Field(
         default=True, description="Whether the mouse belongs to the program or to the terminal"
     )
+    vim_mode: bool = Field(default=False, description="The keys of vi in the prompt")
     plain: bool = Field(
         default=False, description="Lines instead of the screen, for screen readers; as --plain"
     )

@@ -173,6 +173,7 @@ class AgentApp(App[UiOutcome]):
         """Settings of the project, unknown at the first paint; what is wrong with them."""
         self.window.terminal.set_mouse(options.settings.mouse)
         self.use_keys(options.settings.keys.key_map)
+        self.prompt.use_vim(on=options.settings.vim_mode)
         if not (theme := options.settings.theme):
             return ()
         self._theme_to_mend = ""

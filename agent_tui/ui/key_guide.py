@@ -62,6 +62,19 @@ _GUIDE = (
         ),
     ),
     PageSection(
+        "The keys of vi, with vim_mode = true",
+        (
+            ("esc", "normal mode; there it does what it does without these keys"),
+            ("i I a A o O", "insert mode"),
+            ("h j k l w b e W B E 0 ^ $ gg G", "move; j and k go to the history at its edges"),
+            ("f F t T ; ,", "to a character of the line, and again"),
+            ("d c y", 'delete, change, copy, over a motion, a line (dd) or iw a( i" ip ...'),
+            ("x r ~ J D C Y p P", "delete, replace, turn case, join, paste; with counts: 3x"),
+            ("u ctrl+r .", "undo, redo, repeat"),
+            ("v V", "select; o goes to the other end"),
+        ),
+    ),
+    PageSection(
         "Leaving",
         (
             ("{clear_or_leave}", "clear the prompt; twice leaves"),

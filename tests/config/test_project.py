@@ -29,6 +29,7 @@ REFUSED = {
     "mcp": '[mcp.servers.x]\ncommand = "evil"',
     "fetch_private": "fetch_private = true",
     "plain": "plain = true",
+    "vim_mode": "vim_mode = true",
     "keys": '[keys]\ninterrupt = "ctrl+x"',
     "max_processes": "max_processes = 9999",
     "notify": 'notify = "off"',

@@ -1,4 +1,4 @@
-"""`docs/pages/events.md`: the events of ``--output-format stream-json``, as their classes have them.
+"""`docs/pages/events.md`: the events of ``--output-format stream-json``, as their classes are.
 
 It is one of the pages that `python -m tests.support.reference_pages` writes.
 """

@@ -15,7 +15,7 @@ from tests.support.screen import Screen, screen
 PICTURE = Path(__file__).parents[2] / "docs" / "tour.svg"
 LARGEST_BYTES = 300_000
 _SECONDS_PER_FRAME = 2.5
-_SIZE_OF_SCREEN = 84, 26
+_SIZE_OF_SCREEN = 84, 30
 _WEB_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
@@ -48,9 +48,9 @@ def moving(frames: list[str]) -> str:
     size = _SIZE.search(frames[0])
     assert size is not None
     whole, share = len(frames) * _SECONDS_PER_FRAME, 100 / len(frames)
+    turn = f"0% {{ visibility: visible }} {share:.3f}% {{ visibility: hidden }}"
     style = (
-        f".frame {{ animation: turn {whole:g}s step-end infinite }}\n"
-        f"@keyframes turn {{ 0% {{ visibility: visible }} {share:.3f}% {{ visibility: hidden }} }}\n"
+        f".frame {{ animation: turn {whole:g}s step-end infinite }}\n@keyframes turn {{ {turn} }}\n"
     )
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[1]} {size[2]}">\n'
@@ -73,6 +73,7 @@ def main() -> None:
     """Play the tour in a home folder of its own, and write the picture."""
     with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AGENT_TUI_HOME", home)
+        patch.setenv("HOME", home)
         drawn = moving(asyncio.run(play()))
     if len(drawn.encode()) > LARGEST_BYTES:
         raise SystemExit(f"The picture is too large: {len(drawn.encode()):,} bytes.")

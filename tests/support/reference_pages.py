@@ -46,7 +46,10 @@ def key_page() -> str:
         (f"`{one.name}`", ", ".join(f"`{key}`" for key in one.keys), one.description)
         for one in KEY_ACTIONS.values()
     ]
-    head = "# Keys\n\n`[keys]` in `config.toml` gives an action other keys, by its name; `/keys` shows those in force.\n\n"
+    head = (
+        "# Keys\n\n`[keys]` in `config.toml` gives an action other keys, by its name; "
+        "`/keys` shows those in force.\n\n"
+    )
     return head + _table(("name", "keys", "what it does"), rows)
 
 
@@ -96,7 +99,8 @@ def man_page() -> str:
     lines = [
         f'.TH AGENT\\-TUI 1 "" "agent\\-tui {_roff(__version__)}" "User Commands"',
         ".SH NAME",
-        "agent\\-tui \\- a coding agent in the terminal whose context never runs out and never forgets",
+        "agent\\-tui \\- a coding agent in the terminal "
+        "whose context never runs out and never forgets",
     ]
     for name, parser in _parsers():
         lines += [f".SH {_roff(name.upper())}", ".nf", _roff(_help(parser)), ".fi"]

@@ -1,7 +1,7 @@
 """Commands whose arguments are other commands: what they would run in turn."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
@@ -49,20 +49,27 @@ def unwrap(part: CommandPart) -> Unwrapped:
     name = part.name.rpartition("/")[2].casefold()
     if name in _SHELLS:
         return _shell(part)
-    if name in _OTHER_SHELLS and [word.value for word in part.arguments] != ["--version"]:
-        return Unwrapped(_opaque(part, f"{name} reads text otherwise than bash"))
     if name == "eval":
         return _eval(part)
-    if name in ("source", ".") and not all(_is_file(word) for word in part.arguments):
-        return Unwrapped(_opaque(part, f"what {name} would run is not in the command"))
     if name in ("find", "fd", "fdfind"):
         return _find(part)
-    if name in _STATE_CHANGERS:
-        return Unwrapped(_opaque(part, f"{name} changes what later commands do"))
+    if name in _RUN_TEXT and (text := _RUN_TEXT[name](part.arguments)):
+        return Unwrapped(part, scripts=(text,))
+    if why := _why_untold(name, part):
+        return Unwrapped(_opaque(part, why))
     options_with_value = _WRAPPERS.get(name)
     if options_with_value is None or (name == "command" and _only_looks_up(part)):
         return Unwrapped(part)
     return _wrapper(part, name, options_with_value)
+
+
+def _why_untold(name: str, part: CommandPart) -> str:
+    """Why nobody can tell from its words what `part` runs; empty where that can be told."""
+    if name in _OTHER_SHELLS and [word.value for word in part.arguments] != ["--version"]:
+        return f"{name} reads text otherwise than bash"
+    if name in ("source", ".") and not all(_is_file(word) for word in part.arguments):
+        return f"what {name} would run is not in the command"
+    return f"{name} changes what later commands do" if name in _STATE_CHANGERS else ""
 
 
 def _only_looks_up(part: CommandPart) -> bool:
@@ -105,6 +112,7 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
         wrapper=name,
         is_wrapped_plainly=is_plain,
         piped_from=part.piped_from,
+        input=part.input,
     )
     return Unwrapped(outer, (inner,))
 
@@ -151,15 +159,12 @@ def _put(found: Word, mark: str, word: Word) -> Word:
 
 def _listed_by(lister: CommandPart) -> Word:
     """The file names a command lists, as one word; without a value where they may be any."""
-    name, values = lister.name, [word.value for word in lister.arguments]
+    if inner := unwrap(lister).commands:  # env A=1 echo x
+        return _listed_by(replace(inner[-1], piped_from=lister.piped_from))
+    name = re.sub(r"^(?:/usr)?/bin/", "", lister.name)
+    values = [word.value for word in lister.arguments]
     if lister.piped_from is not None and passes_lines_on(lister):
         return _listed_by(lister.piped_from)
-    if (
-        name == "ls"
-        and len(lister.arguments) == 1
-        and re.fullmatch(r"[\w/]*\*\.\w+", values[0] or "")
-    ):
-        return lister.arguments[0]
     if name in ("echo", "printf"):
         printed = (text for word in lister.arguments for text in word.texts)
         return Word("...", None, guesses=tuple(t for p in printed for t in _PRINTED_ENDS.split(p)))
@@ -216,6 +221,8 @@ def _shell(part: CommandPart) -> Unwrapped:
         return Unwrapped(outer, scripts=(script.value,))
     if len(arguments) == 1 and arguments[0].value in ("--version", "--help"):
         return Unwrapped(part)
+    if len(arguments) == 2 and arguments[0].value == "-n" and _is_file(arguments[1]):
+        return Unwrapped(part)  # only reads it, and says where its syntax is wrong
     is_file = bool(arguments) and not (arguments[0].value or "-").startswith("-")
     if is_file and _is_file(arguments[0]) and part.name.rpartition("/")[2] != "busybox":
         return Unwrapped(part)
@@ -236,6 +243,32 @@ def _script_index(arguments: Sequence[Word]) -> int | None:
         elif value not in ("--norc", "--noprofile", "--posix", "--login"):
             return index if is_text and not value.startswith(("-", "+")) else None
     return None
+
+
+def _text_behind_c(arguments: Sequence[Word]) -> str:
+    """The text that a shell gets: ``script -qc TEXT``, ``su -c TEXT``; empty for none."""
+    for word, after in pairwise(arguments):
+        if re.fullmatch(r"-[abeflmpqt]*c|--(?:session-)?command", word.value or ""):
+            return after.value or ""
+        if found := re.fullmatch(r"--(?:session-)?command=(.*)", word.value or "", re.DOTALL):
+            return found[1]
+    return ""
+
+
+def _text_of_flock(arguments: Sequence[Word]) -> str:
+    """``flock FILE -c TEXT``; else a command is behind the file, with a ``-c`` of its own."""
+    at = next((i for i, word in enumerate(arguments) if not (word.value or "").startswith("-")), 0)
+    return _text_behind_c(arguments[at + 1 : at + 3])
+
+
+def _joined_words(arguments: Sequence[Word]) -> str:
+    """The words that a shell gets as one text: ``watch -n1 git status``, ``parallel rm ::: x``."""
+    texts = [word.value or word.source for word in arguments]
+    at = 0
+    while at < len(texts) and texts[at].startswith("-"):
+        at += 2 if re.fullmatch(r"-[njNIdaLSqC]|--(?:interval|jobs|delay|colsep)", texts[at]) else 1
+    end = next((i for i, text in enumerate(texts) if re.fullmatch(r":{3,4}\+?", text)), len(texts))
+    return " ".join(texts[at:end])
 
 
 def _eval(part: CommandPart) -> Unwrapped:
@@ -291,6 +324,15 @@ _TAKES_ONE_FIRST = frozenset(
 _PLAIN_WRAPPERS = frozenset({"time", "timeout", "nice", "nohup", "command", "stdbuf", "env"})
 """Wrappers that give the command inside no more power than it has alone."""
 _PLAIN_OPTIONS = frozenset({"-p", "-k", "-s", "-n", "-i", "-oL", "-eL", "--preserve-status"})
+
+_RUN_TEXT: Mapping[str, Callable[[Sequence[Word]], str]] = MappingProxyType(
+    {
+        **dict.fromkeys(("script", "su", "runuser", "sg", "newgrp"), _text_behind_c),
+        "flock": _text_of_flock,
+        **dict.fromkeys(("watch", "viddy", "parallel", "hyperfine", "entr"), _joined_words),
+    }
+)
+"""Programs that hand a text to a shell, and where it stands."""
 
 _WRAPPERS: Mapping[str, str] = MappingProxyType(
     {
