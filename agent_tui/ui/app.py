@@ -319,6 +319,14 @@ class AgentApp(App[UiOutcome]):
         self.view.person_acted()
         self.controller.answer_approval(event.request_id, event.answer)
 
+    def on_approval_panel_plan_to_edit(self, event: "ApprovalPanel.PlanToEdit") -> None:
+        """The person changes a plan before they decide on it."""
+        from agent_tui.ui.prompt.editor import edited_text
+
+        plan = edited_text(self, event.plan)
+        if plan is not None:
+            self.view.widgets.approval.change_plan(plan)
+
     def on_approval_panel_unbound_letter(self, event: "ApprovalPanel.UnboundLetter") -> None:
         """A letter that answers nothing belongs to the draft."""
         self.prompt.focus()

@@ -36,9 +36,9 @@ _GUIDE = (
             ),
             ("{permission_mode}", "next permission mode: ask, accept-edits, plan, full"),
             (
-                "y a p r n e",
+                "y a p r g n e",
                 "answer an approval, once nothing was typed for a second; so do up, down, "
-                "enter and 1 to 6; j, k scroll it",
+                "enter and 1 to 6; j, k scroll it; g changes a plan",
             ),
         ),
     ),

@@ -128,6 +128,5 @@ class StatusView:
 
     def _refresh_welcome(self) -> None:
         transcript = self._widgets.transcript
-        blocks = transcript.blocks
-        if (welcome := renewed_welcome(self._options, blocks)) is not None:
-            transcript.load((welcome, *blocks[1:]))
+        if (welcome := renewed_welcome(self._options, transcript.blocks)) is not None:
+            transcript.replace_first(welcome)
