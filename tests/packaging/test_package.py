@@ -72,7 +72,7 @@ def python_of(version: str) -> Path | None:
     return None
 
 
-pytestmark = [pytest.mark.thorough, pytest.mark.timeout(TIME_S), pytest.mark.xdist_group("package")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIME_S), pytest.mark.xdist_group("package")]
 
 
 def test_both_forms_are_in_order(built: Path) -> None:
