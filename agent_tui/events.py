@@ -130,7 +130,7 @@ class BashFinished:
 class ApprovalRequest:
     """What will happen if the person agrees, and why they are asked.
 
-    `body` is the exact command or a unified diff, with `body_kind` saying which.
+    `body` is the exact command, a unified diff or a plan (Markdown): `body_kind` says which.
     `session_rule` is the rule that "for this session" and "always" would add, as text,
     or empty where no rule may be made. `wider_rule` allows more of the kind; empty for none.
     """
@@ -140,7 +140,7 @@ class ApprovalRequest:
     tool_name: str
     title: str
     body: str
-    body_kind: Literal["command", "diff", "text"]
+    body_kind: Literal["command", "diff", "text", "plan"]
     reason: str
     session_rule: str
     wider_rule: str = ""

@@ -126,8 +126,10 @@ class Conversation:
         """System prompt and tools as they fit the present window; can be slow the first time."""
         window = self.model_info.window
         model_id = self.model.model_id
-        if self.fitted is None or (self.fitted.window, self.fitted.model_id) != (window, model_id):
-            self.fitted = self.fit(window, model_id)
+        is_planning = self.permissions.mode == "plan"
+        wanted = (window, model_id, is_planning)
+        if self.fitted is None or self.fitted.made_for != wanted:
+            self.fitted = self.fit(*wanted)
         return self.fitted
 
     def output_limits(self, calls: int = 1) -> OutputLimits:

@@ -19,7 +19,12 @@ async def tools(front: Front, _argument: str) -> None:
     tokens = runtime.services.counter.count_tools(offered)
     model = runtime.conversation.model_info
     model_id = runtime.conversation.model.model_id
-    specs = suited_tools(runtime.services.toolbox.specs, model_id, model.window)
+    specs = suited_tools(
+        runtime.services.toolbox.specs,
+        model_id,
+        model.window,
+        is_planning=runtime.conversation.permissions.mode == "plan",
+    )
     await front.show(tools_page(offered, specs, tokens))
 
 

@@ -235,7 +235,8 @@ class CommandJudge:
         """Why a file named in the words of `part` always asks."""
         guard = self._guard
         is_wrapper = part.note == "wrapper"
-        if part.name in ("echo", "printf") or (is_wrapper and part.name != "xargs"):
+        name = part.name.rpartition("/")[2]
+        if name in ("echo", "printf") or (is_wrapper and name != "xargs"):
             return ""
         reads_only = reads_only or is_wrapper  # what it runs is a part of its own
         names_only = reads_only and prints_names_only(part)
@@ -251,7 +252,7 @@ class CommandJudge:
                         return reason
                     if names_only and guard.is_inside(path) and not guard.is_own(path):
                         continue
-                    searches = part.name in ("grep", "egrep", "fgrep", "rg") and path.is_dir()
+                    searches = name in ("grep", "egrep", "fgrep", "rg") and path.is_dir()
                     asks = guard.why_searching_asks if searches else guard.why_reading_asks
                     if reason := asks(path) if reads_only else guard.why_writing_asks(path):
                         return reason

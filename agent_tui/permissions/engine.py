@@ -154,6 +154,11 @@ class PermissionEngine:
         is_held = verdict.decision == "deny" or verdict.by == "protection"
         return verdict.why if is_held else ""
 
+    @property
+    def is_interactive(self) -> bool:
+        """Whether there is somebody to ask."""
+        return self._is_interactive
+
     def record(self, tool_name: str, intent: Intent, verdict: Verdict) -> None:
         """Keep a decision in the log, where the person can look it up."""
         self.log.add(

@@ -51,16 +51,18 @@ class PathResolver:
         return self._known[key]
 
     def name_that_splits(self, bases: Sequence[Path], word: Word) -> Path | None:
-        """A file below the folder of a pattern that it matches and whose name holds a blank.
+        """A file below the folder of a pattern that it matches and whose path holds a blank.
 
         Looks at some thousand names at most.
         """
         folder, _, pattern = _as_glob(word).rpartition("/")
         matches = re.compile(fnmatch.translate(pattern), re.IGNORECASE).match
         for base in bases:
-            entries = islice(_entries_below(base / (folder or ".")), _MAX_ENTRIES)
-            for entry in entries:
-                if _BLANK.search(entry.name) and matches(entry.name):
+            root = base / (folder or ".")
+            if _BLANK.search(folder):
+                return root
+            for entry in islice(_entries_below(root), _MAX_ENTRIES):
+                if _BLANK.search(entry.path, len(str(root))) and matches(entry.name):
                     return Path(entry.path)
         return None
 

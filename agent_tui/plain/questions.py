@@ -11,7 +11,12 @@ from agent_tui.plain.keyboard import Keyboard
 from agent_tui.plain.lines import LineWriter
 from agent_tui.safe_text import safe_text
 
-_QUESTIONS = {"command": "run this command", "diff": "make this change", "text": "allow this"}
+_QUESTIONS = {
+    "command": "run this command",
+    "diff": "make this change",
+    "text": "allow this",
+    "plan": "go by this plan",
+}
 _INDENT = "    "
 """Before what is asked about, so that no line of it can pass for one of ours."""
 
@@ -37,6 +42,8 @@ class Asker:
             while True:
                 typed = self.keyboard.line(_approval_prompt(request)).strip()
                 answer = approval_answer(typed, may_make_rule=bool(request.session_rule))
+                if request.body_kind == "plan" and typed.lower() == "a":
+                    answer = ApprovalAnswer("session")
                 if typed.lower() == "e":
                     words = self.keyboard.line("What should be done instead? ").strip()
                     answer = ApprovalAnswer("no", words) if words else None
@@ -104,11 +111,12 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
         case "diff":
             body = [f"{_INDENT}{line}" for line in diff_words(request.body)]
             what = f" {_one_line(request.title)}"
-        case "text":
+        case "text" | "plan":
             body = [f"{_INDENT}{line}" for line in safe_text(request.body).split("\n")]
             what = f" {_one_line(request.title)}"
     lines = [f"Question: {_QUESTIONS[request.body_kind]}?{what}", *body]
-    lines.append(f"Why it asks: {_one_line(request.reason)}")
+    if request.reason:
+        lines.append(f"Why it asks: {_one_line(request.reason)}")
     if request.session_rule:
         lines.append(f"With a or p, from then on allowed: {_one_line(request.session_rule)}")
     return lines
@@ -116,6 +124,8 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
 
 def _approval_prompt(request: ApprovalRequest) -> str:
     """The answers there are."""
+    if request.body_kind == "plan":
+        return "y and ask before each change, a and accept edits, n no, e no with words: "
     rules = ", a session, p project" if request.session_rule else ""
     return f"y once{rules}, n no, e no with words: "
 

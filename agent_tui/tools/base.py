@@ -69,7 +69,7 @@ class Intent:
     host: str = ""
     leaves_sandbox: bool = False
     body: str = ""
-    body_kind: Literal["command", "diff", "text"] = "text"
+    body_kind: Literal["command", "diff", "text", "plan"] = "text"
     note: str = ""
     fingerprint: str = ""
 
@@ -130,6 +130,10 @@ async def _has_no_scopes(_action: ScopeAction, _label: str, _focus: str) -> Tool
     return ToolOutput("No scopes here.", is_error=True)
 
 
+async def _is_not_planning(_plan: str) -> ToolOutput:
+    return ToolOutput("Nobody decides on plans here.", is_error=True)
+
+
 async def _has_no_helpers(_task: str, _agent: str, _say: Callable[[str], None]) -> ToolOutput:
     return ToolOutput("No helpers here.", is_error=True)
 
@@ -156,6 +160,7 @@ class ToolContext:
             compaction that cannot be made.
         scope: Enters a scope with a label and a focus for its summary, or leaves one; never
             raises for a summary that cannot be made.
+        plan: Has the person decide on a plan, in Markdown.
         explore: Has a helper look into a task, one of a kind that is defined or any; what it
             does is said as it goes on.
     """
@@ -171,6 +176,7 @@ class ToolContext:
     history: History = field(default_factory=NoHistory)
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
     scope: Callable[[ScopeAction, str, str], Awaitable[ToolOutput]] = _has_no_scopes
+    plan: Callable[[str], Awaitable[ToolOutput]] = _is_not_planning
     explore: Callable[[str, str, Callable[[str], None]], Awaitable[ToolOutput]] = _has_no_helpers
     only_reads: bool = False
     is_persons: bool = False

@@ -29,6 +29,7 @@ from agent_tui.tools.git.changes import GitChanges
 from agent_tui.tools.grep import GrepTool
 from agent_tui.tools.job import JobTool
 from agent_tui.tools.ls import LsTool
+from agent_tui.tools.plan import PlanTool
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.sandbox import Sandbox
 from agent_tui.tools.read import ReadTool
@@ -66,6 +67,7 @@ def default_toolbox(
         offered(LsTool()),
         offered(JobTool()),
         offered(TodoTool()),
+        offered(PlanTool()),
         offered(CompactTool()),
         offered(RecallTool()),
         offered(ScopeTool()),

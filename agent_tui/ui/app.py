@@ -173,6 +173,7 @@ class AgentApp(App[UiOutcome]):
         """Settings of the project, unknown at the first paint; what is wrong with them."""
         self.window.terminal.set_mouse(options.settings.mouse)
         self.use_keys(options.settings.keys.key_map)
+        self.prompt.use_vim(on=options.settings.vim_mode)
         if not (theme := options.settings.theme):
             return ()
         self._theme_to_mend = ""
@@ -317,6 +318,14 @@ class AgentApp(App[UiOutcome]):
         """The person answered."""
         self.view.person_acted()
         self.controller.answer_approval(event.request_id, event.answer)
+
+    def on_approval_panel_plan_to_edit(self, event: "ApprovalPanel.PlanToEdit") -> None:
+        """The person changes a plan before they decide on it."""
+        from agent_tui.ui.prompt.editor import edited_text
+
+        plan = edited_text(self, event.plan)
+        if plan is not None:
+            self.view.widgets.approval.change_plan(plan)
 
     def on_approval_panel_unbound_letter(self, event: "ApprovalPanel.UnboundLetter") -> None:
         """A letter that answers nothing belongs to the draft."""

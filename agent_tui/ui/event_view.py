@@ -194,6 +194,7 @@ class EventView:
                 self._go_back(event)
             case Notice():
                 chat.append(NoticeBlock(event.level, event.text))
+                self.status.refresh()  # it may tell of another mode
             case TurnFinished():
                 self._finish(event)
             case ContextChanged() | TotalsChanged() | ModelChanged():

@@ -36,9 +36,9 @@ _GUIDE = (
             ),
             ("{permission_mode}", "next permission mode: ask, accept-edits, plan, full"),
             (
-                "y a p r n e",
+                "y a p r g n e",
                 "answer an approval, once nothing was typed for a second; so do up, down, "
-                "enter and 1 to 6; j, k scroll it",
+                "enter and 1 to 6; j, k scroll it; g changes a plan",
             ),
         ),
     ),
@@ -59,6 +59,19 @@ _GUIDE = (
                 "select and copy; /scrollback hands all of it to the terminal",
             ),
             ("{mouse}", "leave the mouse to the terminal, or take it back (/mouse)"),
+        ),
+    ),
+    PageSection(
+        "The keys of vi, with vim_mode = true",
+        (
+            ("esc", "normal mode; there it does what it does without these keys"),
+            ("i I a A o O", "insert mode"),
+            ("h j k l w b e W B E 0 ^ $ gg G", "move; j and k go to the history at its edges"),
+            ("f F t T ; ,", "to a character of the line, and again"),
+            ("d c y", 'delete, change, copy, over a motion, a line (dd) or iw a( i" ip ...'),
+            ("x r ~ J D C Y p P", "delete, replace, turn case, join, paste; with counts: 3x"),
+            ("u ctrl+r .", "undo, redo, repeat"),
+            ("v V", "select; o goes to the other end"),
         ),
     ),
     PageSection(

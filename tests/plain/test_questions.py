@@ -130,3 +130,13 @@ def test_what_was_typed_before_a_grave_question_does_not_answer_it():
     ask, out = asker("", pending="y")
     assert ask.question(question) is None
     assert "Typed before the question came, so not taken: 'y'" in out.getvalue()
+
+
+def test_a_plan_is_approved_with_or_without_edits():
+    plan = ApprovalRequest("r1", "c1", "plan", "Shout", "1. Do it", "plan", "", "")
+    ask, out = asker("p", "a")
+    assert ask.approval(plan) == ApprovalAnswer("session")
+    shown = out.getvalue().splitlines()
+    assert shown[:2] == ["Question: go by this plan? Shout", "    1. Do it"]
+    assert "a and accept edits" in out.getvalue()
+    assert "Why it asks" not in out.getvalue()

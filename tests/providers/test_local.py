@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from agent_tui.config import LocalSettings
+from agent_tui.installation import install_command
 from agent_tui.local_models.model import DEFAULT_WINDOW
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
@@ -223,7 +224,7 @@ async def test_reading_ahead_of_a_model_that_does_not_load_says_nothing(
     [
         ("refused", "bad_request", ("tensor 'x' is not there", "bad.gguf", "pull or add"), 1),
         ("starved", "bad_request", ("too little memory", "smaller context"), 1),
-        ("missing", "not_found", ('pip install "agent-tui[local]"',), 1),
+        ("missing", "not_found", (install_command("local"),), 1),
         ("abort", "bad_request", ("GGML_ASSERT(n_layer > 0) failed", "bad.gguf"), 1),
         ("mute", "bad_request", ("status 3", "log"), 1),
         ("babble", "bad_request", ("what is no answer",), 1),

@@ -3,6 +3,9 @@
 Nothing here is ever run.
 """
 
+import re
+import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,61 @@ from tests.support.recorded_commands import only_reads_the_workspace, recorded_c
 
 _CLASSES = tuple(hostile_classes())
 _EVERYDAY = tuple(Path(__file__).with_name("everyday.txt").read_text("utf-8").strip().splitlines())
+_ASKING = tuple(
+    hostile
+    for hostile in _CLASSES
+    if hostile.kind == "execute" and hostile.must == "ask" and hostile.file != "spellings"
+)
 _MAX_ASKED = 0.03
+_AROUND_TEXT = (
+    "bash -c {quoted}",
+    "bash -eo pipefail -c {quoted}",
+    "( {} )",
+    "{{ {}; }}",
+    "if true; then {}; fi",
+    "for i in 1; do {}; done",
+    "ls && {}",
+    "ls; {}",
+    "{} || true",
+    'echo "$({})"',
+    "eval {quoted}",
+    "script -qc {quoted} /dev/null",
+    "flock l -c {quoted}",
+)
+_AROUND_PROGRAM = (
+    "timeout -k 1 5 {}",
+    "env A=1 {}",
+    "env -i {}",
+    "nohup {} &",
+    "nice -n 5 {}",
+    "time {}",
+    "! {}",
+    "A=1 {}",
+    "LC_ALL=C {}",
+    "stdbuf -oL {}",
+    "setsid -w {}",
+    "ionice -c3 {}",
+    "command {}",
+    "exec {}",
+    "unbuffer {}",
+    "xvfb-run -a {}",
+    "strace -f {}",
+    "flock l {}",
+    "/usr/bin/{}",
+    "\\{}",
+    "{} 2>&1 | tee log.txt",
+    "{} > /dev/null 2>&1",
+)
+_PROGRAM_FIRST = re.compile(r"[a-z][\w.-]*(?= |$)")
+_BUILTIN_FIRST = re.compile(
+    r"(?:for|while|if|case|until|select|function|coproc|set|shopt|read|printf -v|mapfile|readarray"
+    r"|declare|typeset|export|readonly|local|eval|alias|source|trap|cd|pushd|shift|time|exec"
+    r"|command|builtin)\b"
+)
+
+
+def _named(hostile: HostileClass) -> str:
+    return f"{hostile.file}: {hostile.name}"
 
 
 @pytest.fixture
@@ -32,13 +89,36 @@ def workspace(tmp_path: Path) -> Path:
     return workspace
 
 
-@pytest.mark.parametrize("hostile", _CLASSES, ids=lambda hostile: f"{hostile.file}: {hostile.name}")
+@pytest.mark.parametrize("hostile", _CLASSES, ids=_named)
 def test_no_line_of_the_class_gets_through(
     hostile: HostileClass, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     passed = let_through(hostile, make_hostile_workspace(tmp_path, hostile))
     assert not passed, "\n".join(passed)
+
+
+@pytest.mark.parametrize("hostile", _ASKING, ids=_named)
+def test_nothing_around_a_line_hides_it(
+    hostile: HostileClass, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Each line within one of the ways; the thorough test has all."""
+    ways = [(line, _ways_around(line)) for line in hostile.lines]
+    _assert_held_within(
+        [around[at % len(around)] for at, (_, around) in enumerate(ways)],
+        hostile,
+        tmp_path,
+        monkeypatch,
+    )
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("hostile", _ASKING, ids=_named)
+def test_nothing_at_all_around_a_line_hides_it(
+    hostile: HostileClass, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    lines = [around for line in hostile.lines for around in _ways_around(line)]
+    _assert_held_within(lines, hostile, tmp_path, monkeypatch)
 
 
 def test_the_classes_hold_what_they_should():
@@ -56,6 +136,24 @@ def test_what_recorded_agents_read_is_hardly_asked_about(workspace: Path):
         pytest.skip("there are no recorded runs here")
     assert len(reading) >= 200
     _assert_few_asked(workspace, reading)
+
+
+def _ways_around(line: str) -> list[str]:
+    """The line within everything that runs it all the same."""
+    if "\n" in line or len(line) > 1_000:
+        return [line]
+    is_program = _PROGRAM_FIRST.match(line) and not _BUILTIN_FIRST.match(line)
+    ways = (*_AROUND_TEXT, *(_AROUND_PROGRAM if is_program else ()))
+    return [way.format(line, quoted=shlex.quote(line)) for way in ways]
+
+
+def _assert_held_within(
+    lines: list[str], hostile: HostileClass, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    within = replace(hostile, lines=tuple(lines), modes=hostile.modes[-1:])
+    passed = let_through(within, make_hostile_workspace(folder, hostile))
+    assert not passed, "\n".join(passed)
 
 
 def _assert_few_asked(workspace: Path, commands: tuple[str, ...] | list[str]) -> None:

@@ -230,6 +230,13 @@ async def tick(ui: Ui, seconds: float) -> None:
     await ui.drawn()
 
 
+async def vim_mode(ui: Ui) -> None:
+    """Words selected with the keys of vi."""
+    await ui.write('fix "the parser" now')
+    await ui.pilot.press("escape", "0", *'vi"')
+    await ui.settle()
+
+
 async def menu(ui: Ui) -> None:
     """The slash menu over a chat."""
     await work_begun(ui)
@@ -489,6 +496,7 @@ SCENES: dict[str, Scene] = {
         running,
         retry,
         menu,
+        vim_mode,
         menu_of_prompt_files,
         files,
         approval,
@@ -545,7 +553,7 @@ TOKENS: Mapping[str, int] = {
 """How large the long work of a scene was with its last reply."""
 
 MISSING_EXTRA = """The part that runs models on this machine is not installed. Install it with
-python -m pip install "agent-tui[local]\"
+python -m pip install "agent-tui-cli[local]\"
 and start agent-tui --local again."""
 KEYS = (
     KeyChoice("Anthropic", "ANTHROPIC_API_KEY", MODEL),
@@ -612,7 +620,7 @@ def scene_app(
     options = UiOptions(
         runtime,
         models,
-        settings=Settings(theme=theme),
+        settings=Settings(theme=theme, vim_mode=name == "vim_mode"),
         settings_editor=editor_in(home) if name.startswith("setting") else None,
         first_run=FirstRun(KEYS, lambda _name, _key: None) if is_first else None,
         local=FakeLocal(home / "data" / "models", problem),

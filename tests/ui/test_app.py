@@ -641,3 +641,17 @@ async def test_arrows_enter_and_digits_answer(tmp_path: Path, keys, is_done):
         else:
             assert is_made(ui) == is_done
             assert not ui.approval.display
+
+
+async def test_another_mode_in_the_middle_of_a_reply_loses_nothing_of_it(tmp_path: Path):
+    async with running_app(tmp_path, held("sunrise ")) as ui:
+        await ui.send("go")
+        await ui.pilot.press("shift+tab")
+        await ui.settle()
+        assert ui.status.mode == "accept-edits"
+        await ui.finish()
+        assert ui.answers == ["sunrise "]
+        assert not ui.is_running
+        assert ui.drawn_chat.count("sunrise") == 1
+        (welcome,) = [block for block in ui.blocks if isinstance(block, WelcomeBlock)]
+        assert dict(welcome.facts)["mode"].startswith("accept-edits")

@@ -156,7 +156,7 @@ async def test_text_of_an_error_is_shown_as_it_is(tmp_path: Path):
 
 
 async def test_without_the_extra_the_command_is_shown_and_nothing_is_pulled(tmp_path: Path):
-    command = 'python -m pip install "agent-tui[local]"'
+    command = 'python -m pip install "agent-tui-cli[local]"'
     local = FakeLocal(tmp_path, f"The part that runs models is missing. Install it with\n{command}")
     async with asked(tmp_path, local) as ui:
         assert command in shown(ui).splitlines()

@@ -36,7 +36,9 @@ def helper_fitter(
     """
     told = definition.prompt.strip() if definition else _EXPLORER
     system = f"{told}\n\n{_ALWAYS}\n\nFolder: {cwd}\nDate: {date.today().isoformat()}"
-    return lambda window, model_id: FittedPrompt(window, system, tuple(tools), model_id=model_id)
+    return lambda window, model_id, is_planning: FittedPrompt(
+        window, system, tuple(tools), model_id=model_id, is_planning=is_planning
+    )
 
 
 def with_agents(

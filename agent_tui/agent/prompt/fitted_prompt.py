@@ -61,6 +61,7 @@ class FittedPrompt:
         tools: What is offered: the first of all tools in order of use, then those of servers.
         note: What the person is told about it, empty where everything fits.
         model_id: The model whose tools they are.
+        is_planning: Whether they are those of plan mode.
     """
 
     window: int
@@ -68,6 +69,12 @@ class FittedPrompt:
     tools: tuple[ToolSpec, ...]
     note: str = ""
     model_id: str = ""
+    is_planning: bool = False
+
+    @property
+    def made_for(self) -> tuple[int, str, bool]:
+        """What a `PromptFitter` was given for it."""
+        return self.window, self.model_id, self.is_planning
 
     @property
     def is_too_small(self) -> bool:
@@ -75,7 +82,7 @@ class FittedPrompt:
         return 0 < self.window < LEAST_WINDOW
 
 
-PromptFitter: TypeAlias = Callable[[int, str], FittedPrompt]
+PromptFitter: TypeAlias = Callable[[int, str, bool], FittedPrompt]
 """Gives the prompt for a window of so many tokens and the model of this id."""
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from agent_tui.agent.conversation import Conversation, add_totals
@@ -116,10 +117,11 @@ def prompt_fitter(
     """Gives the prompt for a window and a model, with the tools there are by then."""
     toolbox, day, files = services.toolbox, date.today(), tuple(context_files)
 
-    def fit(window: int, model_id: str) -> FittedPrompt:
+    def fit(window: int, model_id: str, is_planning: bool) -> FittedPrompt:
+        suited = partial(suited_tools, model_id=model_id, window=window, is_planning=is_planning)
         agents = find_agents(cwd, services.user_config_dir, services.trust).by_name
-        specs = with_agents(suited_tools(toolbox.specs, model_id, window), agents)
-        short_specs = with_agents(suited_tools(toolbox.short_specs, model_id, window), agents)
+        specs = with_agents(suited(toolbox.specs), agents)
+        short_specs = with_agents(suited(toolbox.short_specs), agents)
         parts = PromptParts(
             cwd=cwd,
             day=day,
@@ -128,7 +130,8 @@ def prompt_fitter(
             outside_specs=tuple(spec for spec in specs if is_remote(spec.name)),
             context_files=files,
         )
-        return replace(fit_prompt(parts, window, services.counter), model_id=model_id)
+        fitted = fit_prompt(parts, window, services.counter)
+        return replace(fitted, model_id=model_id, is_planning=is_planning)
 
     return fit
 

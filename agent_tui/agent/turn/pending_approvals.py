@@ -9,12 +9,15 @@ from typing import Literal
 class ApprovalAnswer:
     """What the person said. `words` go to the model with a "no"; without words it stops.
 
-    `rule` is one of their own, in place of the rule that the question offered.
+    `rule` is one of their own, in place of the rule that the question offered. Of a plan "once"
+    approves it with each change asked about, "session" with edits accepted; `plan` is the plan as
+    they changed it, empty where they did not.
     """
 
     choice: Literal["once", "session", "project", "no"]
     words: str = ""
     rule: str = ""
+    plan: str = ""
 
 
 class PendingApprovals:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.turn.message_queue import QueuedMessage
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
 from agent_tui.agent.turn.repetition import Repetition
 from agent_tui.errors import ConfigError, ToolError
@@ -45,6 +46,7 @@ from agent_tui.tools.base import (
     ToolOutput,
 )
 from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.plan import plan_steps, plan_title
 from agent_tui.tools.shorten import keep_head
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
@@ -57,6 +59,12 @@ _CHANGED = (
     "Look again and repeat the call."
 )
 
+
+_NOT_PLANNING = "This is not plan mode: no plan is to be approved. Go on with the work."
+_NOBODY_APPROVES = "Nobody can approve it here. Give the whole plan as your answer, and stop."
+_PLAN_DECLINED = "The person does not approve the plan yet."
+_WAIT = " Stop here and wait for what they say."
+_WORK_BY_PLAN = "I approve this plan. Work by it:"
 
 AnswerScope: TypeAlias = Callable[[ScopeAction, str, str, Emit], Awaitable[ToolOutput]]
 AnswerExplore: TypeAlias = Callable[[str, str, Callable[[str], None], Emit], Awaitable[ToolOutput]]
@@ -337,11 +345,40 @@ class ToolRunner:
             secrets=conversation.services.secrets,
             jobs=conversation.jobs,
         )
+        context.plan = partial(self._decide_on_plan, call)
         if (scope := self._services.scope) is not None:
             context.scope = partial(self._scope, scope)
         if (explore := self._services.explore) is not None:
             context.explore = partial(self._explore, explore)
         return context
+
+    async def _decide_on_plan(self, call: ToolCall, plan: str) -> ToolOutput:
+        """Have the person approve a plan; from then on it is what they asked for.
+
+        It goes on as a message of theirs, which every compaction keeps, and as the to-do list.
+        """
+        permissions = self._services.permissions
+        if permissions.mode != "plan":
+            return ToolOutput(_NOT_PLANNING, is_error=True)
+        if not permissions.is_interactive:
+            return ToolOutput(_NOBODY_APPROVES)
+        intent = Intent(plan_title(plan), "none", body=plan, body_kind="plan")
+        answer = await self._ask(call, intent, "", "")
+        if answer.choice == "no":
+            said = f" They say: {answer.words}" if answer.words else _WAIT
+            return _ended(f"{_PLAN_DECLINED}{said}", "declined")
+        permissions.mode = "accept-edits" if answer.choice == "session" else "ask"
+        approved = answer.plan or plan
+        conversation = self._conversation
+        conversation.queue.messages.insert(0, QueuedMessage(f"{_WORK_BY_PLAN}\n\n{approved}"))
+        changed = ", with changes of theirs" if approved != plan else ""
+        self._emit(Notice("info", f"The plan is approved. Permissions: {permissions.mode}"))
+        details = ToolDetails(summary="approved")
+        if steps := plan_steps(approved):
+            conversation.todos[:] = steps
+            details = details.model_copy(update={"todos": steps})
+        told = f"The person approved the plan{changed}. It comes as their message."
+        return ToolOutput(told, details)
 
     async def _compact(self, focus: str) -> ToolOutput:
         await self.settle()

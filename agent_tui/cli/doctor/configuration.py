@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from agent_tui import paths
 from agent_tui.cli.doctor.check import Check, Environment, State, find_program, listed, shown_path
 from agent_tui.config import McpServerSettings, SettingProblem, setting_variables
+from agent_tui.installation import install_command
 from agent_tui.local_models.addresses import is_loopback
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.providers.keys import KEY_VARIABLES
@@ -190,6 +191,6 @@ def _program(env: Environment, name: str, server: McpServerSettings) -> Check:
 def _at_address(name: str, server: McpServerSettings) -> Check:
     if find_spec(_SDK) is None:
         found = f"{server.url} needs the package mcp"
-        advice = "python -m pip install 'agent-tui[mcp]'"
+        advice = install_command("mcp")
         return Check(_MCP, name, "warning", found, advice)
     return Check(_MCP, name, "ok", server.url)

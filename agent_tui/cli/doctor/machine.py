@@ -16,15 +16,20 @@ from agent_tui import __version__
 from agent_tui.cli.doctor.check import Check, Environment, ask_program, find_program, shown_path
 from agent_tui.cli.tool_services import command_sandbox
 from agent_tui.errors import AgentTuiError
+from agent_tui.installation import (
+    COMMAND,
+    DISTRIBUTION,
+    foreign_program,
+    install_command,
+    python_command,
+)
 from agent_tui.text_editor import editor_command
 from agent_tui.tokens import vocabulary_file
 from agent_tui.tools.files.ripgrep import WHEEL, ripgrep_program
 from agent_tui.ui.terminal.clipboard import OSC_52, clipboard_way
 
 _VERSIONS = "versions"
-_DISTRIBUTION = "agent-tui"
 _MAIN_PACKAGES = ("textual", "rich", "litellm", "tiktoken")
-_REINSTALL = 'Install again: python -m pip install --upgrade "agent-tui"'
 _TOOLS = "tools"
 _TERMINAL = "terminal"
 _MIN_COLUMNS, _MIN_ROWS = 80, 24
@@ -39,7 +44,9 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 
 def check_program(env: Environment) -> Iterator[Check]:
     """This program, Python and the machine."""
-    yield Check(_VERSIONS, _DISTRIBUTION, "ok", __version__)
+    yield Check(_VERSIONS, COMMAND, "ok", __version__)
+    if other := foreign_program():
+        yield Check(_VERSIONS, "name", "warning", other)
     python = f"{platform.python_version()} ({shown_path(Path(sys.executable), env.environ)})"
     yield Check(_VERSIONS, "Python", "ok", python)
     yield Check(
@@ -56,7 +63,7 @@ def check_packages(_env: Environment) -> Iterator[Check]:
             _VERSIONS,
             "packages",
             "info",
-            f"{_DISTRIBUTION} is run from its source, not installed: requirements are not known",
+            f"{DISTRIBUTION} is run from its source, not installed: requirements are not known",
         )
     fitting = 0
     for name in (*_MAIN_PACKAGES, *sorted(wanted.keys() - {*_MAIN_PACKAGES})):
@@ -75,7 +82,7 @@ def check_pip(_env: Environment) -> Iterator[Check]:
         yield Check(_VERSIONS, "pip", "ok", version)
         return
     found = "not installed here; only `agent-tui models pull` needs it"
-    yield Check(_VERSIONS, "pip", "info", found, "To have it: python -m ensurepip")
+    yield Check(_VERSIONS, "pip", "info", found, f"To have it: {python_command()} -m ensurepip")
 
 
 def check_counting(env: Environment) -> Iterator[Check]:
@@ -136,7 +143,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _requirements() -> Mapping[str, str]:
     """Package -> specifier, without those of the extras; empty if we are not installed."""
     try:
-        lines = importlib.metadata.requires(_DISTRIBUTION) or []
+        lines = importlib.metadata.requires(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:
         lines = []
     plain = (line for line in lines if ";" not in line)
@@ -147,11 +154,15 @@ def _requirements() -> Mapping[str, str]:
 def _package_check(name: str, specifier: str) -> Check:
     version = package_version(name)
     if not version:
-        return Check(_VERSIONS, name, "bad", "not installed", _REINSTALL)
+        return Check(_VERSIONS, name, "bad", "not installed", _reinstall())
     if not fits(version, specifier):
         wanted = f"{version}, but {specifier} is needed"
-        return Check(_VERSIONS, name, "bad", wanted, _REINSTALL)
+        return Check(_VERSIONS, name, "bad", wanted, _reinstall())
     return Check(_VERSIONS, name, "ok", version)
+
+
+def _reinstall() -> str:
+    return f"Install again: {install_command(again=True)}"
 
 
 def _cpu() -> str:
@@ -189,7 +200,7 @@ def check_ripgrep(env: Environment) -> Iterator[Check]:
 def _ripgrep_of_wheel(env: Environment) -> Check:
     program = ripgrep_program(env.environ)
     if program is None:
-        return Check(_TOOLS, "rg", "bad", "not found: files cannot be searched", _REINSTALL)
+        return Check(_TOOLS, "rg", "bad", "not found: files cannot be searched", _reinstall())
     check = _version_of(env, "rg", str(program), "ripgrep ")
     return replace(check, found=f"{check.found} (of the package {WHEEL})")
 

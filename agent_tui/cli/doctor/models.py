@@ -21,9 +21,9 @@ from agent_tui.cli.doctor.check import (
 )
 from agent_tui.cli.doctor.machine import is_musl, package_version
 from agent_tui.errors import ConfigError
+from agent_tui.installation import install_command
 from agent_tui.local_models.addresses import is_loopback, shown_address
 from agent_tui.local_models.model import OFFERS, LocalModel, size_text
-from agent_tui.local_models.runtime import install_command
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.local.local_catalog import LOCAL
@@ -256,7 +256,7 @@ def check_server_package(env: Environment) -> Iterator[Check]:
     """
     version = package_version(_SERVER_PACKAGE)
     if not version:
-        advice = f"To talk to models on this machine: {install_command()}"
+        advice = f"To talk to models on this machine: {install_command('local')}"
         if is_musl():
             advice = "There is no wheel for musl: use a model server such as Ollama instead."
         yield Check(_LOCAL_MODELS, "extra local", "info", "not installed (it is optional)", advice)
@@ -272,7 +272,7 @@ def check_server_package(env: Environment) -> Iterator[Check]:
         why, state = f"ended with {_signal_name(-answer.exit_code)} when imported", "bad"
     else:
         why, state = f"cannot be imported: {answer.last_line}", "bad"
-    again = f"{install_command()} --force-reinstall"
+    again = install_command("local", again=True)
     advice = f"Install it again: {again}. Other models work without it."
     yield Check(_LOCAL_MODELS, "extra local", state, f"{_SERVER_PACKAGE} {version} {why}", advice)
 

@@ -14,9 +14,10 @@ from agent_tui.cli.models.pull import fetch
 from agent_tui.cli.output import ask, write_json, write_text
 from agent_tui.cli.settings import read_settings
 from agent_tui.errors import ModelFileError
+from agent_tui.installation import install_command
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import OFFERS, LocalModel, size_text
-from agent_tui.local_models.runtime import can_run_models, install_command
+from agent_tui.local_models.runtime import can_run_models
 from agent_tui.safe_text import strip_control_characters
 
 _DESCRIPTION = "Models at hand: list them, and get, add or remove those on this machine."
@@ -88,7 +89,7 @@ def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     else:
         print_overview(overview, is_whole=bool(wanted or arguments.is_all))
         if (overview.local or overview.offers) and not can_run_models():
-            print(f"\nTo talk to models on this machine: {install_command()}")
+            print(f"\nTo talk to models on this machine: {install_command('local')}")
     for problem in listing.problems:
         print(f"warning: {strip_control_characters(problem)}", file=sys.stderr)
     return 0
@@ -156,7 +157,7 @@ def _present(model: LocalModel, what: str, *, is_json: bool) -> int:
     if not model.has_chat_template:
         lines.append("It has no chat template: it may go on writing instead of answering.")
     if not can_run_models():
-        lines.insert(1, f"Before you can talk to it: {install_command()}")
+        lines.insert(1, f"Before you can talk to it: {install_command('local')}")
     write_text(strip_control_characters("\n".join(lines)) + "\n")
     return 0
 

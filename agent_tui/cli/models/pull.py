@@ -9,11 +9,12 @@ from pathlib import Path
 from agent_tui.cli.models.progress import ProgressLine
 from agent_tui.cli.output import ask
 from agent_tui.errors import UsageError
+from agent_tui.installation import install_command
 from agent_tui.local_models.addresses import is_address, shown_address
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import OFFERS, LocalModel, Offer, PullProgress, size_text
 from agent_tui.local_models.pull.client import offer_named, pull
-from agent_tui.local_models.runtime import can_run_models, install_command
+from agent_tui.local_models.runtime import can_run_models
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.keys import secret_variables
 
@@ -102,7 +103,9 @@ class BuiltInModel:
     @property
     def problem(self) -> str:
         """Why no model can run here, and the command that mends it; empty if one can."""
-        return "" if can_run_models() else f"{_NO_RUNTIME} Leave and run:\n{install_command()}"
+        return (
+            "" if can_run_models() else f"{_NO_RUNTIME} Leave and run:\n{install_command('local')}"
+        )
 
     @property
     def folder(self) -> Path:
@@ -134,7 +137,7 @@ def have_a_local_model(library: ModelLibrary, *, redraws: bool = True) -> bool:
         ModelFileError: it could not be fetched.
     """
     if not can_run_models():
-        raise UsageError(_NO_RUNTIME, f"Run: {install_command()}")
+        raise UsageError(_NO_RUNTIME, f"Run: {install_command('local')}")
     if any(model.is_there for model in library.models()):
         return True
     offer = OFFERS[0]

@@ -23,8 +23,8 @@ import urllib3
 from requests.adapters import HTTPAdapter
 
 from agent_tui.errors import ModelFileError
+from agent_tui.installation import package_command, python_command
 from agent_tui.local_models.addresses import is_address
-from agent_tui.local_models.runtime import python_command
 
 FAILURES: Final = (requests.RequestException, urllib3.exceptions.HTTPError)
 """What a session raises when a connection fails."""
@@ -84,7 +84,7 @@ def read_pip_settings() -> PipSettings:
         last = (listed.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise ModelFileError(
             f"pip, whose settings say where packages come from, cannot be asked: {last}",
-            f"Install it with: {python_command()} -m ensurepip (or: uv pip install pip)",
+            f"Install it with: {python_command()} -m ensurepip (or: {package_command('pip')})",
         )
     return parse_pip_settings(listed.stdout)
 

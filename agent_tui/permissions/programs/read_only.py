@@ -163,6 +163,11 @@ def _printf(arguments: Sequence[str]) -> bool:
     return is_format and _PRINTF_SETS.search(arguments[0]) is None
 
 
+def _checks_syntax(arguments: Sequence[str]) -> bool:
+    """``bash -n FILE``."""
+    return len(arguments) == 2 and arguments[0] == "-n" and arguments[1][:1] not in ("-", "+")
+
+
 def _tar(arguments: Sequence[str]) -> bool:
     """``tar tzf FILE``: what an archive of this machine holds."""
     files = arguments[1:]
@@ -264,6 +269,7 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str]], bool]] = MappingProxyType(
         "mawk": awk_only_prints,
         "jq": _jq,
         "xxd": _xxd,
+        **dict.fromkeys(("bash", "sh", "dash"), _checks_syntax),
         "tar": _tar,
         "unzip": _unzip,
         "date": _date,

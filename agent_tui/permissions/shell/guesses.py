@@ -30,9 +30,9 @@ _QUOTES = re.compile(r"[\"'\\]")
 _PRINTF_SETS = re.compile(r"\bprintf\s+-v\s+(\w+)\s+([^;&|\n]*)")
 _SELECTS = re.compile(r"\bselect\s+(\w+)\s+in\s+([^;\n]*)")
 _READ = re.compile(r"\b(?:read|mapfile|readarray)\s+(?:-\w+\s+)*([A-Za-z_]\w*)")
-_FED_ENDS = re.compile(r"(?:\\[n0]|[\s'\"])+")
+_FED_ENDS = re.compile(r"(?:\\[n0]|[\s'\"()])+")
 _FED = re.compile(
-    r"<<<\s*([^;&|\n]*)|\b(?:echo|printf)\s+([^;&|\n]*)\||<<-?\s*['\"]?(\w+)['\"]?.*?\n(.*?)\n\s*\3",
+    r"<<<\s*([^;&|\n]*)|\b(?:echo|printf)[\"']?\s+([^;&|\n]*)\||<<-?\s*['\"]?(\w+)['\"]?.*?\n(.*?)\n\s*\3",
     re.DOTALL,
 )
 

@@ -40,6 +40,8 @@ from agent_tui.permissions.shell.wrappers import unwrap
 _MAX_DEPTH = 120
 _MAX_WRAPPERS = 8
 _MAX_PIPED = 4
+_WRITER_AT = {"redirected_statement": 0, "negated_command": -1, "list": -1, "pipeline": -1}
+"""Which child of a node prints last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,13 +278,17 @@ class _Splitter:
     def _piped_from(self, node: Node, steps: int = _MAX_PIPED) -> CommandPart | None:
         """The command whose output `node` reads in a pipe, with what that one reads, and so on."""
         reader = node
-        while reader.parent is not None and reader.parent.type == "redirected_statement":
+        while reader.parent is not None and (
+            reader.parent.type == "redirected_statement"
+            # the grammar puts a | b | c || d into one another
+            or (reader.parent.type in ("pipeline", "list") and reader.prev_sibling is None)
+        ):
             reader = reader.parent
         if reader.parent is None or reader.parent.type != "pipeline":
             return None
         writer = reader.prev_named_sibling
-        while writer is not None and writer.type == "redirected_statement":
-            writer = writer.children[0] if writer.children else None
+        while writer is not None and writer.type in _WRITER_AT:
+            writer = writer.children[_WRITER_AT[writer.type]] if writer.children else None
         if writer is None or writer.type != "command" or steps == 0:
             return None
         return replace(self._part(writer), piped_from=self._piped_from(writer, steps - 1))
@@ -297,10 +303,13 @@ class _Splitter:
             self._add_unwrapped(inner, wrappers + 1)
         for script in found.scripts:
             nested = _Splitter(script, self._depth + 1).split()
-            plainly = found.outer.is_wrapped_plainly
-            label = found.outer.name
+            outer = found.outer
             self._commands.extend(
-                replace(command, wrapper=label, is_wrapped_plainly=plainly)
+                replace(
+                    command,
+                    wrapper=command.wrapper or outer.name,
+                    is_wrapped_plainly=command.is_wrapped_plainly and outer.is_wrapped_plainly,
+                )
                 for command in nested.commands
             )
             self._redirections.extend(nested.redirections)

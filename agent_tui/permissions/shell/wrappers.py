@@ -1,12 +1,13 @@
 """Commands whose arguments are other commands: what they would run in turn."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 
 from agent_tui.permissions.shell.scripts import find_roots_start
+from agent_tui.permissions.shell.shell_texts import RUN_TEXT, script_index
 from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
@@ -49,20 +50,27 @@ def unwrap(part: CommandPart) -> Unwrapped:
     name = part.name.rpartition("/")[2].casefold()
     if name in _SHELLS:
         return _shell(part)
-    if name in _OTHER_SHELLS and [word.value for word in part.arguments] != ["--version"]:
-        return Unwrapped(_opaque(part, f"{name} reads text otherwise than bash"))
     if name == "eval":
         return _eval(part)
-    if name in ("source", ".") and not all(_is_file(word) for word in part.arguments):
-        return Unwrapped(_opaque(part, f"what {name} would run is not in the command"))
     if name in ("find", "fd", "fdfind"):
         return _find(part)
-    if name in _STATE_CHANGERS:
-        return Unwrapped(_opaque(part, f"{name} changes what later commands do"))
+    if name in RUN_TEXT and (text := RUN_TEXT[name](part.arguments)):
+        return Unwrapped(part, scripts=(text,))
+    if why := _why_untold(name, part):
+        return Unwrapped(_opaque(part, why))
     options_with_value = _WRAPPERS.get(name)
     if options_with_value is None or (name == "command" and _only_looks_up(part)):
         return Unwrapped(part)
     return _wrapper(part, name, options_with_value)
+
+
+def _why_untold(name: str, part: CommandPart) -> str:
+    """Why nobody can tell from its words what `part` runs; empty where that can be told."""
+    if name in _OTHER_SHELLS and [word.value for word in part.arguments] != ["--version"]:
+        return f"{name} reads text otherwise than bash"
+    if name in ("source", ".") and not all(_is_file(word) for word in part.arguments):
+        return f"what {name} would run is not in the command"
+    return f"{name} changes what later commands do" if name in _STATE_CHANGERS else ""
 
 
 def _only_looks_up(part: CommandPart) -> bool:
@@ -105,6 +113,7 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
         wrapper=name,
         is_wrapped_plainly=is_plain,
         piped_from=part.piped_from,
+        input=part.input,
     )
     return Unwrapped(outer, (inner,))
 
@@ -151,15 +160,12 @@ def _put(found: Word, mark: str, word: Word) -> Word:
 
 def _listed_by(lister: CommandPart) -> Word:
     """The file names a command lists, as one word; without a value where they may be any."""
-    name, values = lister.name, [word.value for word in lister.arguments]
+    if inner := unwrap(lister).commands:  # env A=1 echo x
+        return _listed_by(replace(inner[-1], piped_from=lister.piped_from))
+    name = re.sub(r"^(?:/usr)?/bin/", "", lister.name)
+    values = [word.value for word in lister.arguments]
     if lister.piped_from is not None and passes_lines_on(lister):
         return _listed_by(lister.piped_from)
-    if (
-        name == "ls"
-        and len(lister.arguments) == 1
-        and re.fullmatch(r"[\w/]*\*\.\w+", values[0] or "")
-    ):
-        return lister.arguments[0]
     if name in ("echo", "printf"):
         printed = (text for word in lister.arguments for text in word.texts)
         return Word("...", None, guesses=tuple(t for p in printed for t in _PRINTED_ENDS.split(p)))
@@ -208,7 +214,7 @@ def _found_by(arguments: tuple[Word, ...]) -> Word | None:
 def _shell(part: CommandPart) -> Unwrapped:
     """``bash -c TEXT`` is split in turn; a script from a file or from stdin is opaque."""
     arguments = part.arguments
-    at = _script_index(arguments)
+    at = script_index(arguments)
     script = arguments[at] if at is not None else None
     if script is not None and script.value is not None and not script.is_pattern:
         is_alone = arguments[0].value == "-c" and len(arguments) == 2
@@ -216,26 +222,12 @@ def _shell(part: CommandPart) -> Unwrapped:
         return Unwrapped(outer, scripts=(script.value,))
     if len(arguments) == 1 and arguments[0].value in ("--version", "--help"):
         return Unwrapped(part)
+    if len(arguments) == 2 and arguments[0].value == "-n" and _is_file(arguments[1]):
+        return Unwrapped(part)  # only reads it, and says where its syntax is wrong
     is_file = bool(arguments) and not (arguments[0].value or "-").startswith("-")
     if is_file and _is_file(arguments[0]) and part.name.rpartition("/")[2] != "busybox":
         return Unwrapped(part)
     return Unwrapped(_opaque(part, f"what {part.name} would run is not in the command"))
-
-
-def _script_index(arguments: Sequence[Word]) -> int | None:
-    """Where the text behind ``-c`` stands: behind all options (``bash -c -o pipefail TEXT``)."""
-    is_text = False
-    option_names = 0
-    for index, word in enumerate(arguments):
-        value = word.value or ""
-        if option_names:
-            option_names -= 1
-        elif re.fullmatch(r"[-+][a-zA-NP-Z]+", value):
-            is_text = is_text or (value[0] == "-" and "c" in value)
-            option_names = value.count("o")
-        elif value not in ("--norc", "--noprofile", "--posix", "--login"):
-            return index if is_text and not value.startswith(("-", "+")) else None
-    return None
 
 
 def _eval(part: CommandPart) -> Unwrapped:

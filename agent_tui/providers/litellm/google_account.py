@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agent_tui.installation import install_command
 from agent_tui.providers.wires.base import MissingKeyError
 
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
@@ -32,7 +33,7 @@ class GoogleAccount:
             auth: Any = importlib.import_module("google.auth")
             transport: Any = importlib.import_module("google.auth.transport.requests")
         except ImportError:
-            hint = 'google-auth is not installed: pip install "agent-tui[vertex]"'
+            hint = f"google-auth is not installed: {install_command('vertex')}"
             raise MissingKeyError(f"{_ELSE} {hint}") from None
         self._request = transport.Request()
         given = next(filter(None, map(environ.get, _VARIABLES)), "")

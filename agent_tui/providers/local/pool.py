@@ -10,10 +10,10 @@ from pathlib import Path
 
 from agent_tui.config import LocalSettings
 from agent_tui.errors import ModelFileError
+from agent_tui.installation import install_command
 from agent_tui.local_models.gguf import read_gguf, refuse_unusable
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.local_models.model import LocalModel
-from agent_tui.local_models.runtime import install_command
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.local.process import (
     SERVER_COMMAND,
@@ -224,7 +224,7 @@ def _load_error(model: LocalModel, failure: LoadFailure, log_path: Path) -> Prov
     match failure.reason:
         case "missing":
             message = f"{name} needs xllamacpp, which cannot be imported: {detail}."
-            return ProviderError("not_found", message, f"Install it: {install_command()}")
+            return ProviderError("not_found", message, f"Install it: {install_command('local')}")
         case "killed":
             message = f"The server of {name} was ended while it loaded ({detail}), twice."
             hint = f"Too little memory? {_smaller()} See {log_path}."

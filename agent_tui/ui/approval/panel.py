@@ -4,7 +4,7 @@ Keys go on into the prompt until nothing was typed for a while; only then does t
 the focus. A key or a click that was meant for something else can so never answer it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from textual import events, on
@@ -24,28 +24,56 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.approval.body import ApprovalBody
 from agent_tui.ui.keys_line import keys_line
 
-Choice = Literal["once", "session", "project", "rule", "no", "words"]
+Choice = Literal["once", "session", "project", "rule", "edit", "no", "words"]
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One way to answer. `makes_rule`: only offered where a rule may be made."""
+    """One way to answer.
+
+    `makes_rule`: only offered where a rule may be made. `of_plan` is what it says of a plan; empty
+    where it is no answer to one. Without a `label` it is an answer to nothing else.
+    """
 
     key: str
     choice: Choice
     label: str
     makes_rule: bool = False
+    of_plan: str = ""
+
+    def label_for(self, request: ApprovalRequest) -> str:
+        """What it says of `request`; empty where it is not offered."""
+        if request.body_kind == "plan":
+            return self.of_plan
+        return self.label if request.session_rule or not self.makes_rule else ""
 
 
 OPTIONS = (
-    Option("y", "once", "Yes, once"),
-    Option("a", "session", "Yes, for this session", makes_rule=True),
+    Option("y", "once", "Yes, once", of_plan="Yes, and ask before each change"),
+    Option(
+        "a",
+        "session",
+        "Yes, for this session",
+        makes_rule=True,
+        of_plan="Yes, and accept edits",
+    ),
     Option("p", "project", "Yes, always in this project", makes_rule=True),
     Option("r", "rule", "Yes, by a rule for this session", makes_rule=True),
-    Option("n", "no", "No"),
-    Option("e", "words", "No, and say what to do instead"),
+    Option("g", "edit", "", of_plan="Change it in the editor first"),
+    Option("n", "no", "No", of_plan="No, not yet"),
+    Option(
+        "e",
+        "words",
+        "No, and say what to do instead",
+        of_plan="No, and say what is missing",
+    ),
 )
-_QUESTIONS = {"command": "Run this command?", "diff": "Make this change?", "text": "Allow this?"}
+_QUESTIONS = {
+    "command": "Run this command?",
+    "diff": "Make this change?",
+    "text": "Allow this?",
+    "plan": "Go by this plan?",
+}
 
 
 class OptionLine(Static):
@@ -61,12 +89,14 @@ class OptionLine(Static):
     def __init__(self, option: Option) -> None:
         super().__init__(classes="approval-option", markup=False)
         self.option = option
+        self._label = ""
         self._rest = ""
         self._is_marked = False
 
     def show(self, request: ApprovalRequest) -> None:
         """Draw the line, with what would be allowed from then on, whole."""
-        self.display = bool(request.session_rule) or not self.option.makes_rule
+        self._label = self.option.label_for(request)
+        self.display = bool(self._label)
         self._rest = f"   {safe_text(self._granted(request), keep_newlines=False)}"
         self._draw()
 
@@ -78,12 +108,14 @@ class OptionLine(Static):
 
     def _draw(self) -> None:
         sign = "›" if self._is_marked else " "
-        key, label = f"{sign}{self.option.key} ", f" {self.option.label}"
+        key, label = f"{sign}{self.option.key} ", f" {self._label}"
         self.update(
             Content.assemble((key, "bold $primary"), label, (self._rest, "$foreground-muted"))
         )
 
     def _granted(self, request: ApprovalRequest) -> str:
+        if request.body_kind == "plan":
+            return ""
         match self.option.choice:
             case "session" | "project" if request.session_rule.startswith("bash(= "):
                 return "exactly this command"
@@ -126,6 +158,13 @@ class ApprovalPanel(Vertical, can_focus=True):
             super().__init__()
             self.request_id = request_id
             self.answer = answer
+
+    class PlanToEdit(Message):
+        """The person wants to change a plan before they answer; see `change_plan`."""
+
+        def __init__(self, plan: str) -> None:
+            super().__init__()
+            self.plan = plan
 
     class UnboundLetter(Message):
         """A key was typed that answers nothing; it belongs to the prompt."""
@@ -210,7 +249,11 @@ class ApprovalPanel(Vertical, can_focus=True):
         request = self.request
         if not self.is_armed or request is None:
             return
+        is_plan = request.body_kind == "plan"
         match choice:
+            case "edit":
+                if is_plan:
+                    self.post_message(self.PlanToEdit(request.body))
             case "words":
                 self._write("", "What should be done instead? (esc: back)")
             case "rule":
@@ -218,10 +261,22 @@ class ApprovalPanel(Vertical, can_focus=True):
                     rule = request.wider_rule or request.session_rule
                     self._write(rule, "bash(pytest *)", is_rule=True)
             case "once" | "no":
-                self.post_message(self.Answered(request.id, ApprovalAnswer(choice)))
+                self._answer(request, choice)
             case "session" | "project":
-                if request.session_rule:
-                    self.post_message(self.Answered(request.id, ApprovalAnswer(choice)))
+                if request.session_rule or (is_plan and choice == "session"):
+                    self._answer(request, choice)
+
+    def _answer(
+        self, request: ApprovalRequest, choice: Literal["once", "session", "project", "no"]
+    ) -> None:
+        plan = request.body if request.body_kind == "plan" else ""
+        self.post_message(self.Answered(request.id, ApprovalAnswer(choice, plan=plan)))
+
+    def change_plan(self, plan: str) -> None:
+        """Ask about `plan` instead, which the person made of the one that is shown."""
+        if (request := self.request) is not None and request.body_kind == "plan" and plan.strip():
+            self._requests[0] = replace(request, body=plan)
+            self._show(self._requests[0])
 
     def action_mark(self, step: int) -> None:
         """Mark the next answer; nothing is marked until then, so that Enter answers nothing."""
@@ -303,7 +358,9 @@ class ApprovalPanel(Vertical, can_focus=True):
             self.post_message(self.UnboundLetter(event.character))
 
     def _answers(self, key: str) -> bool:
-        letters = {*(option.key for option in OPTIONS), "j", "k", *"123456"}
+        is_plan = self.request is not None and self.request.body_kind == "plan"
+        answers = (option.key for option in OPTIONS if option.label or is_plan)
+        letters = {*answers, "j", "k", *"123456"}
         return self.is_armed and key in letters
 
     @property
@@ -319,7 +376,7 @@ class ApprovalPanel(Vertical, can_focus=True):
     def _show(self, request: ApprovalRequest) -> None:
         question = _QUESTIONS[request.body_kind]
         # A command is shown whole below; what a change is made to is not.
-        title = request.title if request.body_kind != "command" else ""
+        title = request.title if request.body_kind in ("diff", "text") else ""
         self.query_one("#approval-title", Static).update(
             Content.assemble(
                 (question, "bold $text-warning"),
@@ -327,8 +384,10 @@ class ApprovalPanel(Vertical, can_focus=True):
             )
         )
         self.query_one(ApprovalBody).show(request)
-        reason = f"Why it asks: {safe_text(request.reason, keep_newlines=False)}"
-        self.query_one("#approval-reason", Static).update(reason)
+        why = self.query_one("#approval-reason", Static)
+        why.display = bool(request.reason)
+        why.update(f"Why it asks: {safe_text(request.reason, keep_newlines=False)}")
+        self.set_class(request.body_kind == "plan", "-plan")
         for line in self.query(OptionLine):
             line.show(request)
         self._mark(None)

@@ -16,6 +16,7 @@ from agent_tui.drafts.draft import Mark, mark_after, mark_before, marks_in
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, keys_in_force
 from agent_tui.ui.keys import AREA_BINDINGS, bound
 from agent_tui.ui.prompt.paste_detector import PasteDetector
+from agent_tui.ui.prompt.vim_keys import VimKeys
 
 _FORWARDING_S = 0.005
 """How long keys that are there already may take to get here from the terminal."""
@@ -32,6 +33,9 @@ class PromptArea(TextArea):
         take_key: Offered every key first; true if the key was used up.
         take_paste: Turns pasted text into what is inserted.
         placeholder: Shown while empty.
+
+    Attributes:
+        vim: The modes of vi, where they are wanted.
     """
 
     app = getters.app(_any_app)
@@ -53,6 +57,7 @@ class PromptArea(TextArea):
         )
         self._take_key = take_key
         self._take_paste = take_paste
+        self.vim: VimKeys | None = None
         self._keys_waiting = 0
         self._burst = PasteDetector(self._has_keys_waiting)
 
@@ -120,7 +125,7 @@ class PromptArea(TextArea):
         self._keys_waiting -= 1
         if await self._burst.is_pasted(event.key, event.time):
             self.insert("\t" if event.key == "tab" else "\n")
-        elif not self._take_key(event.key):
+        elif not (self.vim and self.vim.take(event)) and not self._take_key(event.key):
             if keys_in_force().action(event.key) == "newline":
                 self.insert("\n")
             elif not await self._edits(event.key):

@@ -20,13 +20,20 @@ def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
     Pastes are written out in full, so they can be looked at and changed.
     """
     draft = prompt.draft
+    written = edited_text(app, draft.full_text)
+    if written is not None:
+        prompt.load(draft.folded(written))
+
+
+def edited_text(app: App[ReturnT], text: str) -> str | None:
+    """What the person's editor makes of `text`; None where it did not end well."""
     with tempfile.TemporaryDirectory(prefix="agent-tui-") as folder:
         file = Path(folder) / "prompt.md"
-        written = draft.full_text and draft.full_text + "\n"  # editors want an end of line
+        written = text and text + "\n"  # editors want an end of line
         file.write_text(written, encoding="utf-8", errors="replace")
-        if edit_file(app, file):
-            written = file.read_text(encoding="utf-8", errors="replace")
-            prompt.load(draft.folded(written.removesuffix("\n")))
+        if not edit_file(app, file):
+            return None
+        return file.read_text(encoding="utf-8", errors="replace").removesuffix("\n")
 
 
 def edit_file(app: App[ReturnT], file: Path) -> bool:

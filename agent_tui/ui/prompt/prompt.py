@@ -14,6 +14,7 @@ from textual.widgets import Static, TextArea
 
 from agent_tui.drafts.draft import Draft, Mark, joined
 from agent_tui.drafts.history import HistoryWalk
+from agent_tui.drafts.vim.editor import Wish
 from agent_tui.key_actions import keys_in_force
 from agent_tui.paths import user_cache_dir
 from agent_tui.ui.prompt.area import PromptArea
@@ -31,6 +32,7 @@ from agent_tui.ui.prompt.leaked_reports import report_length
 from agent_tui.ui.prompt.menu import CompletionMenu
 from agent_tui.ui.prompt.pasted_images import is_image_name
 from agent_tui.ui.prompt.sources import PromptSources
+from agent_tui.ui.prompt.vim_keys import VimKeys
 
 _MOST_OPENED_CHARS = 100_000
 """A longer paste is not written out in the prompt."""
@@ -111,12 +113,34 @@ class Prompt(Vertical):
         self.area.load_text(draft.text)
         if not cursor_at_start:
             self.area.move_cursor(self.area.document.end)
+        if self.area.vim is not None:
+            self.area.vim.begin()
         self._close_menu()
 
     def clear(self) -> None:
         """Empty the prompt and end the walk through the history."""
         self._walk = None
         self.load(Draft())
+        if self.area.vim is not None:
+            self.area.vim.begin(is_writing=True)
+            self._show_mode()
+
+    def use_vim(self, *, on: bool) -> None:
+        """Have the keys of vi in the text field, or no longer."""
+        if on != (self.area.vim is not None):
+            self.area.vim = VimKeys(self.area, self._vim_told) if on else None
+            self._show_mode()
+
+    def _vim_told(self, wish: Wish) -> None:
+        """A key was used: the mode may be another, an earlier or later draft may be wanted."""
+        if wish:
+            self._walk_history(older=wish == "older")
+        self._show_mode()
+        self._update_menu()
+
+    def _show_mode(self) -> None:
+        vim = self.area.vim
+        self.query_one("#prompt-frame").border_title = vim.title if vim is not None else None
 
     def suggest(self, text: str) -> None:
         """Show `text` while the prompt is empty, to be sent by Enter as it stands; empty: none."""
@@ -370,7 +394,9 @@ class Prompt(Vertical):
         if query is None:
             self._menu_dismissed = False
             completer.forget()
-        if query is None or self._menu_dismissed or self.area.text == self._loaded_text:
+        is_writing = self.area.vim is None or self.area.vim.is_writing
+        is_quiet = self._menu_dismissed or self.area.text == self._loaded_text or not is_writing
+        if query is None or is_quiet:
             self._query = self._answered = query
             self._close_menu()
             return

@@ -24,6 +24,14 @@ class SettingsFront(Front, ScreenControls, Protocol):
         """Show a screen above this one and wait for its result; None if it was left without."""
         ...
 
+    def use_status_fields(self, fields: tuple[str, ...]) -> None:
+        """Show other parts in the status line, or in another order."""
+        ...
+
+    def use_vim(self, *, on: bool) -> None:
+        """Have the keys of vi in the prompt, or no longer."""
+        ...
+
     def use_keys(self, keys: KeyMap) -> None:
         """From now on `keys` do what is done in the chat and in the prompt."""
         ...
@@ -74,6 +82,14 @@ async def _mouse(front: SettingsFront, now: Settings) -> None:
     front.set_mouse(now.mouse)
 
 
+async def _status_fields(front: SettingsFront, now: Settings) -> None:
+    front.use_status_fields(now.status_fields)
+
+
+async def _vim_mode(front: SettingsFront, now: Settings) -> None:
+    front.use_vim(on=now.vim_mode)
+
+
 async def _keys(front: SettingsFront, now: Settings) -> None:
     front.use_keys(now.keys.key_map)
 
@@ -108,6 +124,8 @@ _EFFECTS: Mapping[SettingKey, Effect] = MappingProxyType(
     {
         ("theme",): _theme,
         ("mouse",): _mouse,
+        ("vim_mode",): _vim_mode,
+        ("status_fields",): _status_fields,
         ("permission_mode",): _permission_mode,
         ("thinking",): _thinking,
         ("model",): _model,

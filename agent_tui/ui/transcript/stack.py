@@ -109,6 +109,11 @@ class BlockStack:
         self.version += 1
         return item
 
+    @property
+    def first_id(self) -> BlockId | None:
+        """The block at the top."""
+        return self._ids[0] if self._ids else None
+
     def replace(self, index: int, block: Block) -> None:
         """Put other data in the place of a block."""
         self._items[index].stream = None

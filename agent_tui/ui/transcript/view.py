@@ -73,6 +73,11 @@ class Transcript(FindingView):
             self._register(block_id, block)
             self._settle_changed()
 
+    def replace_first(self, block: Block) -> None:
+        """Show other data in the place of the first block, if there is one."""
+        if (first := self._stack.first_id) is not None:
+            self.replace(first, block)
+
     def remove_block(self, block_id: BlockId) -> None:
         """Take a block out."""
         index = self._stack.index(block_id)

@@ -5,6 +5,7 @@ from collections import namedtuple
 import pytest
 
 from agent_tui.cli.doctor import models
+from agent_tui.installation import install_command
 from agent_tui.local_models.library import LibraryListing, ModelLibrary
 from agent_tui.local_models.model import LocalModel
 
@@ -62,7 +63,7 @@ def test_without_the_extra_the_way_to_it_is_told(environment, find, monkeypatch)
     monkeypatch.setattr(models, "package_version", lambda name: "")
     check = find(models.check_server_package(environment()))["extra local"]
     assert check.state == "info"
-    assert 'pip install "agent-tui[local]"' in check.advice
+    assert install_command("local") in check.advice
 
 
 def test_on_musl_no_wheel_is_promised(environment, find, monkeypatch):

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
 from agent_tui.tools.mcp.http_bridge import Bridge
 from agent_tui.tools.mcp.server import bridge_environ
@@ -122,7 +123,7 @@ async def test_without_the_sdk_one_line_says_what_to_install(monkeypatch):
     lines.feed_eof()
     await Bridge("http://x", {}, lambda line: said.append(line)).run(lines)
     (answer,) = map(json.loads, said)
-    assert "pip install 'agent-tui[mcp]'" in answer["error"]["message"]
+    assert install_command("mcp") in answer["error"]["message"]
 
 
 def test_the_address_and_the_headers_are_in_no_command_line():

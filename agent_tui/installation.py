@@ -1,0 +1,160 @@
+"""How this copy of the program was installed, and the commands that change it as it was."""
+
+import importlib.util
+import json
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, cast
+from urllib.parse import unquote, urlsplit
+
+Extra: TypeAlias = Literal["local", "mcp", "vertex"]
+Installer: TypeAlias = Literal["pip", "uv", "uv tool", "pipx"]
+
+DISTRIBUTION: Final = "agent-tui-cli"
+"""What the program is called where packages come from."""
+
+COMMAND: Final = "agent-tui"
+_FOREIGN: Final = COMMAND
+_SPECIAL_IN_DOUBLE_QUOTES: Final = frozenset('"$`\\!')
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Where this copy came from.
+
+    Attributes:
+        installer: What changes the environment it is in.
+        folder: The folder it is run from (editable); empty where it was copied from its source.
+        address: Of the file or repository it was taken from; empty for a package index.
+    """
+
+    installer: Installer = "pip"
+    folder: str = ""
+    address: str = ""
+
+    def requirement(self, extra: Extra | None = None) -> str:
+        """This copy as a requirement, with `extra`, quoted for a shell."""
+        extras = f"[{extra}]" if extra else ""
+        if self.folder:
+            return f"{'' if self.installer == 'uv tool' else '-e '}{_quoted(self.folder + extras)}"
+        source = f" @ {self.address}" if self.address else ""
+        return _quoted(f"{DISTRIBUTION}{extras}{source}")
+
+    def command(self, extra: Extra | None = None, *, again: bool = False) -> str:
+        """What installs `extra` beside this program, as it can be typed here.
+
+        Args:
+            extra: A group of optional packages; None is the program alone.
+            again: Also replaces packages that are there.
+        """
+        wanted = self.requirement(extra)
+        match self.installer:
+            case "pipx":
+                return f"pipx install --force {wanted}"
+            case "uv tool":
+                editable = "--editable " if self.folder else ""
+                renewed = " --reinstall" if again else ""
+                return f"uv tool install --force{renewed} {editable}{wanted}"
+            case "uv":
+                renewed = "--reinstall " if again else ""
+                return f"uv pip install {renewed}--python {shlex.quote(sys.executable)} {wanted}"
+            case "pip":
+                renewed = "--force-reinstall " if again else ""
+                return f"{python_command()} -m pip install {renewed}{wanted}"
+
+
+def install_command(extra: Extra | None = None, *, again: bool = False) -> str:
+    """What installs `extra` for this copy of the program, as it can be typed here."""
+    return this_installation().command(extra, again=again)
+
+
+def package_command(package: str) -> str:
+    """What installs `package` beside this program, into the environment it runs in."""
+    match this_installation().installer:
+        case "pipx":
+            return f"pipx inject {DISTRIBUTION} {package}"
+        case "uv tool" | "uv":
+            return f"uv pip install --python {shlex.quote(sys.executable)} {package}"
+        case "pip":
+            return f"{python_command()} -m pip install {package}"
+
+
+def this_installation() -> Installation:
+    """How this copy was installed, from what its installer left beside it."""
+    installer = _installer(Path(sys.prefix))
+    found = _installed(DISTRIBUTION)
+    given = found.read_text("direct_url.json") if found else None
+    if not given:
+        return Installation(installer)
+    try:
+        read = json.loads(given)
+    except ValueError:
+        return Installation(installer)
+    if not isinstance(read, dict):
+        return Installation(installer)
+    origin = cast("dict[str, object]", read)
+    url = str(origin.get("url", ""))
+    match origin:
+        case {"dir_info": {"editable": True}}:
+            return Installation(installer, folder=unquote(urlsplit(url).path))
+        case {"vcs_info": {"vcs": str(vcs), "commit_id": str(commit)}}:
+            return Installation(installer, address=f"{vcs}+{url}@{commit}")
+        case _:
+            return Installation(installer, address=url)
+
+
+def foreign_program() -> str:
+    """A line about another's program of the same name in this environment; empty if there is none.
+
+    Its command and its package have our names: which of the two runs is chance.
+    """
+    other = _installed(_FOREIGN)
+    if other is None or "agent_tui.__main__:main" in (other.read_text("entry_points.txt") or ""):
+        return ""
+    return (
+        f"Another program called {_FOREIGN} ({other.version}) is installed in this environment: "
+        f"either may run as `{COMMAND}`, and their files overwrite each other. "
+        f"Remove it, then install this one again: {_removal()}, {install_command(again=True)}"
+    )
+
+
+def python_command() -> str:
+    """``python`` where that is the one that runs this program, else its path."""
+    found = shutil.which("python")
+    is_ours = found is not None and Path(found).parent == Path(sys.executable).parent
+    return "python" if is_ours else shlex.quote(sys.executable)
+
+
+def _removal() -> str:
+    match this_installation().installer:
+        case "pipx":
+            return f"pipx uninject {DISTRIBUTION} {_FOREIGN}"
+        case "uv tool" | "uv":
+            return f"uv pip uninstall --python {shlex.quote(sys.executable)} {_FOREIGN}"
+        case "pip":
+            return f"{python_command()} -m pip uninstall {_FOREIGN}"
+
+
+def _installer(environment: Path) -> Installer:
+    """What `environment` belongs to. One that was made by uv has no pip."""
+    if (environment / "pipx_metadata.json").is_file():
+        return "pipx"
+    if (environment / "uv-receipt.toml").is_file():
+        return "uv tool"
+    return "uv" if importlib.util.find_spec("pip") is None else "pip"
+
+
+def _installed(name: str) -> Distribution | None:
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _quoted(text: str) -> str:
+    is_plain = not _SPECIAL_IN_DOUBLE_QUOTES & set(text)
+    return f'"{text}"' if is_plain else shlex.quote(text)

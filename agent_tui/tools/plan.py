@@ -1,0 +1,60 @@
+"""The `plan` tool: in plan mode the model hands over a plan, and the person decides on it."""
+
+import re
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from agent_tui.messages import Todo
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
+
+PLAN_TOOL = "plan"
+_STEP = re.compile(r"^(?:\d+[.)]|[-*+])\s+(?:\[[ xX]\]\s+)?(\S.*)$")
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_MOST_STEPS = 30
+_MOST_STEP_CHARS = 200
+
+
+class PlanArguments(ToolArguments):
+    """Arguments of `plan`."""
+
+    plan: str = Field(min_length=1, description="in Markdown")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTool:
+    """Has the person decide on a plan; what comes of it is the conversation's matter."""
+
+    name: str = PLAN_TOOL
+    arguments_type: type[PlanArguments] = PlanArguments
+
+    def intent(self, arguments: PlanArguments, context: ToolContext) -> Intent:
+        """Touches nothing outside the program."""
+        return Intent(title=plan_title(arguments.plan), access="none")
+
+    async def run(self, arguments: PlanArguments, context: ToolContext) -> ToolOutput:
+        """Ask, and say what came of it."""
+        return await context.plan(arguments.plan.strip())
+
+
+def plan_title(plan: str) -> str:
+    """The first line of a plan, without its signs."""
+    lines = (line.strip("#*_ \t") for line in plan.splitlines())
+    return next(filter(None, lines), "plan")[:_MOST_STEP_CHARS]
+
+
+def plan_steps(plan: str) -> tuple[Todo, ...]:
+    """The steps of a plan as a to-do list: its outermost list with most items.
+
+    Numbered items count before others: a plan has lists of other things, too.
+    """
+    numbered: list[str] = []
+    others: list[str] = []
+    is_code = False
+    for line in plan.splitlines():
+        if _FENCE.match(line):
+            is_code = not is_code
+        elif not is_code and (item := _STEP.match(line)):
+            (numbered if line[0].isdigit() else others).append(item[1].strip())
+    steps = numbered or others
+    return tuple(Todo(text=step[:_MOST_STEP_CHARS]) for step in steps[:_MOST_STEPS])

@@ -1,0 +1,109 @@
+"""A plan that is handed over, from plan mode to the work and over a compaction."""
+
+from pathlib import Path
+
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.config import PermissionMode
+from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, Notice, TodosChanged
+from agent_tui.messages import ToolResultMessage, UserMessage
+from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.sessions.entries import MessageEntry
+from tests.support.runtime import GOOD_SUMMARY, Stage
+
+PLAN = "# Shout\n\n1. Change greet\n2. Run the tests"
+HANDED_OVER = Reply(tool_calls=(call("p1", "plan", plan=PLAN),))
+
+
+def planning(stage: Stage, *replies: Reply, mode: PermissionMode = "plan") -> AgentRuntime:
+    return stage.runtime([HANDED_OVER, *replies], mode=mode)
+
+
+async def answered(
+    runtime: AgentRuntime, answer: ApprovalAnswer, asked: list[ApprovalRequest]
+) -> list[AgentEvent]:
+    events: list[AgentEvent] = []
+    async for event in runtime.submit("make it shout"):
+        events.append(event)
+        if isinstance(event, ApprovalRequested):
+            asked.append(event.request)
+            runtime.pending_approvals.answer(event.request.id, answer)
+    return events
+
+
+def said(runtime: AgentRuntime) -> list[str]:
+    messages = (e.message for e in runtime.conversation.log.entries if isinstance(e, MessageEntry))
+    return [message.text for message in messages if isinstance(message, UserMessage)]
+
+
+def result(runtime: AgentRuntime) -> ToolResultMessage:
+    messages = (e.message for e in runtime.conversation.log.entries if isinstance(e, MessageEntry))
+    return next(message for message in messages if isinstance(message, ToolResultMessage))
+
+
+async def test_an_approved_plan_is_worked_by_and_is_the_to_do_list(tmp_path: Path):
+    runtime, asked = planning(Stage(tmp_path), Reply("Done.")), list[ApprovalRequest]()
+    events = await answered(runtime, ApprovalAnswer("session"), asked)
+    (request,) = asked
+    assert (request.body_kind, request.body, request.title) == ("plan", PLAN, "Shout")
+    assert runtime.conversation.permissions.mode == "accept-edits"
+    assert [todo.text for todo in runtime.conversation.todos] == ["Change greet", "Run the tests"]
+    assert any(isinstance(event, TodosChanged) for event in events)
+    assert any(isinstance(e, Notice) and "accept-edits" in e.text for e in events)
+    assert said(runtime) == ["make it shout", f"I approve this plan. Work by it:\n\n{PLAN}"]
+    assert "approved the plan." in result(runtime).text
+
+
+async def test_with_once_each_change_is_asked_about(tmp_path: Path):
+    runtime = planning(Stage(tmp_path), Reply("Done."))
+    await answered(runtime, ApprovalAnswer("once"), [])
+    assert runtime.conversation.permissions.mode == "ask"
+
+
+async def test_the_plan_is_what_the_person_made_of_it(tmp_path: Path):
+    runtime = planning(Stage(tmp_path), Reply("Done."))
+    await answered(runtime, ApprovalAnswer("once", plan="1. Only this"), [])
+    assert said(runtime)[1] == "I approve this plan. Work by it:\n\n1. Only this"
+    assert "with changes of theirs" in result(runtime).text
+    assert [todo.text for todo in runtime.conversation.todos] == ["Only this"]
+
+
+async def test_what_is_missing_goes_to_the_model_which_goes_on_planning(tmp_path: Path):
+    runtime = planning(Stage(tmp_path), Reply("I will think of the docs."))
+    await answered(runtime, ApprovalAnswer("no", "what about the docs?"), [])
+    assert runtime.conversation.permissions.mode == "plan"
+    assert result(runtime).text.endswith("They say: what about the docs?")
+    assert said(runtime) == ["make it shout"]
+    assert runtime.conversation.todos == []
+
+
+async def test_outside_of_plan_mode_there_is_nothing_to_approve(tmp_path: Path):
+    runtime, asked = planning(Stage(tmp_path), Reply("Ok."), mode="ask"), list[ApprovalRequest]()
+    await answered(runtime, ApprovalAnswer("once"), asked)
+    assert (asked, result(runtime).is_error) == ([], True)
+
+
+async def test_with_nobody_there_the_plan_is_the_answer(tmp_path: Path):
+    runtime = Stage(tmp_path).runtime([HANDED_OVER, Reply(PLAN)], mode="plan", is_interactive=False)
+    await answered(runtime, ApprovalAnswer("once"), [])
+    assert "Give the whole plan as your answer" in result(runtime).text
+
+
+async def test_the_tools_follow_the_mode(tmp_path: Path):
+    runtime = planning(Stage(tmp_path), Reply("Done."))
+    before = {tool.name for tool in runtime.conversation.prompt.tools}
+    await answered(runtime, ApprovalAnswer("session"), [])
+    after = {tool.name for tool in runtime.conversation.prompt.tools}
+    assert ("plan" in before, "write" in before) == (True, False)
+    assert ("plan" in after, "write" in after) == (False, True)
+
+
+async def test_a_compaction_keeps_the_plan_word_for_word(tmp_path: Path):
+    runtime = planning(Stage(tmp_path), Reply("Done."), Reply(GOOD_SUMMARY), Reply("Yes."))
+    await answered(runtime, ApprovalAnswer("session"), [])
+    async for _event in runtime.compact():
+        pass
+    request = runtime.conversation.request()
+    context = "\n".join([request.system, *(message.text for message in request.messages)])
+    assert "1. Change greet\n2. Run the tests" in context
+    assert [todo.text for todo in runtime.conversation.todos] == ["Change greet", "Run the tests"]

@@ -1,0 +1,63 @@
+import pytest
+
+from agent_tui.permissions.programs.machine import machine_danger_of
+from agent_tui.permissions.shell.parts import split_command
+
+
+def _danger(command: str) -> str:
+    part = split_command(command).commands[0]
+    return machine_danger_of(part.name, part)
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("reboot", "changes the system itself"),
+        ("mkfs.ext4 x", "changes the system itself"),
+        ("ip route del default", "changes the system itself"),
+        ("hostname x", "changes the system itself"),
+        ("kill -9 -1", "would end every process"),
+        ("kill $PPID", "or this program"),
+        ("pkill -u me", "would end every process"),
+        ("pkill .", "would end every process"),
+        ("chmod u+s x", "run a file as its owner"),
+        ("chmod 4755 x", "run a file as its owner"),
+        ("tar xPf x", "wherever the archive says"),
+        ("ps auxe", "keys too"),
+        ("apt purge x", "remove parts of the system"),
+        ("docker run --privileged x", "the whole machine"),
+        ("claude --dangerously-skip-permissions", "without asking"),
+        ("agent-tui --permission-mode full", "without a question"),
+        ("agent-tui mcp add x", "without a question"),
+    ],
+)
+def test_what_changes_the_machine_is_told(command: str, why: str):
+    assert why in _danger(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mount",
+        "ip addr show",
+        "ifconfig eth0",
+        "hostname -f",
+        "kill 1234",
+        "pkill -f my-server",
+        "killall node",
+        "chmod 755 x",
+        "chmod +x x",
+        "tar xf x",
+        "tar cPf x .",
+        "ps aux",
+        "ps -C node",
+        "ps -o time",
+        "apt list",
+        "docker run x",
+        "claude -p x",
+        "agent-tui sessions list",
+        "agent-tui trust list",
+    ],
+)
+def test_what_only_looks_or_does_less_is_none(command: str):
+    assert _danger(command) == ""
