@@ -24,7 +24,7 @@ FLOOD = 200
 async def test_a_reply_without_end_is_given_up_and_not_asked_for_again(
     talk: Conversation, server: OpenAiServer, wire: Wire, kind: str
 ):
-    path = json.dumps({"command": MEGABYTE})[:-2] * 10
+    path = json.dumps({"command": MEGABYTE})[:-2] * 30
     endless = {
         "text": Reply(text=(MEGABYTE,) * FLOOD),
         "arguments": Reply(text="Now. ", tool_calls=(Call("bash", path, pieces=1_000),)),

@@ -14,8 +14,8 @@ from agent_tui.providers.base import (
 )
 from agent_tui.text import repair_text
 
-MAX_REPLY_CHARS = 4_000_000
-"""More comes of no model: several times what the largest may write in one reply."""
+MAX_REPLY_CHARS = 20_000_000
+"""More comes of no model: many times what the largest may write in one reply."""
 
 MAX_PIECE_CHARS = 32_000
 """So that a line of JSON never nears the reader's limit, whatever one delta holds."""
