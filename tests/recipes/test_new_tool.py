@@ -116,7 +116,7 @@ def test_the_screen_asks_about_a_change_and_lists_it_under_tools(copy, server):
         screen.wait_for("test-model")
         screen.send("stamp the letter\r")
         screen.wait_for("stamp letter.txt")
-        screen.wait_for("j k scroll")  # from then on the question takes keys
+        screen.wait_for("j/k scroll")  # from then on the question takes keys
         assert letter(copy) == "Dear Ada\n"
         screen.send("y")
         screen.wait_for("Over.")
