@@ -50,6 +50,7 @@ class Program:
         models: The way to every model.
         servers: The MCP servers.
         sandbox: Of the model's commands.
+        keeper: Starts processes.
         loaded: The settings, and what of them could not be used.
         resume: A session to open first; empty means ask, None means a new one.
         keeps_model: The command line chose the model: that of a resumed session does not count.
@@ -61,6 +62,7 @@ class Program:
     models: ModelAccess
     servers: McpHub
     sandbox: Sandbox
+    keeper: ProcessKeeper
     loaded: LoadedSettings
     resume: str | None
     keeps_model: bool
@@ -204,6 +206,7 @@ def compose(
         models=models,
         servers=servers,
         sandbox=sandbox,
+        keeper=keeper,
         loaded=loaded,
         resume=_session_to_open(arguments, store, launch_cwd),
         keeps_model=arguments.model is not None or arguments.is_local,

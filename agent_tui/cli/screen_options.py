@@ -10,6 +10,7 @@ from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
+from agent_tui.ui.status.status_script import StatusScript
 
 _KEY_CHOICES = (
     KeyChoice("Anthropic", "ANTHROPIC_API_KEY", ModelRef("anthropic/claude-sonnet-4-5")),
@@ -68,6 +69,17 @@ def load_options(arguments: Arguments, trust: FolderTrust | None = None) -> UiOp
         welcome=_DEMO_WELCOME if arguments.is_demo else "",
         is_demo=arguments.is_demo,
         sandbox_word=program.sandbox.word,
+        status_script=None if arguments.is_demo else _status_script(program),
+    )
+
+
+def _status_script(program: Program) -> StatusScript | None:
+    settings = program.loaded.settings
+    if not settings.status_command.strip():
+        return None
+    environ = program.runtime.services.person_environ
+    return StatusScript(
+        settings.status_command, program.keeper, environ, settings.status_interval_s
     )
 
 

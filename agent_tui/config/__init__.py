@@ -2,6 +2,7 @@
 
 from agent_tui.config.loading import LoadedSettings, Origin, SettingProblem, load_settings
 from agent_tui.config.schema import (
+    STATUS_FIELDS,
     STRATEGY_NAMES,
     CompactionSettings,
     CompactionStrategy,
@@ -20,6 +21,7 @@ from agent_tui.config.schema import (
 from agent_tui.config.specs import setting_variables
 
 __all__ = [
+    "STATUS_FIELDS",
     "STRATEGY_NAMES",
     "CompactionSettings",
     "CompactionStrategy",

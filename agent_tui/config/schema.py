@@ -17,7 +17,23 @@ PermissionMode: TypeAlias = Literal["ask", "accept-edits", "plan", "full"]
 Durability: TypeAlias = Literal["entry", "turn", "none"]
 SandboxMode: TypeAlias = Literal["off", "auto", "on"]
 NotifySetting: TypeAlias = Literal["auto", "bell", "off"]
+StatusField: TypeAlias = Literal[
+    "badge",
+    "folder",
+    "branch",
+    "model",
+    "mode",
+    "sandbox",
+    "jobs",
+    "mouse",
+    "command",
+    "totals",
+    "name",
+]
 CompactionStrategy: TypeAlias = Literal["tiered", "hybrid", "agent"]
+
+STATUS_FIELDS: tuple[StatusField, ...] = get_args(StatusField)
+"""What the status line can show, in the order it does so by itself."""
 
 STRATEGY_NAMES: tuple[CompactionStrategy, ...] = get_args(CompactionStrategy)
 """``tiered`` is what the others fall back on."""
@@ -298,6 +314,20 @@ class Settings(SettingsSection):
     )
     mouse: bool = Field(
         default=True, description="Whether the mouse belongs to the program or to the terminal"
+    )
+    status_fields: tuple[StatusField, ...] = Field(
+        default=STATUS_FIELDS,
+        description="What the status line shows left of the context, in this order",
+    )
+    status_command: str = Field(
+        default="",
+        description="A shell command whose first line the status line shows as the field command; "
+        "it reads JSON from its input",
+    )
+    status_interval_s: float = Field(
+        default=5.0,
+        ge=1,
+        description="Seconds from one run of status_command to the next, at least",
     )
     vim_mode: bool = Field(default=False, description="The keys of vi in the prompt")
     plain: bool = Field(

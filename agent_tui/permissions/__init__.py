@@ -1,6 +1,6 @@
 """May this run: the mode, the rules, protected files, and what a shell command would do.
 
-Nothing here runs a command; it only reads its text. ``docs/permissions.md`` follows a command
+Nothing here runs a command; it only reads its text. ``docs/pages/permissions.md`` follows a command
 through the files.
 
 * `engine` decides: a tool's `Intent` goes in, a `Verdict` (allow, ask, deny) comes out.

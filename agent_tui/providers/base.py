@@ -196,6 +196,7 @@ FaultKind: TypeAlias = Literal[
     "context_overflow",  # the request is larger than the window
     "content_filter",  # the provider refused the content
     "bad_request",  # 400 for another reason
+    "endless",  # the reply had no end, and was given up
     "crashed",  # the provider process died
 ]
 

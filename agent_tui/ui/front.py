@@ -254,6 +254,10 @@ class ScreenFront:
         self._window.terminal.set_mouse(on)
         self._view.refresh_status()
 
+    def use_status_fields(self, fields: tuple[str, ...]) -> None:
+        """Show other parts in the status line, or in another order."""
+        self._view.status.use_fields(fields)
+
     def use_vim(self, *, on: bool) -> None:
         """Have the keys of vi in the prompt, or no longer."""
         self._window.prompt.use_vim(on=on)

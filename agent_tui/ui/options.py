@@ -14,6 +14,7 @@ from agent_tui.config.editor import SettingsEditor
 from agent_tui.local_models.model import Offer, PullProgress
 from agent_tui.providers.base import ModelRef
 from agent_tui.tools.mcp.hub import McpHub
+from agent_tui.ui.status.status_script import StatusScript
 
 _APPROVAL_QUIET_S = 1.0
 """How long no key may have been typed before the keys of an approval work (safety.md)."""
@@ -117,6 +118,7 @@ class UiOptions:
         is_demo: Said in the status bar.
         sandbox_word: How commands in a folder run, for the status bar; empty for nothing
             special. May block.
+        status_script: The person's command for the status line; None where there is none.
         approval_quiet_s: Seconds without a key before an approval takes any.
         clock: Monotonic seconds.
     """
@@ -144,5 +146,6 @@ class UiOptions:
     welcome: str = ""
     is_demo: bool = False
     sandbox_word: Callable[[Path], str] = _not_special
+    status_script: StatusScript | None = None
     approval_quiet_s: float = _APPROVAL_QUIET_S
     clock: Callable[[], float] = time.monotonic

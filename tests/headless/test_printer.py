@@ -3,7 +3,6 @@ import io
 import json
 import shutil
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,6 @@ from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.log import SessionLog
 from tests.support.compaction_ways import talk
-from tests.support.event_reference import event_reference
 from tests.support.runtime import MODEL, Stage
 
 ERASE_SCREEN = "\x1b[2J"
@@ -166,11 +164,6 @@ async def test_a_session_deleted_after_the_last_reply_is_there_afterwards(stage)
                 shutil.rmtree(stage.sessions)
     log = runtime.conversation.log
     assert SessionLog.open(log.path, read_only=True).entries == log.entries
-
-
-def test_the_page_about_the_events_is_what_their_classes_say():
-    page = Path(__file__).parents[2] / "docs" / "events.md"
-    assert page.read_text(encoding="utf-8") == event_reference()
 
 
 async def test_a_cost_that_is_not_known_is_null(stage):

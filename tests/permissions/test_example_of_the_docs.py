@@ -1,4 +1,4 @@
-"""The example of docs/permissions.md is what the engine says."""
+"""The example of docs/pages/permissions.md is what the engine says."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""`docs/events.md`: the events of ``--output-format stream-json``, as their classes have them.
+"""`docs/pages/events.md`: the events of ``--output-format stream-json``, as their classes are.
 
-python -m tests.support.event_reference > docs/events.md
+It is one of the pages that `python -m tests.support.reference_pages` writes.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ _HEAD = """\
 prints one JSON object a line as things happen, and as the last line what `--output-format json`
 prints alone: the `result`, with the text, the outcome, tokens and `cost_usd` (null where no price
 is known). `type` is the name of the event; fields that are null are left out. Messages are as in
-the [session file](../README.md). Types of later versions may be more; skip what you do not know.
+the [session file](sessions.md). Types of later versions may be more; skip what you do not know.
 
 """
 _MODULE = re.compile(r"\b(?:[a-z_]+\.)+(?=[A-Z])")
@@ -49,7 +49,3 @@ def _type(hint: object) -> str:
         return hint.__name__
     name = hint.__qualname__ if isinstance(hint, type) and not get_args(hint) else str(hint)
     return _MODULE.sub("", name).replace("NoneType", "null").replace("None", "null")
-
-
-if __name__ == "__main__":
-    print(event_reference(), end="")

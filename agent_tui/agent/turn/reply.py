@@ -44,6 +44,7 @@ class _CallDraft:
     id: str
     name: str
     json_pieces: list[str] = field(default_factory=list[str])
+    chars: int = 0
     problem: str = ""
     signature: str = ""
 
@@ -119,7 +120,7 @@ class ReplyBuilder:
     def argument_chars(self, index: int) -> int:
         """Characters of arguments received so far for one call."""
         draft = self._calls_by_index.get(index)
-        return sum(map(len, draft.json_pieces)) if draft else 0
+        return draft.chars if draft else 0
 
     @property
     def call_count(self) -> int:
@@ -189,6 +190,7 @@ class ReplyBuilder:
         elif chunk.name and not draft.name:
             draft.name = chunk.name
         draft.json_pieces.append(chunk.arguments_json)
+        draft.chars += len(chunk.arguments_json)
         draft.problem = draft.problem or chunk.problem
         draft.signature = chunk.signature or draft.signature
 

@@ -181,6 +181,8 @@ def _kind_of_answer(fault: Fault) -> FaultKind:
         return "timeout"
     if fault.name == "MalformedReplyError":
         return "server"
+    if fault.name == "EndlessReplyError":
+        return "endless"
     text = f"{fault.text} {' '.join(fault.codes)}"
     status = _real_status(fault)
     if status in (429, 402) or _RATE.search(text):
@@ -262,6 +264,9 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
             return f"{where} refused the content ({name}): {detail}", hint
         case "bad_request":
             return f"{where} refused the request to {name}: {detail}", "Choose another with /model."
+        case "endless":
+            hint = "What came is kept. Choose another model with /model."
+            return f"{where} sent a reply without end ({name}): {detail}", hint
         case "crashed":
             return f"The provider process ended ({name}): {detail}", "Try again."
 

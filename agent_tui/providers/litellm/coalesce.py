@@ -14,8 +14,25 @@ from agent_tui.providers.base import (
 )
 from agent_tui.text import repair_text
 
+MAX_REPLY_CHARS = 4_000_000
+"""More comes of no model: several times what the largest may write in one reply."""
+
 MAX_PIECE_CHARS = 32_000
 """So that a line of JSON never nears the reader's limit, whatever one delta holds."""
+
+
+_CALL_CHARS = 100
+
+
+def size_of(chunk: Chunk) -> int:
+    """Characters of what the model wrote, and something for each call."""
+    match chunk:
+        case TextChunk(text, signature) | ThinkingChunk(text, signature):
+            return len(text) + len(signature or "")
+        case ToolCallChunk(arguments_json=text, name=name, signature=signature):
+            return len(text) + len(signature) + (_CALL_CHARS if name else 0)
+        case _:
+            return 0
 
 
 class Coalescer:

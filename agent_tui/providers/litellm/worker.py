@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Coroutine
 
 from agent_tui.providers.keys import secret_values
-from agent_tui.providers.litellm.coalesce import Coalescer
+from agent_tui.providers.litellm.coalesce import MAX_REPLY_CHARS, Coalescer, size_of
 from agent_tui.providers.litellm.exceptions import fault_of
 from agent_tui.providers.litellm.link import RequestLink, Shared
 from agent_tui.providers.litellm.protocol import (
@@ -29,7 +29,7 @@ from agent_tui.providers.litellm.protocol import (
     event_line,
     parse_command,
 )
-from agent_tui.providers.wires.base import IdleTimeoutError
+from agent_tui.providers.wires.base import EndlessReplyError, IdleTimeoutError
 from agent_tui.providers.wires.table import wire_named
 
 _FLUSH_INTERVAL_S = 0.03
@@ -115,7 +115,12 @@ class _Worker:
         link = RequestLink(self._shared, start.idle_timeout_s)
         try:
             async with contextlib.aclosing(wire_named(start.wire).stream(start, link)) as chunks:
+                received = 0
                 async for chunk in chunks:
+                    received += size_of(chunk)
+                    if received > MAX_REPLY_CHARS:
+                        given_up = f"it was given up after {MAX_REPLY_CHARS:,} characters"
+                        raise EndlessReplyError(given_up)
                     outbox.put(chunk)
         except asyncio.CancelledError:
             outbox.discard()

@@ -93,6 +93,10 @@ class MalformedReplyError(StreamError):
     """The reply cannot be used though the server sees nothing wrong: another try may be well."""
 
 
+class EndlessReplyError(StreamError):
+    """The reply is longer than any model's; another try would be so, too."""
+
+
 class RefusedError(StreamError):
     """A server's answer that is an error.
 

@@ -24,6 +24,10 @@ class SettingsFront(Front, ScreenControls, Protocol):
         """Show a screen above this one and wait for its result; None if it was left without."""
         ...
 
+    def use_status_fields(self, fields: tuple[str, ...]) -> None:
+        """Show other parts in the status line, or in another order."""
+        ...
+
     def use_vim(self, *, on: bool) -> None:
         """Have the keys of vi in the prompt, or no longer."""
         ...
@@ -78,6 +82,10 @@ async def _mouse(front: SettingsFront, now: Settings) -> None:
     front.set_mouse(now.mouse)
 
 
+async def _status_fields(front: SettingsFront, now: Settings) -> None:
+    front.use_status_fields(now.status_fields)
+
+
 async def _vim_mode(front: SettingsFront, now: Settings) -> None:
     front.use_vim(on=now.vim_mode)
 
@@ -117,6 +125,7 @@ _EFFECTS: Mapping[SettingKey, Effect] = MappingProxyType(
         ("theme",): _theme,
         ("mouse",): _mouse,
         ("vim_mode",): _vim_mode,
+        ("status_fields",): _status_fields,
         ("permission_mode",): _permission_mode,
         ("thinking",): _thinking,
         ("model",): _model,

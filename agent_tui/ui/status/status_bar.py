@@ -33,13 +33,22 @@ _MODE_STYLES: "dict[PermissionMode, str]" = {
 }
 
 
+USUAL_ORDER = (
+    *("badge", "folder", "branch", "model", "mode", "sandbox", "jobs", "mouse", "command"),
+    *("totals", "name"),
+)
+"""The parts of the bar, as ``status_fields`` names them."""
+
+
 @dataclass(frozen=True, slots=True)
 class StatusFields:
     """What the bar shows. `branch` is empty outside a repository, `name` without a name.
 
     Room is made by itself at `compacts_at` percent of the window; 0 where it is not.
-    `sandbox` is the word for how commands run, empty where nothing is special. `jobs` counts the
-    background commands that run. `is_mouse_off`: clicks and drags are the terminal's.
+    `order` names the parts that are shown, from left to right; `command` is what the person's own
+    command wrote. `sandbox` is the word for how commands run, empty where nothing is special.
+    `jobs` counts the background commands that run. `is_mouse_off`: clicks and drags are the
+    terminal's.
     """
 
     folder: str
@@ -57,6 +66,8 @@ class StatusFields:
     sandbox: str = ""
     jobs: int = 0
     is_mouse_off: bool = False
+    command: str = ""
+    order: tuple[str, ...] = USUAL_ORDER
 
 
 def status_line(fields: StatusFields, width: int) -> Content:
@@ -107,30 +118,42 @@ def starting_line(folder: str, width: int) -> Content:
     return Content.assemble(left, gap, (_CONTEXT_UNKNOWN, _LEVEL_STYLES["normal"]))
 
 
-_GIVE_WAY = ("name", "totals", "mouse", "branch", "folder", "sandbox", "jobs", "badge")
+_GIVE_WAY = (
+    *("name", "totals", "mouse", "branch", "folder", "command", "sandbox", "jobs", "badge"),
+)
 
 
 def _left_parts(fields: StatusFields, left_out: tuple[str, ...]) -> list[Content]:
-    where = fields.folder
-    if fields.branch and "branch" not in left_out:
-        where += f" ({fields.branch})"
+    shown = [key for key in fields.order if key not in left_out]
+    branch = f"({fields.branch})" if fields.branch else ""
     totals = _totals_text(fields) if fields.input_tokens or fields.output_tokens else ""
-    parts = (
-        ("badge", fields.badge, "bold $text-accent"),
-        ("folder", where, "$foreground-muted"),
-        ("model", fields.model.rpartition("/")[2] or fields.model, "$foreground"),
-        ("mode", fields.mode, _MODE_STYLES[fields.mode]),
-        ("sandbox", fields.sandbox, "$text-success"),
-        ("jobs", counted(fields.jobs, "job") if fields.jobs else "", "$text-accent"),
-        ("mouse", "mouse off" if fields.is_mouse_off else "", "$foreground-muted"),
-        ("totals", totals, "$foreground-muted"),
-        ("name", fields.name, "$foreground-muted"),
-    )
+    parts = {
+        "badge": (fields.badge, "bold $text-accent"),
+        "folder": (fields.folder, "$foreground-muted"),
+        "branch": (branch, "$foreground-muted"),
+        "model": (fields.model.rpartition("/")[2] or fields.model, "$foreground"),
+        "mode": (fields.mode, _MODE_STYLES[fields.mode]),
+        "sandbox": (fields.sandbox, "$text-success"),
+        "jobs": (counted(fields.jobs, "job") if fields.jobs else "", "$text-accent"),
+        "mouse": ("mouse off" if fields.is_mouse_off else "", "$foreground-muted"),
+        "command": (fields.command, "$foreground-muted"),
+        "totals": (totals, "$foreground-muted"),
+        "name": (fields.name, "$foreground-muted"),
+    }
+    if (at := _place_of_branch(shown)) and branch:  # the branch belongs to the folder before it
+        parts["folder"] = (f"{fields.folder} {branch}", parts["folder"][1])
+        del shown[at]
     return [
-        Content.assemble((safe_text(text, keep_newlines=False), style))
-        for key, text, style in parts
-        if text and key not in left_out
+        Content.assemble((safe_text(parts[key][0], keep_newlines=False), parts[key][1]))
+        for key in shown
+        if parts[key][0]
     ]
+
+
+def _place_of_branch(shown: list[str]) -> int:
+    """Where the branch stands right behind the folder; 0 where it does not."""
+    at = shown.index("branch") if "branch" in shown else 0
+    return at if at and shown[at - 1] == "folder" else 0
 
 
 def _totals_text(fields: StatusFields) -> str:

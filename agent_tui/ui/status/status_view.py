@@ -5,6 +5,7 @@ from pathlib import Path
 
 from agent_tui.commands.core.short_words import short_path
 from agent_tui.events import AgentEvent
+from agent_tui.messages import JsonObject
 from agent_tui.ui.chat.welcome import renewed_welcome
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.options import UiOptions
@@ -37,6 +38,9 @@ class StatusView:
         self._titled: Doing = "idle"
         self._branch = ""
         self._sandbox = ""
+        self._script_line = ""
+        self._told_failures: set[str] = set()
+        self._order = options.settings.status_fields
 
     def read_folder(self) -> None:
         """Read which branch is checked out and whether commands are sandboxed. Blocking."""
@@ -52,6 +56,7 @@ class StatusView:
         """Bring all of it up to date, the prompt's frame included."""
         fields = self.fields()
         self._widgets.status_bar.show(fields)
+        self._run_script(fields)
         self._widgets.prompt.set_class(fields.mode == "plan", "-plan")
         self._widgets.prompt.set_class(fields.mode == "full", "-full")
         self._refresh_title(fields)
@@ -108,7 +113,44 @@ class StatusView:
             sandbox=self._sandbox,
             jobs=len(runtime.conversation.jobs.running),
             is_mouse_off=not self._window.terminal.is_mouse_on,
+            command=self._script_line,
+            order=self._order,
         )
+
+    def use_fields(self, order: tuple[str, ...]) -> None:
+        """Show other parts, or in another order."""
+        self._order = order
+        self.refresh()
+
+    def _run_script(self, fields: StatusFields) -> None:
+        """Have the person's command look at how things stand, if it is to."""
+        script = self._options.status_script
+        if script is not None and script.wants(self._facts(fields)):
+            work = script.follow(self._show_script_line, self._tell_once)
+            self._window.start_work(work, group="status script")
+
+    def _facts(self, fields: StatusFields) -> JsonObject:
+        """What the person's command reads."""
+        return {
+            "model": fields.model,
+            "context_percent": fields.usage.percent,
+            "cost_usd": round(fields.cost_usd, 6),
+            "input_tokens": fields.input_tokens,
+            "output_tokens": fields.output_tokens,
+            "folder": str(self._options.runtime.conversation.cwd),
+            "branch": fields.branch,
+            "mode": fields.mode,
+            "session": fields.name,
+        }
+
+    def _show_script_line(self, line: str) -> None:
+        self._script_line = line
+        self._widgets.status_bar.show(self.fields())
+
+    def _tell_once(self, failure: str) -> None:
+        if failure not in self._told_failures:
+            self._told_failures.add(failure)
+            self._window.app.notify(failure, severity="warning", markup=False)
 
     def _badge(self) -> str:
         if self._options.runtime.conversation.log.is_read_only:

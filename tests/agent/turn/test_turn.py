@@ -444,28 +444,6 @@ async def test_a_session_rule_and_what_was_decided_outlive_a_decision_about_trus
     assert not only(again, ToolFinished).message.is_error
 
 
-async def test_a_file_changed_while_the_question_was_open_is_not_overwritten(stage):
-    target = stage.workspace / "a.txt"
-    target.write_text("before\n")
-    script = [
-        Reply(tool_calls=(call("c0", "read", path="a.txt"),)),
-        Reply(
-            tool_calls=(call("c1", "edit", path="a.txt", edits=[{"old": "before", "new": "x"}]),)
-        ),
-        Reply(text="hm"),
-    ]
-    runtime = stage.runtime(script, mode="ask")
-    seen = []
-    async with aclosing(runtime.submit("go")) as events:
-        async for event in events:
-            seen.append(event)
-            if isinstance(event, ApprovalRequested):
-                target.write_text("before\nand more\n")
-                runtime.pending_approvals.answer(event.request.id, ApprovalAnswer("once"))
-    assert of_kind(seen, ToolFinished)[-1].message.is_error
-    assert target.read_text() == "before\nand more\n"
-
-
 async def test_aborting_an_open_question_leaves_nothing_done(stage):
     write = call("c1", "write", path="a.txt", content="x")
     runtime = stage.runtime([Reply(tool_calls=(write,))], mode="ask")

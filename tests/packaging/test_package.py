@@ -1,0 +1,145 @@
+"""The package as it is handed out: its page, what is in it, and that it runs where it is put."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email.message import Message
+from email.parser import BytesParser
+from pathlib import Path
+
+import pytest
+
+from agent_tui import __version__
+from agent_tui.cli.subcommands import SUBCOMMANDS
+from tests.support.moving_picture import LARGEST_BYTES, PICTURE
+
+ROOT = Path(__file__).parents[2]
+LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|href)=[\"']([^\"']+)")
+LARGEST_WHEEL_BYTES = 1_500_000
+PYTHONS = ("3.11", "3.12", "3.13")
+TIME_S = 900
+
+
+def run(*argv: object, cwd: Path | None = None) -> str:
+    done = subprocess.run(
+        [str(part) for part in argv],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIME_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{argv}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
+    return folder
+
+
+def wheel(built: Path) -> Path:
+    (found,) = built.glob("*.whl")
+    return found
+
+
+def metadata(built: Path) -> Message:
+    with zipfile.ZipFile(wheel(built)) as packed:
+        (name,) = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
+        return BytesParser().parsebytes(packed.read(name))
+
+
+def python_of(version: str) -> Path | None:
+    """A Python of `version` that runs; a launcher of pyenv is there for versions that are not."""
+    candidates = [shutil.which(f"python{version}")]
+    candidates += map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    for candidate in filter(None, candidates):
+        said = subprocess.run(
+            [candidate, "-c", "import sys; print(sys.executable)"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if said.returncode == 0:
+            return Path(said.stdout.strip())
+    return None
+
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIME_S), pytest.mark.xdist_group("package")]
+
+
+def test_both_forms_are_in_order(built: Path) -> None:
+    said = run(sys.executable, "-m", "twine", "check", "--strict", *built.iterdir())
+    assert said.count("PASSED") == 2
+
+
+def test_every_link_of_the_page_works_away_from_the_repository(built: Path) -> None:
+    found = metadata(built)
+    page = str(found.get_payload())
+    links = [first or second for first, second in LINK.findall(page)]
+    assert len(links) > 10
+    assert not [link for link in links if not link.startswith(("https://", "#"))]
+    ours = [link for link in links if "agent-tui/agent-tui/" in link]
+    assert [link for link in ours if f"/v{__version__}/" not in link] == []
+    assert "$HFPR" not in page
+
+
+def test_the_metadata_says_who_made_it_and_for_what(built: Path) -> None:
+    found = metadata(built)
+    assert (found["Name"], found["Version"]) == ("agent-tui-cli", __version__)
+    assert found["Author"] == "agent-tui contributors"
+    assert found.get_all("Project-URL")
+    assert "Typing :: Typed" in found.get_all("Classifier", [])
+
+
+def test_the_wheel_is_small_and_holds_the_program_alone(built: Path) -> None:
+    assert wheel(built).stat().st_size < LARGEST_WHEEL_BYTES
+    with zipfile.ZipFile(wheel(built)) as packed:
+        names = packed.namelist()
+    assert {name.split("/")[0].partition("-")[0] for name in names} == {
+        "agent_tui",
+        "agent_tui_cli",
+    }
+    assert "agent_tui/py.typed" in names
+    (source,) = built.glob("*.tar.gz")
+    with tarfile.open(source) as packed_source:
+        inside = {name.partition("/")[2] for name in packed_source.getnames()}
+    assert {"LICENSE", "CHANGELOG.md", "docs/packaging/agent-tui.1"} <= inside
+
+
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+@pytest.mark.parametrize("version", PYTHONS)
+def test_it_runs_in_an_empty_environment(
+    built: Path, tmp_path: Path, version: str, installer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = python_of(version)
+    if python is None:
+        pytest.skip(f"there is no Python {version} here")
+    uv = shutil.which("uv")
+    if installer == "uv" and uv is None:
+        pytest.skip("there is no uv here")
+    folder = tmp_path / "env"
+    run(python, "-m", "venv", *(["--without-pip"] if installer == "uv" else []), folder)
+    ours = folder / "bin" / "python"
+    if installer == "uv":
+        run(uv, "pip", "install", "--python", ours, wheel(built))
+    else:
+        run(ours, "-m", "pip", "install", wheel(built))
+    monkeypatch.setenv("AGENT_TUI_HOME", str(tmp_path / "home"))
+    program = folder / "bin" / "agent-tui"
+    assert run(program, "--version", cwd=tmp_path) == f"agent-tui {__version__}\n"
+    for name in ("", *SUBCOMMANDS):
+        assert "usage: agent-tui" in run(program, *filter(None, [name]), "--help", cwd=tmp_path)
+    said = run(program, "--demo", "--permission-mode", "full", "-p", "Fix the bug", cwd=tmp_path)
+    assert "The test passes" in said
+
+
+def test_the_moving_picture_is_small() -> None:
+    assert PICTURE.stat().st_size < LARGEST_BYTES
