@@ -214,6 +214,17 @@ class TodosChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanHandedOver:
+    """In plan mode: the model hands over a plan, in Markdown, for the person to decide on.
+
+    Where nobody can be asked (``-p``) the turn ends with it, and it is the result.
+    """
+
+    call_id: str
+    plan: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobStarted:
     """A command goes on in the background; comes before the result that says so."""
 
@@ -391,6 +402,7 @@ AgentEvent: TypeAlias = (
     | TotalsChanged
     | QueueChanged
     | TodosChanged
+    | PlanHandedOver
     | JobStarted
     | JobEnded
     | CompactionStarted

@@ -3,7 +3,8 @@
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from agent_tui.errors import AgentTuiError
@@ -40,6 +41,22 @@ def run_editor(command: Sequence[str], file: Path) -> int:
         raise AgentTuiError(
             f"{command[0]} cannot be started: {error.strerror}.", "Set $EDITOR to another one."
         ) from error
+
+
+def edited_text(text: str, edit: Callable[[Path], bool]) -> str | None:
+    """What comes of `text` in an editor; None where that did not end well.
+
+    Args:
+        text: Written into a file, which is gone afterwards.
+        edit: Has the person change that file, and says whether it ended well.
+    """
+    with tempfile.TemporaryDirectory(prefix="agent-tui-") as folder:
+        file = Path(folder) / "prompt.md"
+        written = text and text + "\n"  # editors want an end of line
+        file.write_text(written, encoding="utf-8", errors="replace")
+        if not edit(file):
+            return None
+        return file.read_text(encoding="utf-8", errors="replace").removesuffix("\n")
 
 
 def _is_there(program: str, environ: Mapping[str, str]) -> bool:

@@ -1,7 +1,11 @@
 """What asks for approval: the mode, the rules, the last decisions."""
 
+import asyncio
+from itertools import chain
 from typing import get_args
 
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.approved_plan import approved_plan
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection, Row
@@ -9,9 +13,12 @@ from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.commands.model import marked
 from agent_tui.config import PermissionMode
 from agent_tui.key_actions import keys_in_force
+from agent_tui.messages import UserMessage
 from agent_tui.permissions.decision_log import DecidedBy, DecisionRecord
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rules import Decision
+from agent_tui.safe_text import safe_text
+from agent_tui.sessions.entries import MessageEntry
 
 PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 MODES: tuple[tuple[PermissionMode, str], ...] = (
@@ -68,10 +75,35 @@ async def permissions(front: Front, argument: str) -> None:
     front.say(f"No mode {argument}: use one of {', '.join(PERMISSION_MODES)}.", "warning")
 
 
-@command()
-async def plan(front: Front, _argument: str) -> None:
-    """Let the model read only, until the mode is changed again."""
-    _use_mode(front, "plan")
+@command("[show]", completions=lambda _front: ("show",))
+async def plan(front: Front, argument: str) -> None:
+    """Let the model read only and make a plan, or show the approved one."""
+    if not argument:
+        _use_mode(front, "plan")
+    elif argument.lower() != "show":
+        front.say(f"No /plan {argument}: /plan show shows the approved plan.", "warning")
+    elif approved := await _newest_plan(front.runtime):
+        lines = tuple(("", safe_text(line)) for line in approved.split("\n"))
+        await front.show(Page("The approved plan", (PageSection("", lines),)))
+    else:
+        front.say("No plan was approved in this conversation. /plan has the model make one.")
+
+
+async def _newest_plan(runtime: AgentRuntime) -> str:
+    """The plan approved last on this branch, or in a session before; empty where none was."""
+    log, history = runtime.conversation.log, runtime.history()
+    branch, own = log.path_entries(), {entry.id for entry in log.entries}
+
+    def find() -> str:
+        before = (entry for entry in history.entries() if entry.id not in own)
+        messages = (
+            entry.message
+            for entry in chain(reversed(branch), before)
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
+        )
+        return next(filter(None, (approved_plan(message.text) for message in messages)), "")
+
+    return await asyncio.to_thread(find)
 
 
 def _use_mode(front: Front, mode: PermissionMode) -> None:

@@ -23,6 +23,7 @@ from agent_tui.events import (
     CompactionFinished,
     JobEnded,
     Notice,
+    PlanHandedOver,
     ReplyFinished,
     RetryScheduled,
     ToolFinished,
@@ -159,6 +160,8 @@ class _Watcher:
         elif isinstance(event, ReplyFinished) and event.message.text:
             self.text = f"{self._cut_text}{event.message.text}"
             self._cut_text = self.text if event.message.stop_reason in _GONE_ON_FROM else ""
+        elif isinstance(event, PlanHandedOver):
+            self.text = event.plan
 
     def tell(self, text: str, level: Level) -> None:
         """Note what a command says, for the result."""

@@ -22,6 +22,7 @@ from agent_tui.events import (
     LoopAdvanced,
     ModelChanged,
     Notice,
+    PlanHandedOver,
     QueueChanged,
     ReplyDiscarded,
     ReplyFinished,
@@ -162,8 +163,8 @@ class Narrator:
                 self._finish(event)
             case QueueChanged() | ContextChanged() | TotalsChanged() | ModelChanged():
                 pass
-            case JobStarted():
-                pass  # the result of the call says it
+            case JobStarted() | PlanHandedOver():
+                pass  # the result of the call says it, or the question
             case _:
                 assert_never(event)
 

@@ -1,15 +1,19 @@
 """Questions in words. An answer needs the Enter key, and one that is not understood asks again."""
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.questions import Listing, Question
+from agent_tui.errors import AgentTuiError
 from agent_tui.events import ApprovalRequest
 from agent_tui.plain.diff_words import diff_words
 from agent_tui.plain.keyboard import Keyboard
 from agent_tui.plain.lines import LineWriter
 from agent_tui.safe_text import safe_text
+from agent_tui.text_editor import edited_text, editor_command, run_editor
 
 _QUESTIONS = {
     "command": "run this command",
@@ -41,18 +45,37 @@ class Asker:
         try:
             while True:
                 typed = self.keyboard.line(_approval_prompt(request)).strip()
+                is_plan = request.body_kind == "plan"
+                if is_plan and typed.lower() == "g":
+                    request = self._changed_plan(request)
+                    continue
                 answer = approval_answer(typed, may_make_rule=bool(request.session_rule))
-                if request.body_kind == "plan" and typed.lower() == "a":
+                if is_plan and typed.lower() == "a":
                     answer = ApprovalAnswer("session")
                 if typed.lower() == "e":
-                    words = self.keyboard.line("What should be done instead? ").strip()
+                    asked = "What is missing? " if is_plan else "What should be done instead? "
+                    words = self.keyboard.line(asked).strip()
                     answer = ApprovalAnswer("no", words) if words else None
                 if answer is not None:
-                    return answer
+                    return replace(answer, plan=request.body) if is_plan else answer
                 self.lines.line(f"{typed!r} is no answer. Type one letter, then Enter.")
         except EOFError:
             self.lines.line("No answer can come any more: no.")
             return ApprovalAnswer("no")
+
+    def _changed_plan(self, request: ApprovalRequest) -> ApprovalRequest:
+        """Have the person change a plan in their editor; the same where nothing came of that."""
+        try:
+            plan = edited_text(request.body, _edit)
+        except AgentTuiError as error:
+            self.lines.line(f"Error: {error}")
+            return request
+        if not (plan and plan.strip()) or plan == request.body:
+            self.lines.line("The plan is as it was.")
+            return request
+        changed = replace(request, body=plan)
+        self.lines.lines(approval_lines(changed))
+        return changed
 
     def question(self, question: Question[ValueT]) -> ValueT | None:
         """Ask for one of the letters; None after Enter alone or Ctrl+C, or at the end of input."""
@@ -125,7 +148,10 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
 def _approval_prompt(request: ApprovalRequest) -> str:
     """The answers there are."""
     if request.body_kind == "plan":
-        return "y and ask before each change, a and accept edits, n no, e no with words: "
+        return (
+            "y and ask before each change, a and accept edits, g change it in the editor, n no, "
+            "e no and say what is missing: "
+        )
     rules = ", a session, p project" if request.session_rule else ""
     return f"y once{rules}, n no, e no with words: "
 
@@ -146,6 +172,10 @@ def approval_answer(typed: str, *, may_make_rule: bool) -> ApprovalAnswer | None
             return ApprovalAnswer("no", said)
         case _:
             return None
+
+
+def _edit(file: Path) -> bool:
+    return run_editor(editor_command(os.environ), file) == 0
 
 
 def _one_line(text: str) -> str:

@@ -24,6 +24,8 @@ Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outs
 host of the network, have another program do something that cannot be judged."""
 
 ScopeAction: TypeAlias = Literal["enter", "exit", "break"]
+TurnEnding: TypeAlias = Literal["", "done", "aborted"]
+"""How the turn ends behind a call; empty where it goes on."""
 """Begin a scope, leave the innermost one, or leave a loop early."""
 
 
@@ -41,7 +43,8 @@ class ToolOutput:
     """Result of a call: text (and images) for the model, details for the person.
 
     `find_changes` finds out which files a command changed, where that takes its time: to be called
-    once at most, before anything else changes files. It raises nothing.
+    once at most, before anything else changes files. It raises nothing. `ends_turn` leaves the
+    word to the person: the turn ends so behind the results of the reply.
     """
 
     for_model: str
@@ -49,6 +52,7 @@ class ToolOutput:
     is_error: bool = False
     images: tuple[ImageContent, ...] = ()
     find_changes: Callable[[], Awaitable[FileTouches]] | None = None
+    ends_turn: TurnEnding = ""
 
 
 @dataclass(frozen=True, slots=True)

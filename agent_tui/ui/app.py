@@ -460,7 +460,10 @@ class AgentApp(App[UiOutcome]):
         await open_find(self, self.view.widgets)
 
     def action_edit_outside(self) -> None:
-        """Ctrl+G: write the prompt in $EDITOR."""
+        """Ctrl+G: write the prompt in $EDITOR, or the plan that keys answer now."""
+        if self.view.widgets.approval.asks_about_plan:
+            self.view.widgets.approval.action_answer("edit")
+            return
         from agent_tui.ui.prompt.editor import edit_outside
 
         edit_outside(self, self.prompt)

@@ -27,6 +27,7 @@ from agent_tui.events import (
     LoopAdvanced,
     ModelChanged,
     Notice,
+    PlanHandedOver,
     QueueChanged,
     ReplyDiscarded,
     ReplyFinished,
@@ -164,8 +165,8 @@ class EventView:
                 self.widgets.queue.show(event.texts)
             case TodosChanged():
                 self.widgets.plan.show(event.todos)
-            case JobStarted():
-                pass  # the bar counts them
+            case JobStarted() | PlanHandedOver():
+                pass  # the bar counts them, and the plan is asked about
             case JobEnded():
                 chat.append(NoticeBlock("info", ended_line(event.job)))
             case CompactionStarted():

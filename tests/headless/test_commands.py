@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.approved_plan import approving_message
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_command
+from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import MessageEntry
@@ -163,3 +165,23 @@ async def test_an_aborted_command_is_an_interruption(stage: Stage):
         await asyncio.sleep(0)
     printing.runtime.abort()
     assert (await running)[0] is ExitCode.INTERRUPTED
+
+
+async def test_the_approved_plan_is_shown_until_it_is_left(stage):
+    printing = Printing(stage)
+    _, out, _ = await printing.run("/plan show")
+    assert out.startswith("No plan was approved")
+    conversation = printing.runtime.conversation
+    go = conversation.append(UserMessage(content="go"))
+    plan = "# Shout\n\n1. Change greet"
+    conversation.append(UserMessage(content=approving_message(plan)))
+    _, out, _ = await printing.run("/plan show")
+    assert out == "The approved plan\n\n# Shout\n\n1. Change greet\n"
+    conversation.log.branch_to(go.id)
+    _, out, _ = await printing.run("/plan show")
+    assert out.startswith("No plan was approved")
+
+
+async def test_what_plan_does_not_know_is_said(printing):
+    _, _, err = await printing.run("/plan away")
+    assert "/plan show shows the approved plan" in err

@@ -6,6 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
+from agent_tui.config import PermissionMode
 from agent_tui.events import ReplyFinished
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.providers.base import ModelRef, ProviderError
@@ -19,10 +20,14 @@ SET_CLIPBOARD = "\x1b]52;c;cm0gLXJm\x07"
 
 
 async def printed(
-    stage: Stage, *script: Reply, output_format: OutputFormat = "text", model: ModelRef = MODEL
+    stage: Stage,
+    *script: Reply,
+    output_format: OutputFormat = "text",
+    model: ModelRef = MODEL,
+    mode: PermissionMode = "full",
 ) -> tuple[ExitCode, str, str]:
     out, err = io.StringIO(), io.StringIO()
-    runtime = stage.runtime(script, model=model, is_interactive=False)
+    runtime = stage.runtime(script, model=model, mode=mode, is_interactive=False)
     code = await print_turn(runtime, "go", output_format, out=out, err=err)
     return code, out.getvalue(), err.getvalue()
 
@@ -165,3 +170,14 @@ async def test_a_cost_that_is_not_known_is_null(stage):
     for model, cost in ((ModelRef("other/model"), None), (ModelRef("local/model"), 0.0)):
         _, out, _ = await printed(stage, Reply("Done."), output_format="json", model=model)
         assert json.loads(out)["cost_usd"] == cost
+
+
+async def test_a_plan_is_the_result(stage):
+    plan = "# Shout\n\n1. Change greet"
+    handed_over = Reply("I have looked.", tool_calls=(call("p1", "plan", plan=plan),))
+    code, out, _ = await printed(stage, handed_over, mode="plan")
+    assert (code, out) == (ExitCode.DONE, f"{plan}\n")
+    _, out, _ = await printed(stage, handed_over, mode="plan", output_format="stream-json")
+    told = [json.loads(line) for line in out.splitlines()]
+    assert {"type": "PlanHandedOver", "call_id": "p1", "plan": plan} in told
+    assert told[-1]["result"] == plan

@@ -135,8 +135,29 @@ def test_what_was_typed_before_a_grave_question_does_not_answer_it():
 def test_a_plan_is_approved_with_or_without_edits():
     plan = ApprovalRequest("r1", "c1", "plan", "Shout", "1. Do it", "plan", "", "")
     ask, out = asker("p", "a")
-    assert ask.approval(plan) == ApprovalAnswer("session")
+    assert ask.approval(plan) == ApprovalAnswer("session", plan="1. Do it")
     shown = out.getvalue().splitlines()
     assert shown[:2] == ["Question: go by this plan? Shout", "    1. Do it"]
     assert "a and accept edits" in out.getvalue()
     assert "Why it asks" not in out.getvalue()
+
+
+def test_a_plan_is_changed_in_the_editor_and_asked_about_again(tmp_path: Path, monkeypatch):
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\necho '2. Test it' >> \"$1\"\n", "utf-8")
+    editor.chmod(0o700)
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", str(editor))
+    plan = ApprovalRequest("r1", "c1", "plan", "Shout", "1. Do it", "plan", "", "")
+    ask, out = asker("g", "y")
+    assert ask.approval(plan) == ApprovalAnswer("once", plan="1. Do it\n2. Test it")
+    assert out.getvalue().count("Question: go by this plan?") == 2
+
+
+def test_a_plan_stays_as_it_was_where_the_editor_fails(monkeypatch):
+    monkeypatch.setenv("VISUAL", "false")
+    plan = ApprovalRequest("r1", "c1", "plan", "Shout", "1. Do it", "plan", "", "")
+    ask, out = asker("g", "e", "the docs")
+    assert ask.approval(plan) == ApprovalAnswer("no", "the docs", plan="1. Do it")
+    assert "The plan is as it was." in out.getvalue()
+    assert "What is missing? " in out.getvalue()

@@ -155,6 +155,25 @@ def overloaded() -> tuple[Reply, ...]:
     return (Reply(error=error),)
 
 
+HANDED_OVER = """# Several files
+
+The parser takes **one** path now; `main` hands it on.
+
+1. `src/app.py`: let `--file` come more than once
+2. `src/parser.py`: read each path, keep the order
+   ```python
+   totals = [total(path) for path in paths]
+   ```
+3. Run `pytest -q`
+
+| file | change |
+|---|---|
+| src/app.py | the option |
+| src/parser.py | the loop |
+
+Nothing else changes, and one file prints what it printed."""
+
+
 def pushing() -> tuple[Reply, ...]:
     """The work, and then it wants to push."""
     command = "git push --force-with-lease origin main"
@@ -165,6 +184,11 @@ def editing() -> tuple[Reply, ...]:
     """The work, and then it wants to change another file."""
     look = Reply(tool_calls=(call("c3", "read", path="src/parser.py"),))
     return work(look, held("", edit("c4", "src/parser.py")))
+
+
+def planned() -> tuple[Reply, ...]:
+    """A plan is handed over."""
+    return (held("I have looked around.", call("c1", "plan", plan=HANDED_OVER)),)
 
 
 def compacted() -> tuple[Reply, ...]:
@@ -262,6 +286,15 @@ async def approval(ui: Ui) -> None:
 async def approval_armed(ui: Ui) -> None:
     """A change is to be approved; keys answer."""
     await work_begun(ui)
+    await ui.asked()
+    ui.approval.arm()
+    await ui.settle()
+
+
+async def plan_panel(ui: Ui) -> None:
+    """A plan is to be approved; keys answer."""
+    await ui.send("/plan")
+    await ui.send("Let the parser take several files")
     await ui.asked()
     ui.approval.arm()
     await ui.settle()
@@ -501,6 +534,7 @@ SCENES: dict[str, Scene] = {
         files,
         approval,
         approval_armed,
+        plan_panel,
         model_picker,
         session_picker,
         changes,
@@ -539,6 +573,7 @@ SCRIPTS: Mapping[str, Callable[[], tuple[Reply, ...]]] = {
     "menu": work,
     "approval": pushing,
     "approval_armed": editing,
+    "plan_panel": planned,
     "compactions": compacted,
     "compactions_unfolded": compacted,
     "confirm": work,

@@ -88,6 +88,23 @@ async def test_what_is_missing_is_said_and_it_goes_on_planning(tmp_path: Path):
         assert result.text.endswith("They say: the docs")
 
 
+async def test_the_key_of_the_editor_opens_the_plan_that_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("agent_tui.ui.prompt.editor.edited_text", lambda _app, _text: "1. Mine")
+    stage = Stage(tmp_path)
+    async with running_app(
+        tmp_path, stage=stage, runtime=planning(stage), approval_quiet_s=3_600.0
+    ) as ui:
+        await asked(ui)
+        await ui.pilot.press("ctrl+g")
+        await ui.settle()
+        ui.approval.arm()
+        await ui.pilot.press("y")
+        await ui.settle()
+        assert ui.sent[1].endswith("\n\n1. Mine")
+
+
 async def test_g_goes_into_the_prompt_where_nothing_is_to_be_changed(tmp_path: Path):
     stage = Stage(tmp_path)
     command = Reply(tool_calls=(call("c1", "bash", command="make all"),))

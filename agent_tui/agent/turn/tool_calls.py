@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.turn.message_queue import QueuedMessage
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
+from agent_tui.agent.turn.plan_decision import PlanDecision
 from agent_tui.agent.turn.repetition import Repetition
 from agent_tui.errors import ConfigError, ToolError
 from agent_tui.events import (
@@ -44,9 +44,9 @@ from agent_tui.tools.base import (
     Toolbox,
     ToolContext,
     ToolOutput,
+    TurnEnding,
 )
 from agent_tui.tools.limits import OutputLimits
-from agent_tui.tools.plan import plan_steps, plan_title
 from agent_tui.tools.shorten import keep_head
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have taken partial effect."
@@ -58,13 +58,6 @@ _CHANGED = (
     "Not run: what this call would do changed between the user's approval and the run. "
     "Look again and repeat the call."
 )
-
-
-_NOT_PLANNING = "This is not plan mode: no plan is to be approved. Go on with the work."
-_NOBODY_APPROVES = "Nobody can approve it here. Give the whole plan as your answer, and stop."
-_PLAN_DECLINED = "The person does not approve the plan yet."
-_WAIT = " Stop here and wait for what they say."
-_WORK_BY_PLAN = "I approve this plan. Work by it:"
 
 AnswerScope: TypeAlias = Callable[[ScopeAction, str, str, Emit], Awaitable[ToolOutput]]
 AnswerExplore: TypeAlias = Callable[[str, str, Callable[[str], None], Emit], Awaitable[ToolOutput]]
@@ -126,6 +119,8 @@ class ToolRunner:
         self._emit = emit
         self.repetition = Repetition()
         self._finding: asyncio.Task[None] | None = None
+        self._plans = PlanDecision(conversation, services.permissions, self._ask, emit)
+        self._ending: TurnEnding = ""
 
     def _broken(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
@@ -147,8 +142,8 @@ class ToolRunner:
 
     async def run_all(
         self, calls: Sequence[ToolCall], faults: Mapping[str, str] = MappingProxyType({})
-    ) -> bool:
-        """Run `calls`; false when the person declined one without a word and the turn ends.
+    ) -> TurnEnding:
+        """Run `calls`; says how the turn ends with them, as after a no without a word.
 
         Those that only read run at the same time, any other by itself after all before it; the
         person is asked about one after the other. Results are recorded in the order of the calls.
@@ -164,6 +159,7 @@ class ToolRunner:
         self.repetition.count_reply(is_refused=len(broken) == len(calls))
         under_way: list[_UnderWay] = []
         begun = 0
+        self._ending = ""
         try:
             for call, remark in understood:
                 ready = await self._ready(call, len(calls), broken)
@@ -186,11 +182,12 @@ class ToolRunner:
             await self._finish(under_way)
             self._record(calls[begun], _ended(_DECLINED, "declined"))
             self._skip(calls[begun + 1 :], _SKIPPED)
-            return False
+            self._ending = "aborted"
         finally:
             for left in under_way:
                 left.running.cancel()
-        return True
+            self._plans.say_approved()
+        return self._ending
 
     async def _finish(self, under_way: list[_UnderWay]) -> None:
         """Record the results of all calls under way, in order, as they come to their ends."""
@@ -307,7 +304,7 @@ class ToolRunner:
             self._emit(Notice("warning", str(error)))
 
     async def _ask(
-        self, call: ToolCall, intent: Intent, reason: str, session_rule: str
+        self, call: ToolCall, intent: Intent, reason: str = "", session_rule: str = ""
     ) -> ApprovalAnswer:
         request = ApprovalRequest(
             id=uuid.uuid4().hex,
@@ -345,40 +342,12 @@ class ToolRunner:
             secrets=conversation.services.secrets,
             jobs=conversation.jobs,
         )
-        context.plan = partial(self._decide_on_plan, call)
+        context.plan = partial(self._plans.decide, call)
         if (scope := self._services.scope) is not None:
             context.scope = partial(self._scope, scope)
         if (explore := self._services.explore) is not None:
             context.explore = partial(self._explore, explore)
         return context
-
-    async def _decide_on_plan(self, call: ToolCall, plan: str) -> ToolOutput:
-        """Have the person approve a plan; from then on it is what they asked for.
-
-        It goes on as a message of theirs, which every compaction keeps, and as the to-do list.
-        """
-        permissions = self._services.permissions
-        if permissions.mode != "plan":
-            return ToolOutput(_NOT_PLANNING, is_error=True)
-        if not permissions.is_interactive:
-            return ToolOutput(_NOBODY_APPROVES)
-        intent = Intent(plan_title(plan), "none", body=plan, body_kind="plan")
-        answer = await self._ask(call, intent, "", "")
-        if answer.choice == "no":
-            said = f" They say: {answer.words}" if answer.words else _WAIT
-            return _ended(f"{_PLAN_DECLINED}{said}", "declined")
-        permissions.mode = "accept-edits" if answer.choice == "session" else "ask"
-        approved = answer.plan or plan
-        conversation = self._conversation
-        conversation.queue.messages.insert(0, QueuedMessage(f"{_WORK_BY_PLAN}\n\n{approved}"))
-        changed = ", with changes of theirs" if approved != plan else ""
-        self._emit(Notice("info", f"The plan is approved. Permissions: {permissions.mode}"))
-        details = ToolDetails(summary="approved")
-        if steps := plan_steps(approved):
-            conversation.todos[:] = steps
-            details = details.model_copy(update={"todos": steps})
-        told = f"The person approved the plan{changed}. It comes as their message."
-        return ToolOutput(told, details)
 
     async def _compact(self, focus: str) -> ToolOutput:
         await self.settle()
@@ -401,6 +370,7 @@ class ToolRunner:
 
     def _record(self, call: ToolCall, output: ToolOutput) -> None:
         output = self.repetition.noticed(call, output)
+        self._ending = self._ending or output.ends_turn
         details = output.for_person.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         message = ToolResultMessage(
             tool_call_id=call.id,

@@ -232,8 +232,8 @@ class Turn:
         except asyncio.CancelledError:
             self._tools.abandon(calls)
             raise
-        if not await self._tools.run_all(calls, reply.broken_calls):
-            raise _TurnEnded(TurnFinished("aborted", can_continue=True))
+        if ending := await self._tools.run_all(calls, reply.broken_calls):
+            raise _TurnEnded(TurnFinished(ending, can_continue=ending == "aborted"))
         if self._tools.repetition.is_stuck:
             raise _TurnEnded(TurnFinished("error", _STUCK, can_continue=True))
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agent_tui.compaction.sections.history import Done, Event
+from agent_tui.approved_plan import approved_plan
+from agent_tui.compaction.sections.history import Done, Event, Said
 from agent_tui.compaction.tiers.model import Action, Output
 from agent_tui.omissions import recall_mark
 from agent_tui.sessions.entries import TaskText
@@ -143,6 +144,8 @@ def task_texts(events: Iterable[Event], earlier: Iterable[TaskText] = ()) -> tup
     """
     found = {task.item: task for task in earlier}
     for event in events:
+        if isinstance(event, Said) and approved_plan(event.text):
+            found.pop(_PLAN, None)  # it stands among what the person said, as they changed it
         if not isinstance(event, Done):
             continue
         for change in item_changes(event.output.action):

@@ -202,6 +202,11 @@ class ApprovalPanel(Vertical, can_focus=True):
         """The request that is shown."""
         return self._requests[0] if self._requests else None
 
+    @property
+    def asks_about_plan(self) -> bool:
+        """Whether keys answer the question whether to go by a plan."""
+        return self.is_armed and self.request is not None and self.request.body_kind == "plan"
+
     def open(self, request: ApprovalRequest) -> None:
         """Show `request`, or let it wait behind the one that is shown."""
         self._requests.append(request)
@@ -255,7 +260,8 @@ class ApprovalPanel(Vertical, can_focus=True):
                 if is_plan:
                     self.post_message(self.PlanToEdit(request.body))
             case "words":
-                self._write("", "What should be done instead? (esc: back)")
+                asked = "What is missing?" if is_plan else "What should be done instead?"
+                self._write("", f"{asked} (esc: back)")
             case "rule":
                 if request.session_rule:
                     rule = request.wider_rule or request.session_rule

@@ -1,12 +1,12 @@
 """Writing the prompt, or a file, in the person's own editor."""
 
 import os
-import tempfile
 from pathlib import Path
 from typing import TypeVar
 
 from textual.app import App, SuspendNotSupported
 
+from agent_tui import text_editor
 from agent_tui.errors import AgentTuiError
 from agent_tui.text_editor import editor_command, run_editor
 from agent_tui.ui.prompt.prompt import Prompt
@@ -27,13 +27,7 @@ def edit_outside(app: App[ReturnT], prompt: Prompt) -> None:
 
 def edited_text(app: App[ReturnT], text: str) -> str | None:
     """What the person's editor makes of `text`; None where it did not end well."""
-    with tempfile.TemporaryDirectory(prefix="agent-tui-") as folder:
-        file = Path(folder) / "prompt.md"
-        written = text and text + "\n"  # editors want an end of line
-        file.write_text(written, encoding="utf-8", errors="replace")
-        if not edit_file(app, file):
-            return None
-        return file.read_text(encoding="utf-8", errors="replace").removesuffix("\n")
+    return text_editor.edited_text(text, lambda file: edit_file(app, file))
 
 
 def edit_file(app: App[ReturnT], file: Path) -> bool:

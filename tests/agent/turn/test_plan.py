@@ -5,7 +5,16 @@ from pathlib import Path
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.config import PermissionMode
-from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, Notice, TodosChanged
+from agent_tui.events import (
+    AgentEvent,
+    ApprovalRequest,
+    ApprovalRequested,
+    Notice,
+    PlanHandedOver,
+    TodosChanged,
+    ToolFinished,
+    TurnFinished,
+)
 from agent_tui.messages import ToolResultMessage, UserMessage
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
@@ -83,10 +92,77 @@ async def test_outside_of_plan_mode_there_is_nothing_to_approve(tmp_path: Path):
     assert (asked, result(runtime).is_error) == ([], True)
 
 
-async def test_with_nobody_there_the_plan_is_the_answer(tmp_path: Path):
-    runtime = Stage(tmp_path).runtime([HANDED_OVER, Reply(PLAN)], mode="plan", is_interactive=False)
+async def test_with_nobody_there_the_turn_ends_with_the_plan(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = stage.runtime([HANDED_OVER], mode="plan", is_interactive=False)
+    events = await answered(runtime, ApprovalAnswer("once"), [])
+    assert PlanHandedOver("p1", PLAN) in events
+    assert events[-1] == TurnFinished("done")
+    assert (len(stage.model.requests), result(runtime).is_error) == (1, False)
+
+
+async def test_a_no_without_words_ends_the_turn(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = stage.runtime([HANDED_OVER], mode="plan")
+    events = await answered(runtime, ApprovalAnswer("no"), [])
+    assert events[-1] == TurnFinished("aborted", can_continue=True)
+    assert (len(stage.model.requests), runtime.conversation.permissions.mode) == (1, "plan")
+    assert result(runtime).tool_details.ending == "declined"
+
+
+async def test_a_file_that_the_plan_mentions_does_not_go_along(tmp_path: Path):
+    stage = Stage(tmp_path)
+    (stage.workspace / "notes.txt").write_text("private words", "utf-8")
+    mentions = call("p1", "plan", plan="1. Look at @notes.txt")
+    runtime = stage.runtime([Reply(tool_calls=(mentions,)), Reply("Done.")], mode="plan")
     await answered(runtime, ApprovalAnswer("once"), [])
-    assert "Give the whole plan as your answer" in result(runtime).text
+    assert said(runtime)[1] == "I approve this plan. Work by it:\n\n1. Look at @notes.txt"
+
+
+async def test_an_approval_is_not_lost_when_the_turn_is_stopped_at_once(tmp_path: Path):
+    runtime = Stage(tmp_path).runtime([HANDED_OVER], mode="plan")
+    async for event in runtime.submit("make it shout"):
+        if isinstance(event, ApprovalRequested):
+            runtime.pending_approvals.answer(event.request.id, ApprovalAnswer("once"))
+        if isinstance(event, ToolFinished):
+            runtime.abort()
+    assert said(runtime)[1:] == [f"I approve this plan. Work by it:\n\n{PLAN}"]
+    assert runtime.conversation.queue.messages == []
+
+
+async def test_the_plan_comes_behind_all_results_of_its_reply(tmp_path: Path):
+    stage = Stage(tmp_path)
+    both = Reply(tool_calls=(call("p1", "plan", plan=PLAN), call("l1", "ls")))
+    runtime = stage.runtime([both, Reply("Done.")], mode="plan")
+    await answered(runtime, ApprovalAnswer("once"), [])
+    kinds = [message.role for message in stage.model.requests[-1].messages]
+    assert kinds == ["user", "assistant", "toolResult", "toolResult", "user"]
+
+
+async def test_a_session_with_an_approved_plan_is_resumed_with_it(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = stage.runtime([HANDED_OVER, Reply("Done.")], mode="plan")
+    await answered(runtime, ApprovalAnswer("once", plan="1. Only this"), [])
+    again = stage.runtime([])
+    await again.sessions.open(runtime.conversation.log.header.id, mode="fork")
+    assert [todo.text for todo in again.conversation.todos] == ["Only this"]
+    assert again.conversation.request().messages == runtime.conversation.request().messages
+
+
+async def test_a_session_killed_at_the_question_goes_on_without_an_approval(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = stage.runtime([HANDED_OVER], mode="plan")
+    again = stage.runtime([Reply("Yes.")], mode="plan")
+    async for event in runtime.submit("make it shout"):
+        if isinstance(event, ApprovalRequested):  # what the file holds now is left by a kill
+            await again.sessions.open(runtime.conversation.log.header.id, mode="fork")
+            runtime.abort()
+    await answered(again, ApprovalAnswer("no"), [])
+    messages = again.conversation.request().messages
+    kinds = [message.role for message in messages]
+    assert kinds == ["user", "assistant", "toolResult", "user", "assistant"]
+    assert [m.is_error for m in messages if isinstance(m, ToolResultMessage)] == [True]
+    assert (again.conversation.todos, again.conversation.permissions.mode) == ([], "plan")
 
 
 async def test_the_tools_follow_the_mode(tmp_path: Path):

@@ -2,6 +2,8 @@
 
 import pytest
 
+from agent_tui.approved_plan import approving_message
+from agent_tui.compaction.sections.history import Said
 from agent_tui.compaction.sections.task import (
     ItemChange,
     item_changes,
@@ -274,3 +276,11 @@ def test_rules_of_finished_items_keep_to_their_room(counter: TokenCounter) -> No
     lines = rules_of_finished(tasks, "", 120, counter)
     assert lines
     assert counter.count_text("\n".join(lines)) <= 120
+
+
+def test_an_approved_plan_stands_where_the_person_said_it_and_only_there():
+    handed_over = called(("plan", {"plan": TEXT}, "The person approved the plan."))
+    assert [task.text for task in task_texts(handed_over)] == [TEXT.strip()]
+    approved = Said("u1", approving_message(TEXT.replace("a", "o")))
+    assert task_texts((*handed_over, approved)) == ()
+    assert len(task_texts((*handed_over, Said("u1", "Go on.")))) == 1
