@@ -8,7 +8,6 @@ from pydantic import Field
 from agent_tui.messages import Todo
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 
-PLAN_TOOL = "plan"
 _STEP = re.compile(r"^(?:\d+[.)]|[-*+])\s+(?:\[[ xX]\]\s+)?(\S.*)$")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _MOST_STEPS = 30
@@ -25,7 +24,7 @@ class PlanArguments(ToolArguments):
 class PlanTool:
     """Has the person decide on a plan; what comes of it is the conversation's matter."""
 
-    name: str = PLAN_TOOL
+    name: str = "plan"
     arguments_type: type[PlanArguments] = PlanArguments
 
     def intent(self, arguments: PlanArguments, context: ToolContext) -> Intent:
@@ -44,9 +43,9 @@ def plan_title(plan: str) -> str:
 
 
 def plan_steps(plan: str) -> tuple[Todo, ...]:
-    """The steps of a plan as a to-do list: its outermost list with most items.
+    """The steps of a plan as a to-do list: the numbered items of its outermost lists.
 
-    Numbered items count before others: a plan has lists of other things, too.
+    Where none is numbered all outermost items are steps. Code and what is indented is left out.
     """
     numbered: list[str] = []
     others: list[str] = []
