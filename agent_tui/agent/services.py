@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, Settings
@@ -42,6 +43,7 @@ class RuntimeServices:
         launch_cwd: Where the program was started, if it works elsewhere.
         take_up_tools: Awaited as a turn in a workspace begins, with what takes lines for the
             person: lets tools that came or went since into the toolbox; whether there are any.
+        hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
         max_retries: How often it is.
     """
@@ -67,5 +69,6 @@ class RuntimeServices:
     keeps_sessions: bool = True
     launch_cwd: Path | None = None
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
+    hooks: Hooks = field(default_factory=Hooks)
     sleep: Sleep = asyncio.sleep
     max_retries: int = MAX_RETRIES

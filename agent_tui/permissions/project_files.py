@@ -8,6 +8,12 @@ CONTEXT_NAMES = ("AGENTS.md", "CLAUDE.md")
 
 _CONFIG_FILE = Path(".agent-tui", "config.toml")
 _SERVER_FILE = ".mcp.json"
+_HOOK_FILES = (
+    Path(".agent-tui", "hooks.json"),
+    Path(".claude", "settings.json"),
+    Path(".claude", "settings.local.json"),
+    Path(".codex", "hooks.json"),
+)
 
 COMMANDS_FOLDER = Path(".agent-tui", "commands")
 """Prompt files, which become slash commands; the person's own folder has the same."""
@@ -53,6 +59,12 @@ def server_files(cwd: Path) -> tuple[Path, ...]:
     return tuple(file for file in files if _has_text(file))
 
 
+def hook_files(cwd: Path) -> tuple[Path, ...]:
+    """The files that can name hooks of the project that `cwd` is in, the most general first."""
+    files = (folder / name for folder in project_folders(cwd) for name in _HOOK_FILES)
+    return tuple(file for file in files if _has_text(file))
+
+
 def _prompt_folders(cwd: Path) -> tuple[Path, ...]:
     """The folders with prompt files and helpers of the project of `cwd`. None is listed."""
     kinds = (COMMANDS_FOLDER, *AGENTS_FOLDERS)
@@ -64,7 +76,8 @@ def project_files(cwd: Path) -> tuple[Path, ...]:
     """Everything that would be obeyed in `cwd` if its project were trusted; whole folders too."""
     instructions = (next(context_candidates(folder), None) for folder in project_folders(cwd))
     files = (file for file in instructions if file is not None)
-    return (*files, *config_files(cwd), *server_files(cwd), *_prompt_folders(cwd))
+    settings = (*config_files(cwd), *server_files(cwd), *hook_files(cwd))
+    return (*files, *settings, *_prompt_folders(cwd))
 
 
 def _has_text(path: Path) -> bool:
