@@ -19,6 +19,7 @@ from agent_tui.sessions.entries import (
     MessageEntry,
 )
 from agent_tui.sessions.replay.changes import in_force
+from agent_tui.sessions.replay.pins import pinned_entries
 from agent_tui.tokens import TokenCounter
 
 LiveEntry: TypeAlias = MessageEntry | CustomMessageEntry | BranchSummaryEntry
@@ -43,6 +44,8 @@ class LiveConversation:
             result.
         end: The last place that would do if nothing need stay: the end, or before the newest
             reply if its results are still to come.
+        pinned: Texts that stay whatever is cut; none of the entries.
+        pinned_tokens: What they take.
     """
 
     entries: tuple[LiveEntry, ...]
@@ -51,6 +54,8 @@ class LiveConversation:
     roles: tuple[_Role, ...]
     cuts: tuple[int, ...]
     end: int
+    pinned: tuple[CustomMessageEntry, ...] = ()
+    pinned_tokens: int = 0
 
     @property
     def is_exchange(self) -> bool:
@@ -65,14 +70,14 @@ class CompactionPlan:
     Args:
         summarised: The messages that the summary will stand for, as they were written.
         summarised_ids: Their entries.
-        kept_entries: The entries that stay in file order, with the context edits that concern
-            them, `edits` among them.
+        kept_entries: The entries that stay, pinned ones first, the others in file order, with the
+            context edits that concern them, `edits` among them.
         edits: Edits of kept messages that come with this compaction.
         first_kept_entry_id: The first entry that stays; empty when nothing is kept.
         previous_summary: The summary that the new one continues; empty the first time.
         splits_turn: The cut is inside a turn: the beginning of what stays is summarised.
         summarised_tokens: Estimate of what the summary stands for, as the model saw it.
-        kept_tokens: Estimate of what stays, with `edits`.
+        kept_tokens: Estimate of what stays, with `edits`; what is pinned included.
         kept_tokens_now: The same without them.
     """
 
@@ -90,17 +95,25 @@ class CompactionPlan:
 
 def read_live(path: Sequence[Entry], counter: TokenCounter) -> LiveConversation:
     """The part of `path` that a compaction can work on."""
-    live = live_entries(path)
+    pinned = tuple(pinned_entries(path).values())
+    pinned_ids = {entry.id for entry in pinned}
+    live = tuple(entry for entry in live_entries(path) if entry.id not in pinned_ids)
     seen = _seen_by_model(path)
+
+    def tokens_of(entry: LiveEntry) -> int:
+        return sum(counter.count_message(item.message) for item in seen[entry.id])
+
     roles: list[_Role] = [_role(entry, seen) for entry in live]
     cuts, end = _legal_cuts(live, roles)
     return LiveConversation(
         entries=live,
         seen=seen,
-        tokens=tuple(sum(counter.count_message(m.message) for m in seen[e.id]) for e in live),
+        tokens=tuple(map(tokens_of, live)),
         roles=tuple(roles),
         cuts=tuple(cuts),
         end=end,
+        pinned=pinned,
+        pinned_tokens=sum(map(tokens_of, pinned)),
     )
 
 
@@ -156,14 +169,14 @@ def plan_cut(
             m for entry in old if live.seen[entry.id] for m in _as_written(entry, live.seen)
         ),
         summarised_ids=tuple(entry.id for entry in old),
-        kept_entries=(*_with_edits(path, kept), *new),
+        kept_entries=(*live.pinned, *_with_edits(path, kept), *new),
         edits=new,
         first_kept_entry_id=kept[0].id if kept else "",
         previous_summary=summary,
         splits_turn=cut == len(live.entries) or live.roles[cut] != "user",
         summarised_tokens=sum(live.tokens[:cut]),
-        kept_tokens=sum(kept_tokens[cut:]),
-        kept_tokens_now=sum(live.tokens[cut:]),
+        kept_tokens=live.pinned_tokens + sum(kept_tokens[cut:]),
+        kept_tokens_now=live.pinned_tokens + sum(live.tokens[cut:]),
     )
 
 
