@@ -36,11 +36,12 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, thinking_effort
 from agent_tui.sessions.context import Context, build_context, extended_context, wrap_summary
-from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
+from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.agent_runs import AgentRun, run_entry
 from agent_tui.sessions.replay.jobs import WITH_ITS_PROGRAM, ended_entry, jobs_in
+from agent_tui.sessions.replay.pins import pin_of, pinned_entries
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
 from agent_tui.tools.base import FileMemory
 from agent_tui.tools.jobs.table import JobTable
@@ -87,6 +88,10 @@ class Conversation:
     tool_call_ids: set[str] = field(default_factory=set[str])
     """Ids of all calls so far, which a new call must not use again."""
     fitted: FittedPrompt | None = None
+    looked_into: set[Path] = field(default_factory=set[Path])
+    """Folders below the workspace whose instructions were looked for."""
+    told_gone: set[str] = field(default_factory=set[str])
+    """Files of pinned texts that the person was told cannot be read any more."""
     told_note: str = ""
     """What the person was last told of the prompt."""
     told_guess: str = ""
@@ -185,6 +190,12 @@ class Conversation:
         if run.requests:
             self.log.append(run_entry(run))
             self.totals = add_totals(self.totals, run.usage)
+
+    def skills_in_use(self) -> dict[str, CustomMessageEntry]:
+        """The skills whose texts are before the model, by name."""
+        pinned = pinned_entries(self.log.path_entries()).values()
+        pins = ((pin_of(entry), entry) for entry in pinned)
+        return {pin.name: entry for pin, entry in pins if pin is not None and pin.kind == "skill"}
 
     def untold_jobs(self) -> tuple[Job, ...]:
         """The background commands, as they ended, that run by the log and do not."""

@@ -22,7 +22,7 @@ from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection
 from agent_tui.commands.core.short_words import counted, shown_file
 from agent_tui.commands.trust import ask_about_workspace
-from agent_tui.permissions.project_files import CONTEXT_NAMES
+from agent_tui.permissions.project_files import INSTRUCTION_NAMES
 from agent_tui.permissions.trust import WithheldFile
 
 _MINE = "--user"
@@ -57,7 +57,9 @@ def _completions(front: Front) -> Iterator[Completion]:
     yield Completion(f"edit {_MINE}", "open yours")
     files = [file.path for file in runtime.conversation.context_files]
     files += [
-        file.path for file in runtime.conversation.withheld_files if file.path.name in CONTEXT_NAMES
+        file.path
+        for file in runtime.conversation.withheld_files
+        if file.path.name in INSTRUCTION_NAMES
     ]
     for file in files:
         yield Completion(f"edit {shown_file(file, runtime.conversation.cwd)}", "open this one")
@@ -132,8 +134,8 @@ async def _edit(front: Front, wanted: str) -> None:
         file = _file(front, is_mine=wanted == _MINE)
     else:
         file = _named_file(front.runtime.conversation.cwd, wanted)
-        if file.name not in CONTEXT_NAMES:
-            front.say(f"{wanted} is neither {' nor '.join(CONTEXT_NAMES)}.", "warning")
+        if file.name not in INSTRUCTION_NAMES:
+            front.say(f"{wanted} is none of {', '.join(INSTRUCTION_NAMES)}.", "warning")
             return
     if wanted == _MINE:
         await asyncio.to_thread(make_folder, file)

@@ -11,6 +11,7 @@ from typing import NoReturn, Protocol
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.prompt.mentions import find_mentions
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
@@ -234,13 +235,21 @@ class Turn:
             raise
         if ending := await self._tools.run_all(calls, reply.broken_calls):
             raise _TurnEnded(TurnFinished(ending, can_continue=ending == "aborted"))
+        await self._tools.pin_instructions()
         if self._tools.repetition.is_stuck:
             raise _TurnEnded(TurnFinished("error", _STUCK, can_continue=True))
 
     async def _say(self, text: str, images: tuple[ImageContent, ...]) -> None:
         message, notices = await self._message(text, images)
         await self._refuse_too_large(message)
+        await self._pin_along(text)
         self._add_user_message(message, notices)
+
+    async def _pin_along(self, text: str) -> None:
+        if (pins := self._tools.pins) is not None:
+            cwd = self._conversation.cwd
+            files = await asyncio.to_thread(find_mentions, text, cwd)
+            await pins.follow(text, [mention.path for mention in files])
 
     async def _message(
         self, text: str, images: tuple[ImageContent, ...]
@@ -275,6 +284,8 @@ class Turn:
         queue = self._conversation.queue
         while (waiting := queue.first) is not None:
             message, notices = await self._message(waiting.text, waiting.images)
+            if queue.first is waiting:
+                await self._pin_along(waiting.text)
             if queue.first is waiting:
                 queue.take_first()
                 self._add_user_message(message, notices)

@@ -5,36 +5,15 @@ was put in, and once what is around it was compacted, right behind the summary.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias
 
 from pydantic import Field, JsonValue, ValidationError
 
-from agent_tui.messages import Stored
+from agent_tui.messages import Pin, Stored
 from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
-
-PinKind: TypeAlias = Literal["skill", "instructions"]
 
 _PINNED = "pinned"
 _UNPINNED = "unpinned"
 _HASH_SHOWN = 12
-
-
-class Pin(Stored):
-    """What a text is that stays.
-
-    Args:
-        kind: Whose way of working it tells.
-        name: What it is called by; of instructions the folder they are for.
-        path: The file, absolute.
-        digest: SHA-256 of the file as it was read, as hex digits.
-        is_cut: Only its beginning had room.
-    """
-
-    kind: PinKind
-    name: str
-    path: str
-    digest: str = ""
-    is_cut: bool = False
 
 
 class _Unpinned(Stored):
@@ -43,7 +22,9 @@ class _Unpinned(Stored):
 
 def pin_entry(pin: Pin, text: str) -> CustomMessageEntry:
     """The entry that puts `text` before the model until it is taken out again."""
-    head = f'name="{_quoted(pin.name)}" file="{_quoted(pin.path)}" sha256="{pin.digest[:_HASH_SHOWN]}"'
+    head = (
+        f'name="{_quoted(pin.name)}" file="{_quoted(pin.path)}" sha256="{pin.digest[:_HASH_SHOWN]}"'
+    )
     return CustomMessageEntry(
         custom_type=_PINNED,
         content=f"<{pin.kind} {head}>\n{text.strip()}\n</{pin.kind}>",
@@ -83,6 +64,13 @@ def pinned_entries(path: Sequence[Entry]) -> Mapping[str, CustomMessageEntry]:
 def taken_out(path: Sequence[Entry]) -> frozenset[str]:
     """The ids of the entries whose texts were pinned on `path` and taken out again."""
     return _read(path)[1]
+
+
+def pinned_line(pin: Pin, *, is_changed: bool = False) -> str:
+    """What the person is told of a text that is pinned now, in one line."""
+    what = f"Skill {pin.name}" if pin.kind == "skill" else f"Instructions for {pin.name}/"
+    how = "changed" if is_changed else "in use"
+    return f"{what} {how}{', cut to fit the window' * pin.is_cut}: {pin.path}"
 
 
 def _read(path: Sequence[Entry]) -> tuple[dict[str, CustomMessageEntry], frozenset[str]]:
