@@ -70,8 +70,8 @@ class CompactionPlan:
     Args:
         summarised: The messages that the summary will stand for, as they were written.
         summarised_ids: Their entries.
-        kept_entries: The entries that stay, pinned ones first, the others in file order, with the
-            context edits that concern them, `edits` among them.
+        kept_entries: The entries that stay in file order, pinned ones and the context edits that
+            concern them included, `edits` among them.
         edits: Edits of kept messages that come with this compaction.
         first_kept_entry_id: The first entry that stays; empty when nothing is kept.
         previous_summary: The summary that the new one continues; empty the first time.
@@ -96,8 +96,7 @@ class CompactionPlan:
 def read_live(path: Sequence[Entry], counter: TokenCounter) -> LiveConversation:
     """The part of `path` that a compaction can work on."""
     pinned = tuple(pinned_entries(path).values())
-    pinned_ids = {entry.id for entry in pinned}
-    live = tuple(entry for entry in live_entries(path) if entry.id not in pinned_ids)
+    live = live_entries(path)
     seen = _seen_by_model(path)
 
     def tokens_of(entry: LiveEntry) -> int:
@@ -169,7 +168,7 @@ def plan_cut(
             m for entry in old if live.seen[entry.id] for m in _as_written(entry, live.seen)
         ),
         summarised_ids=tuple(entry.id for entry in old),
-        kept_entries=(*live.pinned, *_with_edits(path, kept), *new),
+        kept_entries=(*_staying(path, live.pinned, kept), *new),
         edits=new,
         first_kept_entry_id=kept[0].id if kept else "",
         previous_summary=summary,
@@ -202,7 +201,7 @@ def previous_summary(path: Sequence[Entry], previous: Carryover | None) -> str:
 
 
 def live_entries(path: Sequence[Entry]) -> tuple[LiveEntry, ...]:
-    """The entries on `path` that no compaction stands for yet, in file order.
+    """The entries on `path` that no compaction stands for yet, in file order, but for pinned ones.
 
     They begin at the first entry that the newest compaction *kept*, which lies before the
     compaction entry itself; in a session that ``/compact`` started it lies after it.
@@ -215,10 +214,12 @@ def live_entries(path: Sequence[Entry]) -> tuple[LiveEntry, ...]:
         before = ids[:at]
         first = compaction.first_kept_entry_id
         start = before.index(first) if first in before else at + 1
+    pinned = {entry.id for entry in pinned_entries(in_force(path)).values()}
     return tuple(
         entry
         for entry in path[start:]
         if isinstance(entry, MessageEntry | CustomMessageEntry | BranchSummaryEntry)
+        and entry.id not in pinned
     )
 
 
@@ -277,9 +278,11 @@ def _newest_open_reply(roles: Sequence[_Role], waiting: Mapping[str, list[int]])
     return newest if any(newest in replies for replies in waiting.values()) else len(roles)
 
 
-def _with_edits(path: Sequence[Entry], kept: Sequence[LiveEntry]) -> tuple[Entry, ...]:
-    """`kept` with the context edits of kept messages, in file order."""
-    ids = {entry.id for entry in kept}
+def _staying(
+    path: Sequence[Entry], pinned: Sequence[LiveEntry], kept: Sequence[LiveEntry]
+) -> tuple[Entry, ...]:
+    """`pinned` and `kept` with the context edits of kept messages, in file order."""
+    ids = {entry.id for entry in (*pinned, *kept)}
     return tuple(
         entry
         for entry in path
