@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.agent.prompt.earlier_work import resembling
@@ -27,6 +28,7 @@ from agent_tui.messages import (
     AssistantMessage,
     Job,
     Message,
+    Pin,
     ThinkingLevel,
     Todo,
     Usage,
@@ -193,9 +195,13 @@ class Conversation:
 
     def skills_in_use(self) -> dict[str, CustomMessageEntry]:
         """The skills whose texts are before the model, by name."""
-        pinned = pinned_entries(self.log.path_entries()).values()
-        pins = ((pin_of(entry), entry) for entry in pinned)
-        return {pin.name: entry for pin, entry in pins if pin is not None and pin.kind == "skill"}
+        pinned = pinned_entries(self.log.path_entries())
+        return {pin.name: pinned[pin.path] for pin in self.pins("skill")}
+
+    def pins(self, kind: Literal["skill", "instructions"]) -> tuple[Pin, ...]:
+        """The texts of a kind that no compaction takes away."""
+        found = map(pin_of, pinned_entries(self.log.path_entries()).values())
+        return tuple(pin for pin in found if pin is not None and pin.kind == kind)
 
     def untold_jobs(self) -> tuple[Job, ...]:
         """The background commands, as they ended, that run by the log and do not."""

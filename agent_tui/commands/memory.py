@@ -22,10 +22,12 @@ from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection
 from agent_tui.commands.core.short_words import counted, shown_file
 from agent_tui.commands.trust import ask_about_workspace
+from agent_tui.messages import Pin
 from agent_tui.permissions.project_files import INSTRUCTION_NAMES
 from agent_tui.permissions.trust import WithheldFile
 
 _MINE = "--user"
+_REFUSED = "it is not in the trusted folder, or may hold keys"
 _BUSY = "Cannot {} while the agent works. Use /abort first."
 _NONE = "Nothing. /init has the model write AGENTS.md, /memory add TEXT begins one."
 _CHANGES: dict[Change, str] = {
@@ -107,6 +109,7 @@ async def _show(front: Front) -> None:
         runtime.conversation.cwd,
         window=runtime.conversation.model_info.window,
         fit_note=prompt.note,
+        below=conversation.pins("instructions"),
     )
     await front.show(page)
 
@@ -212,6 +215,7 @@ def memory_page(
     *,
     window: int,
     fit_note: str,
+    below: Sequence[Pin] = (),
 ) -> Page:
     """What is in force, the most general first; what is not, and why; how to change it.
 
@@ -222,6 +226,7 @@ def memory_page(
         cwd: The workspace.
         window: Tokens of the model's window; 0 where it is not known.
         fit_note: What of it had to be cut for that window; empty for nothing.
+        below: What is in force for folders below the workspace.
     """
     rows = [(shown_file(one.file.path, cwd), _size(one)) for one in in_force]
     if len(in_force) > 1:
@@ -229,6 +234,14 @@ def memory_page(
     sections = [PageSection("In force", tuple(rows) or (("", _NONE),))]
     if fit_note:
         sections.append(PageSection("", (("", fit_note),)))
+    refused = tuple(
+        (shown_file(p, cwd), _REFUSED) for one in in_force for p in one.file.not_imported
+    )
+    if refused:
+        sections.append(PageSection("Named with @, not taken along", refused))
+    if below:
+        rows = [(f"{pin.name}/", pin.path) for pin in below]
+        sections.append(PageSection("Of folders below, where work was done", tuple(rows)))
     if changes:
         changed = tuple((shown_file(path, cwd), _CHANGES[change]) for path, change in changes)
         sections.append(PageSection("Not in force yet (/memory reload)", changed))

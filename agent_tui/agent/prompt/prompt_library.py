@@ -196,7 +196,9 @@ class PromptLibrary:
     def _take_skills(self, search: _Search, cwd: Path) -> None:
         """Add the skills that are for the person, where no prompt file has the name."""
         found = find_skills(cwd, self._user_dir, self._trust)
-        search.left_out += [LeftOut(path, why) for path, why in found.problems]
+        search.left_out += [
+            LeftOut(path, why, path.parent.name.lower()) for path, why in found.problems
+        ]
         for name, skill in found.by_name.items():
             if not skill.is_for_person:
                 continue
