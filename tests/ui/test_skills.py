@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from agent_tui.providers.scripted.provider import Reply
+from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.page import PageScreen
 from tests.ui.app_support import running_app
 
@@ -34,6 +35,12 @@ async def test_skills_are_listed_called_and_dropped(tmp_path: Path):
         page = "\n".join(str(widget.render()) for widget in ui.app.screen.query("#page *"))
         assert "In use" in page
         assert "Look at a change (this project's)" in page
+        await ui.pilot.press("escape")
+        await ui.submit("/context")
+        await ui.until(lambda: isinstance(ui.app.screen, ContextScreen))
+        await ui.settle()
+        shown = "\n".join(str(widget.render()) for widget in ui.app.screen.query("*"))
+        assert "Skills and instructions that stay" in shown
         await ui.pilot.press("escape")
         await ui.send("/skills drop review")
         await ui.until(lambda: ui.notices[-1] == "No skill review is in use. In use: release.")
