@@ -16,6 +16,7 @@ from agent_tui.messages import (
     BashExecutionMessage,
     Job,
     JsonObject,
+    Pin,
     Todo,
     ToolResultMessage,
 )
@@ -214,6 +215,18 @@ class TodosChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class TextPinned:
+    """A text was put before the model that no compaction takes away: a skill's, or instructions.
+
+    `is_changed`: its file says something else than before.
+    """
+
+    entry_id: str
+    pin: Pin
+    is_changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PlanHandedOver:
     """In plan mode: the model hands over a plan, in Markdown, for the person to decide on.
 
@@ -402,6 +415,7 @@ AgentEvent: TypeAlias = (
     | TotalsChanged
     | QueueChanged
     | TodosChanged
+    | TextPinned
     | PlanHandedOver
     | JobStarted
     | JobEnded

@@ -204,6 +204,24 @@ class Todo(Stored):
 _SHOWN_CHARS = 200
 
 
+class Pin(Stored):
+    """A text that no compaction takes away.
+
+    Args:
+        kind: Whose way of working it tells.
+        name: What it is called by; of instructions the folder they are for.
+        path: The file, absolute.
+        digest: SHA-256 of the file as it was read, as hex digits.
+        is_cut: Only its beginning had room.
+    """
+
+    kind: Literal["skill", "instructions"]
+    name: str
+    path: str
+    digest: str = ""
+    is_cut: bool = False
+
+
 class Job(Stored):
     """A command that goes on in the background; ``ending`` is empty while it runs.
 

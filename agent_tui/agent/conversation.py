@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.agent.prompt.earlier_work import resembling
@@ -27,6 +28,7 @@ from agent_tui.messages import (
     AssistantMessage,
     Job,
     Message,
+    Pin,
     ThinkingLevel,
     Todo,
     Usage,
@@ -36,11 +38,12 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, thinking_effort
 from agent_tui.sessions.context import Context, build_context, extended_context, wrap_summary
-from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
+from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.agent_runs import AgentRun, run_entry
 from agent_tui.sessions.replay.jobs import WITH_ITS_PROGRAM, ended_entry, jobs_in
+from agent_tui.sessions.replay.pins import pin_of, pinned_entries
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
 from agent_tui.tools.base import FileMemory
 from agent_tui.tools.jobs.table import JobTable
@@ -87,6 +90,10 @@ class Conversation:
     tool_call_ids: set[str] = field(default_factory=set[str])
     """Ids of all calls so far, which a new call must not use again."""
     fitted: FittedPrompt | None = None
+    looked_into: set[Path] = field(default_factory=set[Path])
+    """Folders below the workspace whose instructions were looked for."""
+    told_gone: set[str] = field(default_factory=set[str])
+    """Files of pinned texts that the person was told cannot be read any more."""
     told_note: str = ""
     """What the person was last told of the prompt."""
     told_guess: str = ""
@@ -185,6 +192,16 @@ class Conversation:
         if run.requests:
             self.log.append(run_entry(run))
             self.totals = add_totals(self.totals, run.usage)
+
+    def skills_in_use(self) -> dict[str, CustomMessageEntry]:
+        """The skills whose texts are before the model, by name."""
+        pinned = pinned_entries(self.log.path_entries())
+        return {pin.name: pinned[pin.path] for pin in self.pins("skill")}
+
+    def pins(self, kind: Literal["skill", "instructions"]) -> tuple[Pin, ...]:
+        """The texts of a kind that no compaction takes away."""
+        found = map(pin_of, pinned_entries(self.log.path_entries()).values())
+        return tuple(pin for pin in found if pin is not None and pin.kind == kind)
 
     def untold_jobs(self) -> tuple[Job, ...]:
         """The background commands, as they ended, that run by the log and do not."""

@@ -19,6 +19,7 @@ from agent_tui.agent.session.manager import SessionManager
 from agent_tui.agent.session.model_choice import choose_model, choose_thinking, learn_model
 from agent_tui.agent.turn.message_queue import QueuedMessage
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
+from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
@@ -29,6 +30,7 @@ from agent_tui.events import AgentEvent, JobEnded, JobStarted, Notice, QueueChan
 from agent_tui.messages import ImageContent, Job, ThinkingLevel
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
+from agent_tui.sessions.replay.pins import pin_of, unpin_entry
 
 
 class AgentRuntime:
@@ -181,6 +183,15 @@ class AgentRuntime:
         self.sessions.require_writable()
         return choose_thinking(self.conversation, level, self.services)
 
+    def drop_skill(self, name: str) -> bool:
+        """Take the text of a skill out of the context; false where it is not in use."""
+        self.sessions.require_writable()
+        entry = self.conversation.skills_in_use().get(name.lower())
+        pin = pin_of(entry) if entry is not None else None
+        if pin is not None:
+            self.conversation.log.append(unpin_entry((pin.path,)))
+        return pin is not None
+
     def use_settings(self, settings: Settings) -> None:
         """Go by what `settings` say of compaction and of the time that a command may take.
 
@@ -248,14 +259,20 @@ class AgentRuntime:
 
     def _turn(self, emit: Emit) -> Turn:
         conversation, services = self.conversation, self.services
+        pins = PinKeeper(conversation, emit)
+
+        async def get_ready() -> None:
+            await self._take_up_tools(conversation, emit)
+            await pins.refresh()
+
         return Turn(
             conversation,
             services.provider,
-            ToolRunner(conversation, self._tool_services(), emit),
+            ToolRunner(conversation, self._tool_services(), emit, pins),
             self._compactor(),
             emit,
             services.sleep,
-            lambda: self._take_up_tools(conversation, emit),
+            get_ready,
         )
 
     async def _take_up_tools(self, conversation: Conversation, emit: Emit) -> None:

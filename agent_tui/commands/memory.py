@@ -22,10 +22,12 @@ from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.pages import Page, PageSection
 from agent_tui.commands.core.short_words import counted, shown_file
 from agent_tui.commands.trust import ask_about_workspace
-from agent_tui.permissions.project_files import CONTEXT_NAMES
+from agent_tui.messages import Pin
+from agent_tui.permissions.project_files import INSTRUCTION_NAMES
 from agent_tui.permissions.trust import WithheldFile
 
 _MINE = "--user"
+_REFUSED = "it is not in the trusted folder, or may hold keys"
 _BUSY = "Cannot {} while the agent works. Use /abort first."
 _NONE = "Nothing. /init has the model write AGENTS.md, /memory add TEXT begins one."
 _CHANGES: dict[Change, str] = {
@@ -57,7 +59,9 @@ def _completions(front: Front) -> Iterator[Completion]:
     yield Completion(f"edit {_MINE}", "open yours")
     files = [file.path for file in runtime.conversation.context_files]
     files += [
-        file.path for file in runtime.conversation.withheld_files if file.path.name in CONTEXT_NAMES
+        file.path
+        for file in runtime.conversation.withheld_files
+        if file.path.name in INSTRUCTION_NAMES
     ]
     for file in files:
         yield Completion(f"edit {shown_file(file, runtime.conversation.cwd)}", "open this one")
@@ -105,6 +109,7 @@ async def _show(front: Front) -> None:
         runtime.conversation.cwd,
         window=runtime.conversation.model_info.window,
         fit_note=prompt.note,
+        below=conversation.pins("instructions"),
     )
     await front.show(page)
 
@@ -132,8 +137,8 @@ async def _edit(front: Front, wanted: str) -> None:
         file = _file(front, is_mine=wanted == _MINE)
     else:
         file = _named_file(front.runtime.conversation.cwd, wanted)
-        if file.name not in CONTEXT_NAMES:
-            front.say(f"{wanted} is neither {' nor '.join(CONTEXT_NAMES)}.", "warning")
+        if file.name not in INSTRUCTION_NAMES:
+            front.say(f"{wanted} is none of {', '.join(INSTRUCTION_NAMES)}.", "warning")
             return
     if wanted == _MINE:
         await asyncio.to_thread(make_folder, file)
@@ -210,6 +215,7 @@ def memory_page(
     *,
     window: int,
     fit_note: str,
+    below: Sequence[Pin] = (),
 ) -> Page:
     """What is in force, the most general first; what is not, and why; how to change it.
 
@@ -220,6 +226,7 @@ def memory_page(
         cwd: The workspace.
         window: Tokens of the model's window; 0 where it is not known.
         fit_note: What of it had to be cut for that window; empty for nothing.
+        below: What is in force for folders below the workspace.
     """
     rows = [(shown_file(one.file.path, cwd), _size(one)) for one in in_force]
     if len(in_force) > 1:
@@ -227,6 +234,14 @@ def memory_page(
     sections = [PageSection("In force", tuple(rows) or (("", _NONE),))]
     if fit_note:
         sections.append(PageSection("", (("", fit_note),)))
+    refused = tuple(
+        (shown_file(p, cwd), _REFUSED) for one in in_force for p in one.file.not_imported
+    )
+    if refused:
+        sections.append(PageSection("Named with @, not taken along", refused))
+    if below:
+        rows = [(f"{pin.name}/", pin.path) for pin in below]
+        sections.append(PageSection("Of folders below, where work was done", tuple(rows)))
     if changes:
         changed = tuple((shown_file(path, cwd), _CHANGES[change]) for path, change in changes)
         sections.append(PageSection("Not in force yet (/memory reload)", changed))

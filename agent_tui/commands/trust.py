@@ -9,7 +9,7 @@ from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.errors import AgentTuiError
-from agent_tui.permissions.project_files import AGENTS_FOLDERS, COMMANDS_FOLDER
+from agent_tui.permissions.project_files import AGENTS_FOLDERS, COMMANDS_FOLDERS, SKILLS_FOLDERS
 from agent_tui.permissions.trust import TrustAnswer, TrustQuestion, TrustState
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.mcp.spec import ServerSpec
@@ -181,7 +181,11 @@ def hook_question(spec: "HookSpec") -> Question[bool]:
 def _shown(file: Path, question: TrustQuestion) -> str:
     """A file; of a folder of prompt files, which is not listed before, what it may hold."""
     name = str(file.relative_to(question.folder))
-    kinds = {COMMANDS_FOLDER: "commands", **dict.fromkeys(AGENTS_FOLDERS, "helpers")}
+    kinds = {
+        **dict.fromkeys(COMMANDS_FOLDERS, "commands"),
+        **dict.fromkeys(AGENTS_FOLDERS, "helpers"),
+        **dict.fromkeys(SKILLS_FOLDERS, "skills"),
+    }
     kind = kinds.get(Path(*file.parts[-2:]))
     return _short(name, _MAX_NAME_CHARS) + (f"/*.md ({kind})" if kind else "")
 

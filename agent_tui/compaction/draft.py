@@ -188,7 +188,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Draft:
         raise NothingToCompactError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
-    room = _room(request, sum(live.tokens) + replaced_before)
+    room = _room(request, sum(live.tokens) + replaced_before, live.pinned_tokens)
     ledger = ledger_of(request)
     record = read_work(path, ledger, _handover(request), _folders(request))
     planner = _Planner(request, path, live, record, room, counter)
@@ -323,13 +323,13 @@ class _Planner:
         return not self._request.is_without_model or bool(without_fact_blocks(summary))
 
 
-def _room(request: CompactionRequest, conversation: int) -> int:
-    """Tokens that the context is to have beside system prompt and tools.
+def _room(request: CompactionRequest, conversation: int, pinned: int) -> int:
+    """Tokens that the context is to have beside system prompt, tools and what is pinned.
 
     Where the conversation is below the target already, whoever asks gets the target's share of
     it; where system prompt and tools leave nearly nothing, the same share of what they leave.
     """
-    settings, overhead = request.settings, request.overhead_tokens
+    settings, overhead = request.settings, request.overhead_tokens + pinned
     target = request.target_tokens or int(request.window * settings.target_share(request.window))
     room = target - overhead
     if room >= conversation:

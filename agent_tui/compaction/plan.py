@@ -19,6 +19,7 @@ from agent_tui.sessions.entries import (
     MessageEntry,
 )
 from agent_tui.sessions.replay.changes import in_force
+from agent_tui.sessions.replay.pins import pinned_entries
 from agent_tui.tokens import TokenCounter
 
 LiveEntry: TypeAlias = MessageEntry | CustomMessageEntry | BranchSummaryEntry
@@ -43,6 +44,8 @@ class LiveConversation:
             result.
         end: The last place that would do if nothing need stay: the end, or before the newest
             reply if its results are still to come.
+        pinned: Texts that stay whatever is cut; none of the entries.
+        pinned_tokens: What they take.
     """
 
     entries: tuple[LiveEntry, ...]
@@ -51,6 +54,8 @@ class LiveConversation:
     roles: tuple[_Role, ...]
     cuts: tuple[int, ...]
     end: int
+    pinned: tuple[CustomMessageEntry, ...] = ()
+    pinned_tokens: int = 0
 
     @property
     def is_exchange(self) -> bool:
@@ -65,14 +70,14 @@ class CompactionPlan:
     Args:
         summarised: The messages that the summary will stand for, as they were written.
         summarised_ids: Their entries.
-        kept_entries: The entries that stay in file order, with the context edits that concern
-            them, `edits` among them.
+        kept_entries: The entries that stay in file order, pinned ones and the context edits that
+            concern them included, `edits` among them.
         edits: Edits of kept messages that come with this compaction.
         first_kept_entry_id: The first entry that stays; empty when nothing is kept.
         previous_summary: The summary that the new one continues; empty the first time.
         splits_turn: The cut is inside a turn: the beginning of what stays is summarised.
         summarised_tokens: Estimate of what the summary stands for, as the model saw it.
-        kept_tokens: Estimate of what stays, with `edits`.
+        kept_tokens: Estimate of what stays, with `edits`; what is pinned included.
         kept_tokens_now: The same without them.
     """
 
@@ -90,17 +95,24 @@ class CompactionPlan:
 
 def read_live(path: Sequence[Entry], counter: TokenCounter) -> LiveConversation:
     """The part of `path` that a compaction can work on."""
+    pinned = tuple(pinned_entries(path).values())
     live = live_entries(path)
     seen = _seen_by_model(path)
+
+    def tokens_of(entry: LiveEntry) -> int:
+        return sum(counter.count_message(item.message) for item in seen[entry.id])
+
     roles: list[_Role] = [_role(entry, seen) for entry in live]
     cuts, end = _legal_cuts(live, roles)
     return LiveConversation(
         entries=live,
         seen=seen,
-        tokens=tuple(sum(counter.count_message(m.message) for m in seen[e.id]) for e in live),
+        tokens=tuple(map(tokens_of, live)),
         roles=tuple(roles),
         cuts=tuple(cuts),
         end=end,
+        pinned=pinned,
+        pinned_tokens=sum(map(tokens_of, pinned)),
     )
 
 
@@ -156,14 +168,14 @@ def plan_cut(
             m for entry in old if live.seen[entry.id] for m in _as_written(entry, live.seen)
         ),
         summarised_ids=tuple(entry.id for entry in old),
-        kept_entries=(*_with_edits(path, kept), *new),
+        kept_entries=(*_staying(path, live.pinned, kept), *new),
         edits=new,
         first_kept_entry_id=kept[0].id if kept else "",
         previous_summary=summary,
         splits_turn=cut == len(live.entries) or live.roles[cut] != "user",
         summarised_tokens=sum(live.tokens[:cut]),
-        kept_tokens=sum(kept_tokens[cut:]),
-        kept_tokens_now=sum(live.tokens[cut:]),
+        kept_tokens=live.pinned_tokens + sum(kept_tokens[cut:]),
+        kept_tokens_now=live.pinned_tokens + sum(live.tokens[cut:]),
     )
 
 
@@ -189,7 +201,7 @@ def previous_summary(path: Sequence[Entry], previous: Carryover | None) -> str:
 
 
 def live_entries(path: Sequence[Entry]) -> tuple[LiveEntry, ...]:
-    """The entries on `path` that no compaction stands for yet, in file order.
+    """The entries on `path` that no compaction stands for yet, in file order, but for pinned ones.
 
     They begin at the first entry that the newest compaction *kept*, which lies before the
     compaction entry itself; in a session that ``/compact`` started it lies after it.
@@ -202,10 +214,12 @@ def live_entries(path: Sequence[Entry]) -> tuple[LiveEntry, ...]:
         before = ids[:at]
         first = compaction.first_kept_entry_id
         start = before.index(first) if first in before else at + 1
+    pinned = {entry.id for entry in pinned_entries(in_force(path)).values()}
     return tuple(
         entry
         for entry in path[start:]
         if isinstance(entry, MessageEntry | CustomMessageEntry | BranchSummaryEntry)
+        and entry.id not in pinned
     )
 
 
@@ -264,9 +278,11 @@ def _newest_open_reply(roles: Sequence[_Role], waiting: Mapping[str, list[int]])
     return newest if any(newest in replies for replies in waiting.values()) else len(roles)
 
 
-def _with_edits(path: Sequence[Entry], kept: Sequence[LiveEntry]) -> tuple[Entry, ...]:
-    """`kept` with the context edits of kept messages, in file order."""
-    ids = {entry.id for entry in kept}
+def _staying(
+    path: Sequence[Entry], pinned: Sequence[LiveEntry], kept: Sequence[LiveEntry]
+) -> tuple[Entry, ...]:
+    """`pinned` and `kept` with the context edits of kept messages, in file order."""
+    ids = {entry.id for entry in (*pinned, *kept)}
     return tuple(
         entry
         for entry in path

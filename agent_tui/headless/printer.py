@@ -26,6 +26,7 @@ from agent_tui.events import (
     PlanHandedOver,
     ReplyFinished,
     RetryScheduled,
+    TextPinned,
     ToolFinished,
     ToolStarted,
     TurnFinished,
@@ -35,6 +36,7 @@ from agent_tui.messages import ImageContent, Job, JsonObject
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.replay.jobs import ended_line
+from agent_tui.sessions.replay.pins import pinned_line
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -196,6 +198,8 @@ class _TextWatcher(_Watcher):
                 self._tell(f"{reason} Trying again in {delay_s:.0f} s ({attempt}/{most}).")
             case Notice(text=text):
                 self._tell(text)
+            case TextPinned(pin=pin, is_changed=is_changed):
+                self._tell(f"- {printable_line(pinned_line(pin, is_changed=is_changed))}")
             case JobEnded(job):
                 self._tell(f"- {printable_line(ended_line(job))}")
             case CompactionFinished(tokens_before=before, tokens_after=after, note=note):

@@ -6,6 +6,14 @@ from pathlib import Path
 CONTEXT_NAMES = ("AGENTS.md", "CLAUDE.md")
 """In each folder the first of these that is there."""
 
+OVERRIDE_NAME = "AGENTS.override.md"
+"""Counts in place of those."""
+
+LOCAL_NAME = "CLAUDE.local.md"
+"""Counts beside them: what one person wants to have in their copy of a project."""
+
+INSTRUCTION_NAMES = (OVERRIDE_NAME, *CONTEXT_NAMES, LOCAL_NAME)
+
 _CONFIG_FILE = Path(".agent-tui", "config.toml")
 _SERVER_FILE = ".mcp.json"
 _HOOK_FILES = (
@@ -15,9 +23,20 @@ _HOOK_FILES = (
     Path(".codex", "hooks.json"),
 )
 
-COMMANDS_FOLDER = Path(".agent-tui", "commands")
-"""Prompt files, which become slash commands; the person's own folder has the same."""
+COMMANDS_FOLDERS = (
+    Path(".claude", "commands"),
+    Path(".agents", "commands"),
+    Path(".agent-tui", "commands"),
+)
+"""Prompt files, which become slash commands, those that win last; the home folder has the same, the
+person's own folder ``commands``."""
 
+SKILLS_FOLDERS = (
+    Path(".agents", "skills"),
+    Path(".agent-tui", "skills"),
+    Path(".claude", "skills"),
+)
+"""Skills, those that win first; the home folder has the same, the person's own one ``skills``."""
 
 AGENTS_FOLDERS = (Path(".agent-tui", "agents"), Path(".claude", "agents"))
 """Definitions of helpers; the person's own folder has ``agents``."""
@@ -42,9 +61,15 @@ def context_candidates(folder: Path) -> Iterator[Path]:
 
     Pipes, folders and empty files of such a name are passed over.
     """
-    for name in CONTEXT_NAMES:
+    for name in (OVERRIDE_NAME, *CONTEXT_NAMES):
         if _has_text(folder / name):
             yield folder / name
+
+
+def local_candidate(folder: Path) -> Iterator[Path]:
+    """The file of `folder` with what one person adds to that, if there is one."""
+    if _has_text(folder / LOCAL_NAME):
+        yield folder / LOCAL_NAME
 
 
 def config_files(cwd: Path) -> tuple[Path, ...]:
@@ -66,16 +91,20 @@ def hook_files(cwd: Path) -> tuple[Path, ...]:
 
 
 def _prompt_folders(cwd: Path) -> tuple[Path, ...]:
-    """The folders with prompt files and helpers of the project of `cwd`. None is listed."""
-    kinds = (COMMANDS_FOLDER, *AGENTS_FOLDERS)
+    """The folders with prompt files, helpers and skills of the project of `cwd`. None is listed."""
+    kinds = (*COMMANDS_FOLDERS, *AGENTS_FOLDERS, *SKILLS_FOLDERS)
     folders = (folder / kind for kind in kinds for folder in project_folders(cwd))
     return tuple(folder for folder in folders if _is_folder(folder))
 
 
 def project_files(cwd: Path) -> tuple[Path, ...]:
     """Everything that would be obeyed in `cwd` if its project were trusted; whole folders too."""
-    instructions = (next(context_candidates(folder), None) for folder in project_folders(cwd))
-    files = (file for file in instructions if file is not None)
+    files = [
+        file
+        for folder in project_folders(cwd)
+        for candidates in (context_candidates(folder), local_candidate(folder))
+        if (file := next(candidates, None)) is not None
+    ]
     settings = (*config_files(cwd), *server_files(cwd), *hook_files(cwd))
     return (*files, *settings, *_prompt_folders(cwd))
 

@@ -79,6 +79,7 @@ _READABLE_DEVICES = re.compile(
     r"/dev(/(null|zero|full|random|urandom|stdin|stdout|stderr|tty|fd(/\d+)?|shm(/.*)?))?"
 )
 _PROCESS_FILES = frozenset({"environ", "mem", "auxv", "kcore", "maps"})
+_SKILLS_FOLDER = "skills"
 _OWN_PROJECT_FOLDER = ".agent-tui"
 
 
@@ -87,7 +88,8 @@ class ProtectedPaths:
     """Judges resolved paths. Names are compared without case, width and invisible characters.
 
     `scratch_folders` count as inside the workspace for writing. `own_folders` hold our
-    configuration, rules and sessions. `git_risk` says what git could obey in a folder, empty
+    configuration, rules and sessions; the skills in one may be read all the same.
+    `git_risk` says what git could obey in a folder, empty
     where that is plain or trusted.
     """
 
@@ -121,7 +123,8 @@ class ProtectedPaths:
             return f"{path} is the inside of a running program"
         if names[1:2] == ["dev"] and not _READABLE_DEVICES.fullmatch(str(path)):
             return f"{path} is a device"
-        if self.is_own(path):
+        is_skill = any(path.is_relative_to(own / _SKILLS_FOLDER) for own in self.own_folders)
+        if self.is_own(path) and not is_skill:
             return f"{path} belongs to agent-tui itself"
         return ""
 
@@ -135,6 +138,8 @@ class ProtectedPaths:
             return f"{path} is run or read when programs start"
         if _OWN_PROJECT_FOLDER in names:
             return f"{path} configures agent-tui itself"
+        if self.is_own(path):
+            return f"{path} belongs to agent-tui itself"
         return self.why_reading_asks(path)
 
     def why_searching_asks(self, folder: Path) -> str:

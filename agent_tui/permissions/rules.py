@@ -33,7 +33,8 @@ _ACCESS_TOOLS: dict[str, Access] = {"read": "read", "write": "write", "bash": "e
 """A rule with one of these names holds for every tool with that access."""
 
 _TOOL_NAMES = """
-    apply_patch bash compact edit explore fetch find grep job ls plan read recall scope todo write
+    apply_patch bash compact edit explore fetch find grep job ls plan read recall scope skill todo
+    write
 """
 RULED_TOOLS: Final = frozenset(_TOOL_NAMES.split())
 """Names of tools that rules may speak of, beside those of MCP servers."""

@@ -70,6 +70,11 @@ class FolderTrust:
         self._in_this_run: dict[Path, TrustDecision] = {}
 
     @property
+    def home(self) -> Path | None:
+        """The person's home folder, whose own files are theirs; None where there is none."""
+        return self._home
+
+    @property
     def problem(self) -> str:
         """Why kept decisions cannot be read, so that none holds; empty where they can."""
         return self._file.read().problem

@@ -33,6 +33,7 @@ from agent_tui.events import (
     ScopeProgress,
     SessionChanged,
     TextDelta,
+    TextPinned,
     ThinkingDelta,
     TodosChanged,
     ToolCallDelta,
@@ -53,6 +54,7 @@ from agent_tui.plain.voice import Voice
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.changes import MADE_WITHOUT_MODEL
 from agent_tui.sessions.replay.jobs import ended_line
+from agent_tui.sessions.replay.pins import pinned_line
 
 ME = "agent-tui:"
 
@@ -133,6 +135,8 @@ class Narrator:
                 self._warn(event)
             case TodosChanged():
                 self._plan(event.todos)
+            case TextPinned():
+                self._voice.say(f"{pinned_line(event.pin, is_changed=event.is_changed)}.")
             case JobEnded():
                 self._voice.say(ended_line(event.job))
             case CompactionStarted():

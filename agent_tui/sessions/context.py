@@ -38,6 +38,7 @@ from agent_tui.sessions.gc_pause import garbage_collection_paused
 from agent_tui.sessions.replay.changes import changes_context, in_force
 from agent_tui.sessions.replay.command_changes import result_changed
 from agent_tui.sessions.replay.normalise import ContextMessage, normalise_messages
+from agent_tui.sessions.replay.pins import pinned_entries, taken_out
 from agent_tui.sessions.replay.scope_entries import replaced_by_scopes
 
 OMITTED_RESULT_TEXT = "(This result was removed from the context.)"
@@ -82,7 +83,8 @@ def build_context(
     The newest compaction's summary comes first, then the entries from its first kept one on,
     then everything after it; context edits replace or omit single messages, summaries of
     scopes stand for what was in them. What was taken back (see `agent_tui.sessions.replay.changes`)
-    has no effect.
+    has no effect. Pinned texts (see `agent_tui.sessions.replay.pins`) are there word for word,
+    those from before the first kept entry right behind the summary.
 
     Args:
         path: Entries from the root to the leaf.
@@ -97,10 +99,13 @@ def build_context(
     summary = compaction.summary if compaction else carryover.summary if carryover else ""
     if summary_role == "user" and (compaction or summary.strip()):
         drafts.append(_summary_message(summary, compaction))
-    edits, replaced = _edits(changed), replaced_by_scopes(changed)
-    for entry in kept:
-        message = _to_message(entry) if entry.id not in replaced else None
-        edit = edits.get(entry.id)
+    edits = _edits(changed)
+    pinned = {entry.id: entry for entry in pinned_entries(changed).values()}
+    left_out = {*replaced_by_scopes(changed), *taken_out(changed)} - pinned.keys()
+    staying = {entry.id for entry in kept} if compaction else pinned.keys()
+    for entry in (*(pin for pin in pinned.values() if pin.id not in staying), *kept):
+        message = _to_message(entry) if entry.id not in left_out else None
+        edit = edits.get(entry.id) if entry.id not in pinned else None
         if message is not None and edit is not None:
             message = edited_message(message, edit)
         if message is not None:
@@ -143,10 +148,11 @@ def extended_context(
         return None
     reply_id = known.messages[at].entry_id
     start = next((i for i in range(count - 1, -1, -1) if path[i].id == reply_id), -1)
+    gone = taken_out(path)
     drafts = [
         ContextMessage(entry.id, message)
         for entry in path[max(start, 0) :]
-        if (message := _to_message(entry)) is not None
+        if entry.id not in gone and (message := _to_message(entry)) is not None
     ]
     edited = {entry.target_id for entry in path if isinstance(entry, ContextEditEntry)}
     is_edited = any(draft.entry_id in edited for draft in drafts)

@@ -142,6 +142,10 @@ async def _has_no_helpers(_task: str, _agent: str, _say: Callable[[str], None]) 
     return ToolOutput("No helpers here.", is_error=True)
 
 
+async def _has_no_skills(_name: str) -> ToolOutput:
+    return ToolOutput("No skills here.", is_error=True)
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a running tool may use.
@@ -167,6 +171,7 @@ class ToolContext:
         plan: Has the person decide on a plan, in Markdown.
         explore: Has a helper look into a task, one of a kind that is defined or any; what it
             does is said as it goes on.
+        use_skill: Puts the text of a skill before the model, where it stays.
     """
 
     cwd: Path
@@ -182,6 +187,7 @@ class ToolContext:
     scope: Callable[[ScopeAction, str, str], Awaitable[ToolOutput]] = _has_no_scopes
     plan: Callable[[str], Awaitable[ToolOutput]] = _is_not_planning
     explore: Callable[[str, str, Callable[[str], None]], Awaitable[ToolOutput]] = _has_no_helpers
+    use_skill: Callable[[str], Awaitable[ToolOutput]] = _has_no_skills
     only_reads: bool = False
     is_persons: bool = False
     secrets: tuple[str, ...] = ()

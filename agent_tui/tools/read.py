@@ -94,7 +94,8 @@ def _numbered(
     kept = keep_head("\n".join(numbered), max_lines=limits.max_lines, max_bytes=limits.max_bytes)
     last = first + kept.text.count("\n")
     if last == len(lines):
-        return kept.text, f"{last - first + 1} lines", kept.is_cut
+        count = last - first + 1
+        return kept.text, f"{count} line{'s' * (count != 1)}", kept.is_cut
     note = more_lines_mark(first, last, len(lines))
     return f"{kept.text}\n{note}", f"lines {first}-{last} of {len(lines)}", True
 

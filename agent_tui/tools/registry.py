@@ -36,6 +36,7 @@ from agent_tui.tools.read import ReadTool
 from agent_tui.tools.recall import RecallTool
 from agent_tui.tools.schema import bare_schema, coerced_arguments, compact_schema, explain_invalid
 from agent_tui.tools.scope import ScopeTool
+from agent_tui.tools.skill import SkillTool
 from agent_tui.tools.todo import TodoTool
 from agent_tui.tools.write import WriteTool
 
@@ -67,6 +68,7 @@ def default_toolbox(
         offered(LsTool()),
         offered(JobTool()),
         offered(TodoTool()),
+        offered(SkillTool()),
         offered(PlanTool()),
         offered(CompactTool()),
         offered(RecallTool()),

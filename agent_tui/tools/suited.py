@@ -21,12 +21,18 @@ _LARGE_WINDOW = 60_000
 and models with such windows seldom use helpers well."""
 
 
+_FOR_SKILLS: Final = "skill"
 _FOR_PLANNING: Final = "plan"
 _WRITING: Final = frozenset({"edit", "apply_patch", "write"})
 
 
 def suited_tools(
-    specs: Sequence[ToolSpec], model_id: str, window: int = 0, *, is_planning: bool = False
+    specs: Sequence[ToolSpec],
+    model_id: str,
+    window: int = 0,
+    *,
+    is_planning: bool = False,
+    has_skills: bool = False,
 ) -> tuple[ToolSpec, ...]:
     """`specs` without what does not suit a model.
 
@@ -36,9 +42,12 @@ def suited_tools(
         window: Tokens; in a small one there are no helpers. 0 where it is not known.
         is_planning: Whether it is to plan: then it can hand a plan over, and not write. A plan is
             mostly asked for at the beginning, where a prompt that changes costs little.
+        has_skills: Whether there are skills that it could load.
     """
     left_out = {_FOR_OTHERS if _TRAINED_ON_PATCHES.search(model_id) else _FOR_PATCHERS}
     if 0 < window < _LARGE_WINDOW:
         left_out.add(_FOR_LARGE_WINDOWS)
+    if not has_skills:
+        left_out.add(_FOR_SKILLS)
     left_out |= _WRITING if is_planning else {_FOR_PLANNING}
     return tuple(spec for spec in specs if spec.name not in left_out)

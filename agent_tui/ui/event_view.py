@@ -38,6 +38,7 @@ from agent_tui.events import (
     ScopeProgress,
     SessionChanged,
     TextDelta,
+    TextPinned,
     ThinkingDelta,
     TodosChanged,
     ToolCallDelta,
@@ -53,6 +54,7 @@ from agent_tui.events import (
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.replay.jobs import ended_line
+from agent_tui.sessions.replay.pins import pinned_line
 from agent_tui.ui.chat.activity_line import ActivityState
 from agent_tui.ui.chat.compaction_blocks import finished_block
 from agent_tui.ui.chat.history_blocks import (
@@ -167,6 +169,9 @@ class EventView:
                 self.widgets.plan.show(event.todos)
             case JobStarted() | PlanHandedOver():
                 pass  # the bar counts them, and the plan is asked about
+            case TextPinned(pin=pin, is_changed=is_changed):
+                line = pinned_line(pin, is_changed=is_changed)
+                chat.append(NoticeBlock("info", line))
             case JobEnded():
                 chat.append(NoticeBlock("info", ended_line(event.job)))
             case CompactionStarted():

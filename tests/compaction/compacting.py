@@ -13,7 +13,9 @@ from agent_tui.errors import CompactionError
 from agent_tui.providers.base import ModelRef, Provider
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry
+from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.normalise import ContextMessage
+from agent_tui.sessions.replay.pins import pinned_entries
 from agent_tui.tokens import TokenCounter
 from tests.compaction.writer import compact
 
@@ -105,7 +107,7 @@ def size(path: Sequence[Entry], counter: TokenCounter) -> int:
 def assert_newest_stay(
     path: Sequence[Entry], after: Sequence[Entry], result: CompactionResult
 ) -> None:
-    """That behind the summary the newest messages of `path` stand as they were.
+    """That behind the summary what is pinned and the newest messages of `path` stand as they were.
 
     Those of which the result says so have become shorter.
     """
@@ -114,7 +116,9 @@ def assert_newest_stay(
     first = result.first_kept_entry_id
     before = seen(path)
     ids = [item.entry_id for item in before]
-    stays = before[ids.index(first) :] if first in ids else ()
+    pinned = {entry.id for entry in pinned_entries(in_force(path)).values()}
+    place = ids.index(first) if first in ids else len(ids)
+    stays = [item for at, item in enumerate(before) if at >= place or item.entry_id in pinned]
     assert told([item for item in kept if item.entry_id not in edited_ids]) == told(
         [item for item in stays if item.entry_id not in edited_ids]
     )

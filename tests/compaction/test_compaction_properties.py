@@ -15,7 +15,8 @@ from agent_tui.errors import CompactionError
 from agent_tui.messages import ToolCall, UserMessage
 from agent_tui.sessions.entries import ContextEditEntry, Entry
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.changes import newest_change, undo_mark
+from agent_tui.sessions.replay.changes import in_force, newest_change, undo_mark
+from agent_tui.sessions.replay.pins import pinned_entries
 from agent_tui.tokens import TokenCounter
 from tests.compaction import compacting
 from tests.compaction.compacting import assert_newest_stay, in_place, request_for, seen, size
@@ -66,6 +67,28 @@ def test_what_is_left_can_be_sent_and_is_smaller_in_the_session_and_in_its_child
 
 
 @SOME_OR_ALL
+def test_what_is_pinned_stays_word_for_word_where_it_was_put_or_behind_the_summary(
+    examples: int, counter: TokenCounter
+) -> None:
+    def check(case: tuple[tuple[Entry, ...], bytes]) -> None:
+        path, more = case
+        for _ in range(3):
+            texts = [entry.text for entry in pinned_entries(in_force(path)).values()]
+            shown = [item.message.text for item in seen(path)]
+            assert all(shown.count(text) >= texts.count(text) for text in texts)
+            result = compacted(path, counter)
+            if result is None:
+                return
+            child = child_entries(result)
+            for after in (in_place(path, result), child):
+                left = [item.message.text for item in seen(after)]
+                assert all(left.count(text) >= texts.count(text) for text in texts)
+            path = continued(child, more)
+
+    for_every(st.tuples(changed_histories(), drawn_bytes(60)), examples, check)
+
+
+@SOME_OR_ALL
 def test_nothing_that_could_fill_the_window_is_refused(
     examples: int, counter: TokenCounter
 ) -> None:
@@ -100,7 +123,9 @@ def test_a_second_compaction_begins_where_the_first_one_kept(
                     continue
                 assert cut.previous_summary == result.summary
                 kept = [entry.id for entry in live_entries(present)]
-                assert [*cut.summarised_ids, *_messages_kept(cut)] == kept
+                pinned = {entry.id for entry in pinned_entries(in_force(present)).values()}
+                stay = [entry_id for entry_id in _messages_kept(cut) if entry_id not in pinned]
+                assert [*cut.summarised_ids, *stay] == kept
 
     for_every(st.tuples(changed_histories(), drawn_bytes(60)), examples, check)
 

@@ -13,6 +13,7 @@ from agent_tui.messages import (
     FileTouches,
     ImageContent,
     JsonObject,
+    Pin,
     StopReason,
     TextContent,
     ThinkingContent,
@@ -35,6 +36,7 @@ from agent_tui.sessions.entries import (
     UnknownEntry,
 )
 from agent_tui.sessions.replay.changes import newest_change, undo_mark
+from agent_tui.sessions.replay.pins import pin_entry, unpin_entry
 from tests.support.talk import Talk
 
 OptionT = TypeVar("OptionT")
@@ -80,6 +82,7 @@ _OUTPUTS = (
     "日本\n" * 300,
 )
 _GIANTS = ("A line of a log that was pasted.\n" * 1_500, "q" * 40_000, "длинный текст " * 2_500)
+_PINNED = ("/skills/house/SKILL.md", "/skills/release/SKILL.md")
 _FILES = ("src/a.py", "src/b.py", "docs/read me.md", "src/ü.py")
 _ENDS: tuple[StopReason, ...] = ("stop", "stop", "aborted", "error", "length")
 
@@ -128,7 +131,7 @@ class History:
         return self.talk.path
 
     def _said(self, turn: int) -> None:
-        match self.choices.below(9 if self.is_plain else 12):
+        match self.choices.below(9 if self.is_plain else 13):
             case 1:
                 self.talk.bash("make", self._output(), exit_code=self.choices.below(3))
             case 2:
@@ -168,9 +171,19 @@ class History:
                         )
                     )
                 )
+            case 12:
+                self._pinned()
             case _:
                 pass
         self.talk.user(self.choices.pick(_SAID) or f"turn {turn}")
+
+    def _pinned(self) -> None:
+        path = self.choices.pick(_PINNED)
+        pin = Pin(kind="skill", name="house", path=path, digest=str(self.choices.below(3)))
+        if self.choices.one_in(4):
+            self._put(unpin_entry((path,)))
+        else:
+            self._put(pin_entry(pin, self.choices.pick(_SAID) or "Rules."))
 
     def _round(self, number: str) -> None:
         stem = "call" if self.choices.one_in(3) else f"call_{number}"
@@ -181,6 +194,8 @@ class History:
             )
         ]
         self._reply(calls)
+        if not self.is_plain and self.choices.one_in(6):
+            self._pinned()
         for call in self.choices.shuffled(calls):
             match self.choices.below(12):
                 case 10:

@@ -44,8 +44,8 @@ def test_the_short_form_of_a_tool_has_all_its_arguments_and_describes_none():
 def test_the_tools_are_offered_in_order_of_use():
     names = [spec.name for spec in default_toolbox().specs]
     assert names[:5] == ["read", "bash", "edit", "apply_patch", "write"]
-    assert names[5:10] == ["grep", "find", "ls", "job", "todo"]
-    assert names[10:] == ["plan", "compact", "recall", "scope", "explore", "fetch"]
+    assert names[5:11] == ["grep", "find", "ls", "job", "todo", "skill"]
+    assert names[11:] == ["plan", "compact", "recall", "scope", "explore", "fetch"]
 
 
 @pytest.mark.parametrize("spec", default_toolbox().specs, ids=lambda spec: spec.name)

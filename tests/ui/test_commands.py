@@ -38,6 +38,7 @@ def test_every_command_of_the_program_is_there():
         "permissions",
         "tools",
         "memory",
+        "skills",
         "init",
         "loop",
         "trust",

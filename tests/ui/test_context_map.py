@@ -1,17 +1,22 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.agent.compaction.context_map import Part
+from agent_tui.agent.compaction.context_map import PART_LABELS, Part
+from agent_tui.ui.screens.context import SIGNS, STYLES
 from agent_tui.ui.screens.context_map import bar_cells
 
 
 @given(
-    st.lists(st.integers(min_value=0, max_value=1_000_000), min_size=1, max_size=7),
+    st.lists(st.integers(min_value=0, max_value=1_000_000), min_size=1, max_size=8),
     st.integers(min_value=10, max_value=200),
 )
 def test_the_bar_is_exactly_as_wide_as_it_may_be(tokens: list[int], width: int):
-    kinds = ("system", "tools", "summary", "you", "replies", "results", "free")
-    parts = tuple(Part(kind, count) for kind, count in zip(kinds, tokens, strict=False))
+    parts = tuple(Part(kind, count) for kind, count in zip(PART_LABELS, tokens, strict=False))
     cells = bar_cells(parts, width)
     assert sum(count for _, count in cells) == width
     assert all(count >= 0 for _, count in cells)
+
+
+def test_every_part_has_a_colour_and_a_sign_of_its_own():
+    assert STYLES.keys() == SIGNS.keys() == PART_LABELS.keys()
+    assert len(set(SIGNS.values())) == len(SIGNS)

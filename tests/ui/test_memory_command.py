@@ -5,6 +5,7 @@ import pytest
 from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.agent.prompt.memory import FileInForce
 from agent_tui.commands.memory import memory_page
+from agent_tui.messages import Pin
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.ui.screens.page import PageScreen
 from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
@@ -37,6 +38,16 @@ def test_the_page_shows_what_is_in_force_what_is_not_and_why():
     assert changed.rows == (("AGENTS.md", "changed since it was read"),)
     assert withheld.rows == (("CLAUDE.md", "the folder is not trusted"),)
     assert "counts from the next message on" in how.rows[-1][1]
+
+
+def test_the_page_names_what_is_not_taken_along_and_what_counts_below():
+    file = ContextFile(CWD / "AGENTS.md", "@.env", not_imported=(CWD / ".env",))
+    pin = Pin(kind="instructions", name="web", path=str(CWD / "web/AGENTS.md"))
+    page = memory_page((FileInForce(file, 2),), (), (), CWD, window=0, fit_note="", below=[pin])
+    assert [section.rows for section in page.sections[1:3]] == [
+        ((".env", "it is not in the trusted folder, or may hold keys"),),
+        (("web/", str(CWD / "web/AGENTS.md")),),
+    ]
 
 
 def test_an_empty_page_says_how_to_begin():
@@ -128,7 +139,7 @@ async def test_files_are_opened_in_the_editor(tmp_path: Path, monkeypatch: pytes
         assert opened[1:] == [stage.workspace / "CLAUDE.md", stage.config / "AGENTS.md"]
         assert told(ui) == ["Two.", "Two."]
         await ui.send("/memory edit ~nobody-here/notes.txt")
-        assert "neither AGENTS.md nor CLAUDE.md" in ui.notices[-1]
+        assert "is none of AGENTS.override.md, AGENTS.md," in ui.notices[-1]
         edit_with(monkeypatch, None)
         count = len(ui.notices)
         await ui.send("/memory edit")

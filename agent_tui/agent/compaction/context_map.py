@@ -14,17 +14,22 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from agent_tui.sessions.replay.changes import in_force
+from agent_tui.sessions.replay.pins import pin_of, pinned_entries
 from agent_tui.tokens import ContextUsage
 
 if TYPE_CHECKING:
     from agent_tui.agent.conversation import Conversation
 
-PartKind: TypeAlias = Literal["system", "tools", "summary", "you", "replies", "results", "free"]
+PartKind: TypeAlias = Literal[
+    "system", "tools", "summary", "pinned", "you", "replies", "results", "free"
+]
 
 PART_LABELS: Mapping[PartKind, str] = {
     "system": "System prompt and AGENTS.md",
     "tools": "Tool descriptions",
     "summary": "Summary of what was compacted",
+    "pinned": "Skills and instructions that stay",
     "you": "Your messages",
     "replies": "Replies and tool calls",
     "results": "Tool results",
@@ -69,8 +74,12 @@ async def map_context(conversation: "Conversation") -> ContextMap:
     """Count every message of the next request, off the event loop."""
     messages = [(item.message, item.entry_id) for item in conversation.context().messages]
     compaction = conversation.context().compaction
-    summary_id = compaction.id if compaction is not None else None
-    found = await asyncio.to_thread(_count, conversation, messages, summary_id)
+    pinned = pinned_entries(in_force(conversation.log.path_entries()))
+    kinds: dict[str, PartKind] = {entry.id: "pinned" for entry in pinned.values()}
+    names = {entry.id: pin.name for entry in pinned.values() if (pin := pin_of(entry))}
+    if compaction is not None:
+        kinds[compaction.id] = "summary"
+    found = await asyncio.to_thread(_count, conversation, messages, kinds, names)
     price = token_price([message for message, _ in messages])
     return replace(found, token_price=price, compacts_at=conversation.compacts_at)
 
@@ -86,7 +95,10 @@ def token_price(messages: Sequence[Message]) -> float:
 
 
 def _count(
-    conversation: "Conversation", messages: list[tuple[Message, str]], summary_id: str | None
+    conversation: "Conversation",
+    messages: list[tuple[Message, str]],
+    kinds: Mapping[str, PartKind],
+    names: Mapping[str, str],
 ) -> ContextMap:
     counter = conversation.services.counter
     tokens: dict[PartKind, int] = {
@@ -98,10 +110,11 @@ def _count(
     for message, entry_id in messages:
         if isinstance(message, AssistantMessage):
             calls.update((call.id, call) for call in message.tool_calls)
-        kind = "summary" if entry_id == summary_id else _kind(message)
+        kind = kinds.get(entry_id) or _kind(message)
         count = counter.count_message(message)
         tokens[kind] = tokens.get(kind, 0) + count
-        counted.append(LargeMessage(_label(kind, message, calls), count))
+        label = names.get(entry_id) or _label(kind, message, calls)
+        counted.append(LargeMessage(label, count))
     return scale_to_usage(conversation.usage, tokens, counted)
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.agent.prompt.prompt_files import (
-    MAX_FILE_BYTES,
     PromptFileError,
     read_front_matter,
+    read_prompt_bytes,
 )
 from agent_tui.permissions.project_files import AGENTS_FOLDERS, project_folders
 from agent_tui.permissions.trust import FolderTrust
@@ -65,7 +65,7 @@ def find_agents(cwd: Path, user_dir: Path, trust: FolderTrust) -> FoundAgents:
     problems: list[str] = []
     for path in _files(cwd, user_dir, trust):
         try:
-            definition = parse_agent(_content(path), path.stem)
+            definition = parse_agent(read_prompt_bytes(path), path.stem)
         except PromptFileError as error:
             problems.append(f"{path} {error}")
             continue
@@ -112,8 +112,3 @@ def _markdown_files(folder: Path) -> list[Path]:
         return sorted(path for path in folder.glob("*.md") if path.is_file())[:_MOST_FILES]
     except OSError:
         return []
-
-
-def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MAX_FILE_BYTES + 1)

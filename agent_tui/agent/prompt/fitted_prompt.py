@@ -26,6 +26,13 @@ _TAKEN_TOKENS = 1_024
 """All context files together take at most an eighth of what is over these: of the smallest
 windows hardly anything, as a conversation must still fit beside them."""
 
+SKILL_TOOL = "skill"
+_SKILLS_SHARE = 40
+"""What is told of all skills takes at most a fortieth of the window."""
+
+_SKILL_CHARS = (1_024, 400, 160, 60)
+_SKILLS_INTRODUCTION = "How some kinds of work are done here; the `skill` tool loads one."
+
 _PIECE_CHARS = 200
 """A line is cut in steps of this."""
 
@@ -40,6 +47,7 @@ class PromptParts:
         specs: All tools of ours, in order of use.
         short_specs: The same tools in the same order in fewer words.
         context_files: Instructions of the person and the project, the most general first.
+        skills: Names of those the model may take up, with what they are for.
         outside_specs: The tools of MCP servers.
     """
 
@@ -48,6 +56,7 @@ class PromptParts:
     specs: tuple[ToolSpec, ...]
     short_specs: tuple[ToolSpec, ...]
     context_files: tuple[ContextFile, ...] = ()
+    skills: tuple[tuple[str, str], ...] = ()
     outside_specs: tuple[ToolSpec, ...] = ()
 
 
@@ -113,10 +122,31 @@ def fit_prompt(parts: PromptParts, window: int, counter: TokenCounter) -> Fitted
     core, tools = _core_and_tools(parts, window, counter)
     outside = _outside_tools(parts, window, counter) if tools == parts.specs else ()
     files = _fitted_files(parts.context_files, window, counter)
-    system = "".join([core, *(file.block for file in files)])
+    can_load = any(tool.name == SKILL_TOOL for tool in tools)
+    skills = _skills_block(parts.skills, window, counter) if can_load and parts.skills else ""
+    system = "".join([core, *(file.block for file in files), skills])
     left_out = len(parts.outside_specs) - len(outside)
     note = _note(parts, window, tools, left_out, files)
     return FittedPrompt(window, system, (*tools, *outside), note)
+
+
+def _skills_block(skills: Sequence[tuple[str, str]], window: int, counter: TokenCounter) -> str:
+    """The skills with as much of what they are for as fits; at the worst the first names."""
+    room = window // _SKILLS_SHARE
+    for chars in _SKILL_CHARS:
+        lines = [_skill_line(name, description, chars) for name, description in skills]
+        if window <= 0 or _fits(["\n".join(lines)], room, counter):
+            break
+    else:
+        lines = [name for name, _ in skills]
+        while len(lines) > 1 and not _fits(["\n".join(lines)], room, counter):
+            lines.pop()
+    return "\n".join(["\n\n<skills>", _SKILLS_INTRODUCTION, *lines, "</skills>"])
+
+
+def _skill_line(name: str, description: str, chars: int) -> str:
+    said = description if len(description) <= chars else f"{description[: chars - 1].rstrip()}…"
+    return f"{name}: {said}"
 
 
 def _core_and_tools(
@@ -158,17 +188,26 @@ def _fitted_files(
     if window <= 0 or _fits(blocks, room, counter):
         return [_FittedFile(f.path, b, False) for f, b in zip(files, blocks, strict=True)]
     sizes = [counter.count_text(block) for block in blocks]
-    fitted: dict[int, _FittedFile] = {}
-    for rank, index in enumerate(sorted(range(len(files)), key=lambda i: sizes[i])):
-        share = room // (len(files) - rank)
-        if sizes[index] <= share:
-            room -= sizes[index]
-            fitted[index] = _FittedFile(files[index].path, blocks[index], False)
-        else:
-            room -= share
-            block = _cut_block(files[index], share, counter)
-            fitted[index] = _FittedFile(files[index].path, block, True)
-    return [fitted[index] for index in range(len(files))]
+    return [
+        _FittedFile(file.path, block, False)
+        if size <= share
+        else _FittedFile(file.path, _cut_block(file, share, counter), True)
+        for file, block, size, share in zip(
+            files, blocks, sizes, even_shares(sizes, room), strict=True
+        )
+    ]
+
+
+def even_shares(sizes: Sequence[int], room: int) -> list[int]:
+    """What each of `sizes` may take of `room`: the same, but what small ones leave goes to others.
+
+    Sizes and room in one unit. What fits gets what it takes.
+    """
+    shares = [0] * len(sizes)
+    for rank, index in enumerate(sorted(range(len(sizes)), key=lambda i: sizes[i])):
+        shares[index] = min(sizes[index], room // (len(sizes) - rank))
+        room -= shares[index]
+    return shares
 
 
 def _whole_block(file: ContextFile) -> str:

@@ -1,8 +1,11 @@
-"""Prompt files: what such a Markdown file says, and the message it makes. Touches no disk."""
+"""Prompt files: what such a Markdown file says, and the message it makes."""
 
+import os
 import re
+import stat
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 
 MAX_FILE_BYTES = 100_000
 """A prompt of 25,000 tokens: nothing that a person wrote as one is larger."""
@@ -47,7 +50,7 @@ def parse_prompt_file(data: bytes) -> PromptText:
             not what it should be.
     """
     known, body = read_front_matter(data, (_DESCRIPTION, _HINT))
-    description = known.get(_DESCRIPTION) or _first_line(body)
+    description = known.get(_DESCRIPTION) or first_line(body)
     hint = known.get(_HINT) or ("[arguments]" if _PLACE.search(body) else "")
     return PromptText(description[:_MAX_DESCRIPTION_CHARS], hint, body)
 
@@ -59,7 +62,7 @@ def read_front_matter(
 
     Args:
         data: The file.
-        keys: Those that count, with a value on one line.
+        keys: Those that count; what goes on over several lines is joined to one.
         lists: Those whose values may also be lines ``- value``, which are joined by commas.
 
     Raises:
@@ -85,6 +88,20 @@ def read_front_matter(
     if not body.strip():
         raise PromptFileError("is empty")
     return known, body
+
+
+def read_prompt_bytes(path: Path) -> bytes:
+    """The bytes of a file, one more than allowed of a larger one; never waits for a pipe.
+
+    Raises:
+        OSError: It cannot be read.
+        PromptFileError: It is no file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise PromptFileError("is no file")
+        return file.read(MAX_FILE_BYTES + 1)
 
 
 def expand_prompt(body: str, argument: str) -> str:
@@ -117,23 +134,24 @@ def _front_matter(
         is_continued = line[:1] in (" ", "\t", "-")
         if not line.strip() or line.startswith("#"):
             continue
-        if is_continued and key and key not in keys:
+        if is_continued and key and (key not in keys or line[0] != "-"):
             if key in lists:
-                known[key] = f"{known.get(key, '')},{line.strip().removeprefix('-').strip()}"
+                known[key] += f",{line.strip().removeprefix('-').strip()}"
+            elif key in keys:
+                known[key] += f" {line}"
             continue
         found = None if is_continued else _KEY.match(line.rstrip())
         if found is None:
             raise PromptFileError(f"line {number}: the front matter takes lines key: value")
         key, value = found[1].lower(), (found[2] or "").strip()
-        if key in lists:
-            known[key] = value
-        if key in keys:
-            if value in _BLOCK_MARKS:
-                raise PromptFileError(f"line {number}: {key} goes on one line")
-            if key in known:
-                raise PromptFileError(f"line {number}: {key} is there twice")
-            known[key] = " ".join(_unquoted(value).split())
-    return known
+        if key in keys and key in known:
+            raise PromptFileError(f"line {number}: {key} is there twice")
+        if key in keys or key in lists:
+            known[key] = "" if value in _BLOCK_MARKS else value
+    return {
+        key: value if key in lists else " ".join(_unquoted(value.strip()).split())
+        for key, value in known.items()
+    }
 
 
 def _unquoted(value: str) -> str:
@@ -141,7 +159,7 @@ def _unquoted(value: str) -> str:
     return value[1:-1] if is_quoted else value
 
 
-def _first_line(body: str) -> str:
+def first_line(body: str) -> str:
     """The first line with words, without the marks of a heading."""
     line = next(line for line in body.split("\n") if line.strip())
     return " ".join(line.strip().lstrip("#").split())

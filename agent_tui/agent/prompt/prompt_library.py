@@ -2,7 +2,6 @@
 
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,14 +9,15 @@ from typing import Literal, TypeAlias
 
 from agent_tui.agent.prompt.mentions import find_mentions
 from agent_tui.agent.prompt.prompt_files import (
-    MAX_FILE_BYTES,
     PromptFileError,
     PromptText,
     expand_prompt,
     parse_prompt_file,
+    read_prompt_bytes,
 )
+from agent_tui.agent.prompt.skills import find_skills
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.project_files import COMMANDS_FOLDER, project_folders
+from agent_tui.permissions.project_files import COMMANDS_FOLDERS, project_folders
 from agent_tui.permissions.trust import NOT_TRUSTED, FolderTrust
 from agent_tui.tools.files.protected import is_secret_name
 
@@ -44,6 +44,7 @@ class PromptFile:
         source: Whose it is.
         description: One line.
         argument_hint: What may follow the name.
+        is_skill: It is a skill: the conversation takes up its text beside the message.
     """
 
     name: str
@@ -51,6 +52,7 @@ class PromptFile:
     source: PromptSource
     description: str
     argument_hint: str
+    is_skill: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +108,13 @@ class PromptLibrary:
     """Finds prompt files, and reads again only those that changed.
 
     Args:
-        user_dir: The person's own folder; ``commands`` in it is always obeyed.
+        user_dir: The person's own folder; ``commands`` in it and in the home folder is obeyed.
         trust: Says of which other folders anything is.
         taken: Names that files cannot have, as the program has them.
     """
 
     def __init__(self, user_dir: Path, trust: FolderTrust, taken: Set[str]) -> None:
-        self._user_folder = user_dir / COMMANDS_FOLDER.name
+        self._user_dir = user_dir
         self._trust = trust
         self._taken = taken
         self._known: dict[Path, _ReadFile] = {}
@@ -121,12 +123,19 @@ class PromptLibrary:
         """The commands in force in `cwd`. Blocking; a folder that is not trusted is not listed.
 
         Of files with one name the project's wins over the person's, the nearest to `cwd` over
-        others; names of the program's own commands are not given away.
+        others, a prompt file over a skill; names of the program's own commands are not given away.
         """
         search = _Search(self._known)
-        self._take_folder(search, self._user_folder, "user")
-        for folder in project_folders(cwd):
-            self._take_folder(search, folder / COMMANDS_FOLDER, "project")
+        home = self._trust.home
+        at_home = [home / kind for kind in COMMANDS_FOLDERS] if home is not None else []
+        own = (*at_home, self._user_dir / "commands")
+        for folder in own:
+            self._take_folder(search, folder, "user")
+        for project in project_folders(cwd):
+            for kind in COMMANDS_FOLDERS:
+                if project / kind not in own:
+                    self._take_folder(search, project / kind, "project")
+        self._take_skills(search, cwd)
         self._known = search.seen
         by_name = sorted(search.files.values(), key=lambda file: (file.source, file.name))
         return FoundPrompts(tuple(by_name), tuple(search.left_out))
@@ -142,6 +151,8 @@ class PromptLibrary:
         """
         found = self.find(cwd)
         if (file := found.named(name)) is not None:
+            if file.is_skill:
+                return f"/{file.name} {argument}".rstrip()
             text = _expanded(file, argument)
             if file.source == "project":
                 self._refuse_to_take_along(file.path, text, argument, cwd)
@@ -181,6 +192,28 @@ class PromptLibrary:
             whose = "this project" if other.source == "user" else "a folder nearer to this one"
             search.left_out.append(LeftOut(other.path, f"gives way to /{name} of {whose}", name))
         search.files |= own
+
+    def _take_skills(self, search: _Search, cwd: Path) -> None:
+        """Add the skills that are for the person, where no prompt file has the name."""
+        found = find_skills(cwd, self._user_dir, self._trust)
+        search.left_out += [
+            LeftOut(path, why, path.parent.name.lower()) for path, why in found.problems
+        ]
+        for name, skill in found.by_name.items():
+            if not skill.is_for_person:
+                continue
+            other = search.files.get(name)
+            if name in self._taken:
+                why = f"is no command (the model may use it): /{name} is the program's own"
+                search.left_out.append(LeftOut(skill.path, why, name))
+            elif other is not None:
+                why = f"gives way to {other.path}, which is /{name}"
+                search.left_out.append(LeftOut(skill.path, why, name))
+            else:
+                hint = skill.argument_hint or "[task]"
+                search.files[name] = PromptFile(
+                    name, skill.path, skill.source, skill.description, hint, is_skill=True
+                )
 
     def _why_no_name(self, name: str, own: Mapping[str, PromptFile]) -> str:
         """Why a file cannot be the command `name`; empty where it can."""
@@ -259,7 +292,7 @@ class PromptLibrary:
 
 def _expanded(file: PromptFile, argument: str) -> str:
     try:
-        text = expand_prompt(parse_prompt_file(_content(file.path)).body, argument)
+        text = expand_prompt(parse_prompt_file(read_prompt_bytes(file.path)).body, argument)
     except PromptFileError as error:
         raise ConfigError(f"{file.path} {error}.") from error
     except OSError as error:
@@ -272,19 +305,10 @@ def _expanded(file: PromptFile, argument: str) -> str:
 
 def _description_of(path: Path) -> PromptText | str:
     try:
-        said = parse_prompt_file(_content(path))
+        said = parse_prompt_file(read_prompt_bytes(path))
     except PromptFileError as error:
         return str(error)
     return PromptText(said.description, said.argument_hint, "")  # bodies are read when sent
-
-
-def _content(path: Path) -> bytes:
-    """The bytes of a file, one more than allowed of a larger one; never waits for a pipe."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise PromptFileError("is no file")
-        return file.read(MAX_FILE_BYTES + 1)
 
 
 def _leads_to(entry: os.DirEntry[str], kind: Literal["file", "folder"]) -> bool:

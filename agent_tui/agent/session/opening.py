@@ -16,6 +16,7 @@ from agent_tui.agent.prompt.fitted_prompt import (
     PromptParts,
     fit_prompt,
 )
+from agent_tui.agent.prompt.skills import find_skills
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.errors import AgentTuiError
 from agent_tui.local_models.addresses import is_loopback, shown_address
@@ -120,6 +121,9 @@ def prompt_fitter(
     def fit(window: int, model_id: str, is_planning: bool) -> FittedPrompt:
         suited = partial(suited_tools, model_id=model_id, window=window, is_planning=is_planning)
         agents = find_agents(cwd, services.user_config_dir, services.trust).by_name
+        skills = find_skills(cwd, services.user_config_dir, services.trust).by_name.values()
+        told = tuple((each.name, each.description) for each in skills if each.is_for_model)
+        suited = partial(suited, has_skills=bool(told))
         specs = with_agents(suited(toolbox.specs), agents)
         short_specs = with_agents(suited(toolbox.short_specs), agents)
         parts = PromptParts(
@@ -129,6 +133,7 @@ def prompt_fitter(
             short_specs=tuple(spec for spec in short_specs if not is_remote(spec.name)),
             outside_specs=tuple(spec for spec in specs if is_remote(spec.name)),
             context_files=files,
+            skills=told,
         )
         fitted = fit_prompt(parts, window, services.counter)
         return replace(fitted, model_id=model_id, is_planning=is_planning)

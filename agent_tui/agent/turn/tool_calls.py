@@ -15,6 +15,7 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.answer import HookAnswer
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
+from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.plan_decision import PlanDecision
 from agent_tui.agent.turn.repetition import Repetition
 from agent_tui.errors import ConfigError, ToolError
@@ -114,11 +115,19 @@ class ToolRunner:
     """Runs the calls of one reply in order and records a result for every one of them.
 
     Attributes:
+        pins: Takes up skills and instructions; None where that is not done.
         repetition: What was called before, and whether that goes on in vain.
     """
 
-    def __init__(self, conversation: Conversation, services: ToolServices, emit: Emit) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        services: ToolServices,
+        emit: Emit,
+        pins: PinKeeper | None = None,
+    ) -> None:
         self._conversation = conversation
+        self.pins = pins
         self._services = services
         self._emit = emit
         self._hooks = ConversationHooks(conversation, emit)
@@ -126,6 +135,7 @@ class ToolRunner:
         self._finding: asyncio.Task[None] | None = None
         self._plans = PlanDecision(conversation, services.permissions, self._ask, emit)
         self._ending: TurnEnding = ""
+        self._touched: list[Path] = []
 
     def _broken(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
@@ -193,6 +203,12 @@ class ToolRunner:
                 left.running.cancel()
             self._plans.say_approved()
         return self._ending
+
+    async def pin_instructions(self) -> None:
+        """Take up the instructions of the folders that calls have touched."""
+        touched, self._touched = self._touched, []
+        if self.pins is not None and touched:
+            await self.pins.touched(touched)
 
     async def _finish(self, under_way: list[_UnderWay]) -> None:
         """Record the results of all calls under way, in order, as they come to their ends."""
@@ -263,6 +279,7 @@ class ToolRunner:
             return _Ready(_failure(str(error), context.limits), context.limits)
         if isinstance(permit, ToolOutput):
             return _Ready(permit, context.limits)
+        self._touched += permit.touched
         context.only_reads = permit.only_reads
         work = partial(self._run, call, prepared, hooked)
         return _Ready(work, context.limits, only_reads=permit.only_reads)
@@ -386,6 +403,8 @@ class ToolRunner:
             jobs=conversation.jobs,
         )
         context.plan = partial(self._plans.decide, call)
+        if self.pins is not None:
+            context.use_skill = self.pins.use_skill
         if (scope := self._services.scope) is not None:
             context.scope = partial(self._scope, scope)
         if (explore := self._services.explore) is not None:

@@ -12,6 +12,7 @@ from typing import NoReturn, Protocol
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
+from agent_tui.agent.prompt.mentions import find_mentions
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
@@ -254,6 +255,7 @@ class Turn:
             raise
         if ending := await self._tools.run_all(calls, reply.broken_calls):
             raise _TurnEnded(TurnFinished(ending, can_continue=ending == "aborted"))
+        await self._tools.pin_instructions()
         if self._tools.repetition.is_stuck:
             raise _TurnEnded(TurnFinished("error", _STUCK, can_continue=True))
 
@@ -263,7 +265,14 @@ class Turn:
         refusal, added = await self._hooks.before_message(text)
         if refusal:
             raise _TurnEnded(TurnFinished("error", f"A hook refused the message: {refusal}"))
+        await self._pin_along(text)
         self._add_user_message(message, notices, added)
+
+    async def _pin_along(self, text: str) -> None:
+        if (pins := self._tools.pins) is not None:
+            cwd = self._conversation.cwd
+            files = await asyncio.to_thread(find_mentions, text, cwd)
+            await pins.follow(text, [mention.path for mention in files])
 
     async def _message(
         self, text: str, images: tuple[ImageContent, ...]
@@ -303,6 +312,8 @@ class Turn:
         while (waiting := queue.first) is not None:
             message, notices = await self._message(waiting.text, waiting.images)
             refusal, added = await self._hooks.before_message(waiting.text)
+            if queue.first is waiting and not refusal:
+                await self._pin_along(waiting.text)
             if queue.first is waiting:
                 queue.take_first()
                 if refusal:

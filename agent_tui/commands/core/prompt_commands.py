@@ -68,7 +68,7 @@ class PromptFileCommands:
     def _command(self, file: PromptFile) -> Command:
         return Command(
             name=file.name,
-            description=f"{file.source} · {file.description}",
+            description=f"{file.source} {'skill ' * file.is_skill}· {file.description}",
             argument_hint=file.argument_hint,
             takes_path=_SPEAKS_OF_PATHS.search(file.argument_hint) is not None,
             run=_SendPromptFile(file, self._library),

@@ -23,6 +23,7 @@ from agent_tui.sessions.entries import (
     MessageEntry,
 )
 from agent_tui.sessions.replay.normalise import ContextMessage, repaired
+from agent_tui.sessions.replay.pins import pin_of
 from agent_tui.tokens import TokenCounter
 
 _Written: TypeAlias = MessageEntry | CustomMessageEntry
@@ -51,10 +52,14 @@ def read_units(
     settings: CompactionSettings,
     window: int,
 ) -> Units:
-    """The context of `path` as units; summaries and made-up messages are only counted."""
+    """The context of `path` as units; summaries, pinned and made-up texts are only counted."""
     context = build_context(path, summary_role=settings.summary_role, carryover=carryover)
     edits = context_edits(path)
-    written = {e.id: e for e in path if isinstance(e, MessageEntry | CustomMessageEntry)}
+    written = {
+        e.id: e
+        for e in path
+        if isinstance(e, MessageEntry | CustomMessageEntry) and pin_of(e) is None
+    }
     found: list[tuple[_Written, Message, _Sizes]] = []
     total = 0
     for item in context.messages:

@@ -37,6 +37,7 @@ from agent_tui.sessions.replay.changes import (
     report_of,
 )
 from agent_tui.sessions.replay.jobs import jobs_in
+from agent_tui.sessions.replay.pins import pin_of, pinned_line
 from agent_tui.sessions.replay.scope_entries import (
     ScopeEnter,
     ScopeExit,
@@ -149,8 +150,8 @@ def _blocks_of(path: Sequence[Entry]) -> Iterator[Block]:
                 yield Block("summary", "A branch that was left", entry.summary)
             case CustomMessageEntry() if mark := mark_of(entry):
                 yield from _scope_blocks(mark)
-            case CustomMessageEntry() if jobs_in(entry):
-                yield Block("summary", "Note", entry.text)
+            case CustomMessageEntry() if note := _note_of(entry):
+                yield Block("summary", "Note", note)
             case CustomMessageEntry() if entry.display:
                 images = images_in(entry.content)
                 yield Block("user", entry.custom_type or "Note", entry.text, images=images)
@@ -161,6 +162,12 @@ def _blocks_of(path: Sequence[Entry]) -> Iterator[Block]:
                 yield Block("summary", "Note", UNDONE)
             case _:
                 continue
+
+
+def _note_of(entry: CustomMessageEntry) -> str:
+    if pin := pin_of(entry):
+        return pinned_line(pin)
+    return entry.text if jobs_in(entry) else ""
 
 
 def _scope_blocks(mark: ScopeMark) -> Iterator[Block]:

@@ -20,6 +20,7 @@ from agent_tui.sessions.entries import (
     Entry,
     MessageEntry,
 )
+from agent_tui.sessions.replay.pins import pin_of
 from agent_tui.sessions.replay.scope_entries import (
     ScopeBreak,
     ScopeEnding,
@@ -191,7 +192,7 @@ def entries_inside(path: Sequence[Entry], scope_id: str) -> tuple[_ContextEntry,
     present = [
         entry
         for entry in path[start + 1 :]
-        if isinstance(entry, _ContextEntry) and entry.id in seen
+        if isinstance(entry, _ContextEntry) and entry.id in seen and pin_of(entry) is None
     ]
     return _without_lone_calls(present)
 

@@ -30,6 +30,7 @@ from agent_tui.sessions.entries import (
     MessageEntry,
 )
 from agent_tui.sessions.replay.jobs import jobs_in
+from agent_tui.sessions.replay.pins import pin_of, pinned_line
 from agent_tui.sessions.replay.scope_entries import mark_of
 from agent_tui.ui.chat.compaction_blocks import change_block, readable_summary, summary_block
 from agent_tui.ui.chat.scope_blocks import mark_blocks
@@ -73,6 +74,8 @@ def blocks_of(entries: Sequence[Entry]) -> list[Block]:
                 blocks.append(SummaryBlock(said, 0, 0, "summary of a branch that was left"))
             case CustomMessageEntry() if mark := mark_of(entry):
                 blocks.extend(mark_blocks(entry.id, mark))
+            case CustomMessageEntry() if pin := pin_of(entry):
+                blocks.append(NoticeBlock("info", pinned_line(pin)))
             case CustomMessageEntry() if entry.text and (entry.display or jobs_in(entry)):
                 blocks.append(NoticeBlock("info", entry.text))
             case CustomEntry() if block := change_block(entry):

@@ -20,19 +20,21 @@ from agent_tui.ui.keys_line import KeysLine
 from agent_tui.ui.screens.context_map import bar_cells
 from agent_tui.ui.screens.reading import ReadingScreen
 
-_STYLES: dict[PartKind, str] = {
+STYLES: dict[PartKind, str] = {
     "system": "$secondary",
     "tools": "$accent",
     "summary": "$warning",
+    "pinned": "$text-warning",
     "you": "$primary",
     "replies": "$success",
     "results": "$error",
     "free": "$foreground-disabled",
 }
-_SIGNS: dict[PartKind, str] = {
+SIGNS: dict[PartKind, str] = {
     "system": "█",
     "tools": "▓",
     "summary": "▒",
+    "pinned": "▤",
     "you": "▞",
     "replies": "▚",
     "results": "░",
@@ -53,7 +55,7 @@ class ContextBar(Widget):
         """The bar at the present width."""
         row = Content.assemble(
             *(
-                (_SIGNS[kind] * cells, _STYLES[kind])
+                (SIGNS[kind] * cells, STYLES[kind])
                 for kind, cells in bar_cells(self._shown.parts, self.content_size.width)
             )
         )
@@ -121,7 +123,7 @@ class ContextScreen(ReadingScreen):
             yield ContextBar(self._shown)
             for part in self._shown.parts:
                 label = Content.assemble(
-                    (f"{_SIGNS[part.kind]} ", _STYLES[part.kind]), PART_LABELS[part.kind]
+                    (f"{SIGNS[part.kind]} ", STYLES[part.kind]), PART_LABELS[part.kind]
                 )
                 yield ContextLine(label, part.tokens, usage.window)
             yield Static(FREED_HEADING, classes="page-heading", markup=False)

@@ -46,6 +46,16 @@ def test_windows_line_ends_and_a_byte_order_mark_are_no_matter():
     assert said == PromptText("Mine", "", "a\nb")
 
 
+@pytest.mark.parametrize("mark", ["|", ">-", '"Look', "Look"])
+def test_a_description_may_go_on_over_several_lines(mark: str):
+    end = '"' * mark.startswith('"')
+    said = parsed(
+        f"---\nlicense: MIT\ndescription: {mark}\n  and   see\n\n  more: of it{end}\n---\nGo."
+    )
+    first = "Look " if "Look" in mark else ""
+    assert said.description == f"{first}and see more: of it"
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [
@@ -56,8 +66,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_no_matter():
         (b"x" * (MAX_FILE_BYTES + 1), "is larger than 100,000 bytes"),
         (b"---\ndescription: x\n", "no second line ---"),
         (b"---\njust words\n---\nGo.", "line 2: the front matter takes lines key: value"),
-        (b"---\ndescription: x\n more\n---\nGo.", "line 3"),
-        (b"---\nmodel: y\ndescription: |\n  x\n---\nGo.", "line 3: description goes on one line"),
+        (b"---\ndescription: x\n- more\n---\nGo.", "line 3"),
         (b"---\ndescription: x\ndescription: y\n---\nGo.", "line 3: description is there twice"),
     ],
 )

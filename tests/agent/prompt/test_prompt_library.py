@@ -84,7 +84,7 @@ def test_nothing_of_a_project_that_is_not_trusted_is_listed_or_read(
     found = place.look()
     assert names(found) == ["user mine"]
     assert found.left_out == ()
-    assert listed == [place.user / "commands"]
+    assert listed == [place.user / "commands", place.user / "skills"]
 
 
 def test_trust_that_is_taken_back_takes_the_commands_along(place: Place):

@@ -1,0 +1,271 @@
+"""Skills and the instructions of folders below: put before the model once, and kept there."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.prompt.context_files import (
+    MAX_FILE_CHARS,
+    load_folder_instructions,
+    text_of,
+)
+from agent_tui.agent.prompt.fitted_prompt import even_shares
+from agent_tui.agent.prompt.prompt_files import (
+    PromptFileError,
+    read_front_matter,
+    read_prompt_bytes,
+)
+from agent_tui.agent.prompt.skills import SKILL_FILE, Skill, find_skills, skill_folders
+from agent_tui.events import AgentEvent, Notice, TextPinned
+from agent_tui.messages import Pin, ToolDetails
+from agent_tui.permissions.project_files import project_folders
+from agent_tui.secret_text import mask_values
+from agent_tui.sessions.replay.pins import pin_entry, pin_of, pinned_entries
+from agent_tui.tokens import TokenCounter
+from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.files.protected import is_secret_name
+
+_SHARE = 4
+_TAKEN_TOKENS = 1_024
+"""All that is pinned takes at most a quarter of what a window has beyond these tokens: of an 8k
+window one ordinary skill (their specification recommends less than 5,000 tokens), and work beside
+it."""
+
+_LEAST_TOKENS = 60
+"""Less of a text is no use; then its name and its path have to do."""
+
+_MOST_FOLDERS = 40
+"""Between the workspace and a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text as its file has it now, whole."""
+
+    pin: Pin
+    text: str
+    first_line: int
+
+
+class PinKeeper:
+    """Pins texts for one conversation: see `agent_tui.sessions.replay.pins`.
+
+    Everything is written to the session first, then told.
+
+    Args:
+        conversation: Gets the texts.
+        emit: Takes the events.
+    """
+
+    def __init__(self, conversation: Conversation, emit: Callable[[AgentEvent], None]) -> None:
+        self._conversation = conversation
+        self._emit = emit
+
+    async def use_skill(self, name: str) -> ToolOutput:
+        """Pin the skill the model asks for; what it is told of that."""
+        skills = await asyncio.to_thread(self._skills)
+        known = sorted(skill.name for skill in skills.values() if skill.is_for_model)
+        skill = skills.get(name.lower())
+        if skill is None:
+            there_are = f"There are: {', '.join(known)}." if known else "There are none."
+            return ToolOutput(f"There is no skill {name!r}. {there_are}", is_error=True)
+        try:
+            text = await asyncio.to_thread(_skill_text, skill)
+        except (OSError, PromptFileError) as error:
+            return ToolOutput(f"{skill.path} cannot be used: {error}", is_error=True)
+        pinned = await self._pin([text])
+        details = ToolDetails(summary="in use" if pinned else "in use already")
+        where = "follows" if pinned else "is above already, as it is in its file"
+        return ToolOutput(f"The text of skill {skill.name} {where}, and stays.", details)
+
+    async def follow(self, said: str, files: Iterable[Path]) -> None:
+        """Pin what goes along with a message of the person's.
+
+        Args:
+            said: The message; ``/name`` at its beginning calls a skill.
+            files: What it mentions.
+        """
+        name = said[1:].split(maxsplit=1)[0].lower() if said[:1] == "/" and said[1:].strip() else ""
+        if name and (skill := (await asyncio.to_thread(self._skills)).get(name)) is not None:
+            try:
+                await self._pin([await asyncio.to_thread(_skill_text, skill)])
+            except (OSError, PromptFileError) as error:
+                self._emit(Notice("warning", f"{skill.path} cannot be used: {error}"))
+        await self.touched(files)
+
+    async def touched(self, paths: Iterable[Path]) -> None:
+        """Pin the instructions of the folders below the workspace that `paths` are in.
+
+        Args:
+            paths: Absolute, links followed.
+        """
+        if found := await asyncio.to_thread(self._instructions_at, tuple(paths)):
+            await self._pin(found)
+
+    async def refresh(self) -> None:
+        """Bring what is pinned up to date with its files and the window; a turn begins so."""
+        self._conversation.looked_into.clear()
+        if pinned_entries(self._conversation.log.path_entries()):
+            await self._pin(())
+
+    def _instructions_at(self, paths: Sequence[Path]) -> list[_Text]:
+        """Those of the folders of `paths` that were not looked into yet."""
+        conversation = self._conversation
+        workspace, seen = conversation.cwd.resolve(), conversation.looked_into
+        may_obey = conversation.services.trust.may_obey
+        told = {file.path for file in conversation.context_files}
+        texts: list[_Text] = []
+        for folder in _folders_below(workspace, paths):
+            if folder not in seen:
+                seen.add(folder)
+                name = folder.relative_to(workspace).as_posix()
+                files = load_folder_instructions(folder, may_obey)
+                texts += [_instructions(f.path, name, f.text) for f in files if f.path not in told]
+        return texts
+
+    def _skills(self) -> dict[str, Skill]:
+        services = self._conversation.services
+        found = find_skills(self._conversation.cwd, services.user_config_dir, services.trust)
+        return dict(found.by_name)
+
+    async def _pin(self, new: Sequence[_Text]) -> bool:
+        """Pin `new` beside what is pinned, all as the files are now and as the window has room.
+
+        What stays as it is is not written again; whether anything was.
+        """
+        conversation = self._conversation
+        before = {
+            path: (pin, entry.text)
+            for path, entry in pinned_entries(conversation.log.path_entries()).items()
+            if (pin := pin_of(entry)) is not None
+        }
+        texts, notices = await asyncio.to_thread(self._present, before, new)
+        counter, window = conversation.services.counter, conversation.model_info.window
+        fitted = await asyncio.to_thread(_fitted, texts, window, counter)
+        for notice in notices:
+            self._emit(notice)
+        is_written = False
+        for pin, text in fitted:
+            entry = pin_entry(pin, mask_values(text, conversation.services.secrets))
+            known = before.get(pin.path)
+            if known is not None and known[1] == entry.text:
+                continue
+            is_written = True
+            placed = conversation.log.append(entry)
+            is_changed = known is not None and known[0].digest != pin.digest
+            self._emit(TextPinned(placed.id, pin, is_changed))
+        return is_written
+
+    def _present(
+        self, before: dict[str, tuple[Pin, str]], new: Sequence[_Text]
+    ) -> tuple[list[_Text], list[Notice]]:
+        """What is to be pinned, as the files are now, and what the person is to know."""
+        conversation = self._conversation
+        texts = {text.pin.path: text for text in new}
+        notices: list[Notice] = []
+        for path, (pin, text) in before.items():
+            if path in texts:
+                continue
+            try:
+                found = _again(pin) if self._may_read(Path(path)) else None
+            except (OSError, PromptFileError):
+                found = None
+            if found is None and path not in conversation.told_gone:
+                conversation.told_gone.add(path)
+                said = f"{path} cannot be read any more; what it said still counts here."
+                notices.append(Notice("info", said))
+            body = text.partition("\n")[2].rpartition("\n")[0]
+            texts[path] = found or _Text(pin, body, 1)
+        return list(texts.values()), notices
+
+    def _may_read(self, path: Path) -> bool:
+        """Whether `path` may be read again; a session file from elsewhere could name any."""
+        services = self._conversation.services
+        if is_secret_name(path.name):
+            return False
+        own = skill_folders(services.user_config_dir, services.trust.home)
+        is_own = path.name == SKILL_FILE and any(path.is_relative_to(folder) for folder in own)
+        return is_own or services.trust.may_obey(path)
+
+
+def _skill_text(skill: Skill) -> _Text:
+    """The body of a skill as it is now.
+
+    Raises:
+        OSError, PromptFileError: It cannot be used.
+    """
+    data = read_prompt_bytes(skill.path)
+    _, body = read_front_matter(data, ())
+    text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    first = text[: text.rindex(body)].count("\n") + 1
+    pin = Pin(kind="skill", name=skill.name, path=str(skill.path), digest=_digest(data))
+    return _Text(pin, body, first)
+
+
+def _instructions(path: Path, name: str, text: str) -> _Text:
+    digest = _digest(text.encode("utf-8", "replace"))
+    pin = Pin(kind="instructions", name=name, path=str(path), digest=digest)
+    return _Text(pin, text.rstrip(), 1)
+
+
+def _again(pin: Pin) -> _Text:
+    """A pinned text as its file is now.
+
+    Raises:
+        OSError, PromptFileError: It cannot be used any more.
+    """
+    path = Path(pin.path)
+    if pin.kind == "skill":
+        return _skill_text(Skill(pin.name, path, "user", ""))
+    return _instructions(path, pin.name, text_of(path)[:MAX_FILE_CHARS])
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _fitted(
+    texts: Sequence[_Text], window: int, counter: TokenCounter
+) -> Iterator[tuple[Pin, str]]:
+    """Each text whole, or cut to an even share of the room that smaller ones leave."""
+    sizes = [counter.count_text(text.text) for text in texts]
+    room = max(window - _TAKEN_TOKENS, 0) // _SHARE if window > 0 else sum(sizes)
+    fitted: list[tuple[Pin, str]] = []
+    for text, size, share in zip(texts, sizes, even_shares(sizes, room), strict=True):
+        if size <= share:
+            fitted.append((text.pin, text.text))
+        else:
+            pin = text.pin.model_copy(update={"is_cut": True})
+            fitted.append((pin, _cut(text, share, counter)))
+    return iter(fitted)
+
+
+def _cut(text: _Text, room: int, counter: TokenCounter) -> str:
+    """The first lines that fit into `room` tokens, and where the rest is to be read."""
+    lines = text.text.split("\n")
+    kept: list[str] = []
+    left = room - _LEAST_TOKENS
+    for line in lines:
+        left -= counter.count_text(f"{line}\n")
+        if left < 0:
+            break
+        kept.append(line)
+    offset = text.first_line + len(kept)
+    rest = f"(cut here to fit; to see the rest, read this file with offset={offset})"
+    return "\n".join([*kept, rest])
+
+
+def _folders_below(workspace: Path, paths: Iterable[Path]) -> Iterator[Path]:
+    """The folders below `workspace` that `paths` are in, or are, the outermost first."""
+    above = set(project_folders(workspace))
+    for path in paths:
+        if not path.is_relative_to(workspace):
+            continue
+        parts = path.relative_to(workspace).parts[:_MOST_FOLDERS]
+        for count in range(1, len(parts) + 1):
+            folder = workspace.joinpath(*parts[:count])
+            if folder not in above and folder.is_dir():
+                yield folder

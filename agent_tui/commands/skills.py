@@ -1,0 +1,94 @@
+"""Skills: which there are, which are in use, and taking one out of use."""
+
+import asyncio
+from collections.abc import Iterator
+
+from agent_tui.agent.prompt.skills import FoundSkills, Skill, find_skills
+from agent_tui.commands.core.command import Completion, command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.pages import Page, PageSection, Row
+from agent_tui.commands.core.short_words import shown_file
+from agent_tui.sessions.entries import CustomMessageEntry
+from agent_tui.sessions.replay.pins import pin_of
+
+_HOW = (
+    ("/NAME task", "take a skill up for a task; the model takes them up by itself, too"),
+    ("/skills drop NAME", "take it out of the context again"),
+    (
+        "where they are",
+        ".agents/skills, .agent-tui/skills and .claude/skills of a trusted project and of the home "
+        "folder: a folder for each, with a SKILL.md. The text of one that is in use stays word "
+        "for word, whatever is compacted.",
+    ),
+)
+_NONE = "There are none."
+_DROP = "drop "
+
+
+def _completions(front: Front) -> Iterator[Completion]:
+    for name, entry in _in_use(front).items():
+        yield Completion(f"{_DROP}{name}", shown(entry))
+
+
+@command("[drop NAME]", completions=_completions)
+async def skills(front: Front, argument: str) -> None:
+    """Show the skills, or take one out of use."""
+    if not argument:
+        await front.show(await _page(front))
+    elif not (argument + " ").startswith(_DROP):
+        front.say(f"/skills takes drop and a name, not {argument}.", "warning")
+    else:
+        await _drop(front, argument[len(_DROP) :].strip())
+
+
+async def _drop(front: Front, name: str) -> None:
+    in_use = ", ".join(_in_use(front)) or "none"
+    if not name:
+        front.say(f"Which one? In use: {in_use}.", "warning")
+    elif front.runtime.drop_skill(name):
+        front.say(f"Skill {name} is out of the context.")
+        front.show_events(await front.runtime.refresh_usage())
+    else:
+        front.say(f"No skill {name} is in use. In use: {in_use}.", "warning")
+
+
+async def _page(front: Front) -> Page:
+    runtime = front.runtime
+    conversation, services = runtime.conversation, runtime.services
+    cwd = conversation.cwd
+    found = await asyncio.to_thread(find_skills, cwd, services.user_config_dir, services.trust)
+    in_use = _in_use(front)
+    used = await asyncio.to_thread(
+        lambda: tuple(
+            (name, f"about {services.counter.count_text(entry.text):,} tokens, {shown(entry)}")
+            for name, entry in in_use.items()
+        )
+    )
+    sections = [PageSection("In use", used)] if used else []
+    sections.append(PageSection("Skills", tuple(_rows(found)) or (("", _NONE),)))
+    if found.problems:
+        problems = tuple((shown_file(path, cwd), why) for path, why in found.problems)
+        sections.append(PageSection("Not usable", problems))
+    return Page("Skills", (*sections, PageSection("How", _HOW)))
+
+
+def _rows(found: FoundSkills) -> Iterator[Row]:
+    for name in sorted(found.by_name):
+        yield name, _described(found.by_name[name])
+
+
+def _described(skill: Skill) -> str:
+    whose = "yours" if skill.source == "user" else "this project's"
+    only = "" if skill.is_for_model else ", only when you call it"
+    return f"{skill.description} ({whose}{only})"
+
+
+def _in_use(front: Front) -> dict[str, CustomMessageEntry]:
+    return dict(front.runtime.conversation.skills_in_use())
+
+
+def shown(entry: CustomMessageEntry) -> str:
+    """Where a pinned text is from, and whether all of it is there."""
+    pin = pin_of(entry)
+    assert pin is not None
+    return f"{pin.path}{', cut to fit the window' * pin.is_cut}"

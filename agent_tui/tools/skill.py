@@ -1,0 +1,29 @@
+"""The `skill` tool: the model takes up a way of working that is written down."""
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
+
+
+class SkillArguments(ToolArguments):
+    """Arguments of `skill`."""
+
+    name: str = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillTool:
+    """Has a skill pinned; see `agent_tui.agent.turn.pins`."""
+
+    name: str = "skill"
+    arguments_type: type[SkillArguments] = SkillArguments
+
+    def intent(self, arguments: SkillArguments, context: ToolContext) -> Intent:
+        """Touches nothing outside the program."""
+        return Intent(title=f"skill {arguments.name}", access="none")
+
+    async def run(self, arguments: SkillArguments, context: ToolContext) -> ToolOutput:
+        """Take it up."""
+        return await context.use_skill(arguments.name)
