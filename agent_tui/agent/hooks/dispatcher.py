@@ -106,14 +106,16 @@ class Hooks:
         """Hooks of the project that the person was not asked about."""
         return tuple(one.spec for one in self._found.hooks if one.is_allowed is None)
 
-    async def take_up(self, cwd: Path, tell: Callable[[str], None] = lambda _line: None) -> None:
+    async def take_up(self, cwd: Path, tell: Callable[[str], None] | None = None) -> None:
         """Read which hooks there are for work in `cwd`.
 
         Args:
             cwd: The workspace.
-            tell: Takes a line for the person, each once.
+            tell: Takes a line for the person, each once; None: nothing is told now.
         """
         self._found = await asyncio.to_thread(self._sources.find, cwd)
+        if tell is None:
+            return
         problems = [f"Hook left out: {problem}" for problem in self._found.problems]
         if count := len(self.not_asked):
             problems.append(
