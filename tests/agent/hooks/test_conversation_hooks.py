@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.config import HookEvent, HookSettings
+from agent_tui.config import HookEvent, HookSettings, PermissionMode
 from agent_tui.events import (
     ApprovalRequested,
     CompactionFailed,
@@ -57,7 +57,7 @@ def decision(name: str, reason: str = "because") -> str:
 WRITE = call("c1", "write", path="a.txt", content="one\n")
 
 
-def writing(stage: Stage, mode="full", **hooks: tuple[HookSettings, ...]):
+def writing(stage: Stage, mode: PermissionMode = "full", **hooks: tuple[HookSettings, ...]):
     """A runtime whose model writes a file and is done."""
     given: dict[HookEvent, tuple[HookSettings, ...]] = hooks  # pyright: ignore
     return stage.runtime([Reply(tool_calls=(WRITE,)), Reply(text="Done.")], mode=mode, hooks=given)
