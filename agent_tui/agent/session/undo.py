@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_tui.agent.hooks.entries import was_kept_by_hook
 from agent_tui.errors import CompactionError
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -117,7 +118,8 @@ def _goes_back(entry: Entry) -> bool:
     """Whether `entry` has a place in the earlier session; its name and its changes stay its own."""
     is_change = changes_context(entry) or report_of(entry) is not None
     awaits_change = isinstance(mark_of(entry), ScopePending)
-    return not (is_change or awaits_change or isinstance(entry, SessionInfoEntry))
+    is_of_change = awaits_change or was_kept_by_hook(entry)
+    return not (is_change or is_of_change or isinstance(entry, SessionInfoEntry))
 
 
 def _is_said(entry: Entry) -> bool:

@@ -46,7 +46,7 @@ def said(value: Mapping[str, object]) -> str:
 
 def hook_texts(runtime) -> list[str]:
     entries = runtime.conversation.log.path_entries()
-    return [e.text for e in entries if isinstance(e, CustomMessageEntry) if e.custom_type == "hook"]
+    return [e.text for e in entries if isinstance(e, CustomMessageEntry) if e.custom_type.startswith("hook")]
 
 
 def decision(name: str, reason: str = "because") -> str:
@@ -195,6 +195,19 @@ async def test_findings_after_an_edit_are_in_its_result(stage, command):
     assert "E501" in stage.model.requests[1].messages[-1].content[0].text
 
 
+async def test_the_model_is_told_what_a_hook_made_of_its_file(stage):
+    again = call("c2", "write", path="a.txt", content="two\n")
+    script = [Reply(tool_calls=(WRITE,)), Reply(tool_calls=(again,)), Reply(text="Done.")]
+    hooks = {"PostToolUse": hook("echo formatted >> a.txt", "Write")}
+    runtime = stage.runtime(script, hooks=hooks)
+    events = await collect(runtime.submit("go"))
+    told = f"(changed since by the hook: {stage.workspace / 'a.txt'})"
+    for finished in of_kind(events, ToolFinished):
+        assert not finished.message.is_error
+        assert finished.message.text.endswith(told)
+    assert (stage.workspace / "a.txt").read_text() == "two\nformatted\n"
+
+
 async def test_continue_false_ends_the_turn(stage):
     command = said({"continue": False, "stopReason": "enough"})
     runtime = writing(stage, PostToolUse=hook(command))
@@ -271,15 +284,6 @@ def _runs(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-async def test_hooks_are_given_no_keys(stage, monkeypatch):
-    runtime = writing(stage, PreToolUse=hook(f"env > {stage.folder}/env; echo {'s3' + 'cret-key'}"))
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-notforhooks")
-    await collect(runtime.submit("go"))
-    given = (stage.folder / "env").read_text()
-    assert f"CLAUDE_PROJECT_DIR={stage.workspace}" in given
-    assert "sk-notforhooks" not in given
 
 
 async def test_no_key_comes_back_through_a_hook(stage):
@@ -440,3 +444,26 @@ async def test_a_helpers_calls_are_seen_and_its_end_is_not(stage):
         ("PreToolUse", "Read"),
         ("Stop", None),
     ]
+
+
+async def test_what_was_kept_goes_with_the_compaction_that_is_undone(stage):
+    runtime = full_conversation(stage, {"PreCompact": hook("echo Ticket 4711")})
+    for _ in range(3):
+        await collect(runtime.submit(LONG))
+    before = hook_texts(runtime)
+    await collect(runtime.compact())
+    assert len(hook_texts(runtime)) > len(before)
+    await runtime.sessions.undo_compaction()
+    assert hook_texts(runtime) == before
+
+
+async def test_a_compaction_without_which_nothing_fits_is_not_refused(stage):
+    runtime = full_conversation(stage, {"PreCompact": hook("echo not now >&2; exit 2")})
+    events = []
+    for _ in range(8):
+        events += await collect(runtime.submit(LONG))
+    assert of_kind(events, CompactionFailed)
+    assert any(
+        "but nothing more fits: not now" in notice.text for notice in of_kind(events, Notice)
+    )
+    assert of_kind(events, CompactionFinished)
