@@ -9,12 +9,12 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.answer import HookAnswer
 from agent_tui.agent.hooks.dispatcher import HookPlace
-from agent_tui.agent.hooks.entries import hook_entry
 from agent_tui.agent.hooks.terms import MODES, call_facts, result_facts
 from agent_tui.config import HookEvent
 from agent_tui.events import CompactionFinished, CompactionReason, Notice
 from agent_tui.messages import JsonObject, ToolCall
 from agent_tui.sessions.entries import CustomMessageEntry
+from agent_tui.sessions.replay.hook_texts import hook_entry
 from agent_tui.tool_names import names_of
 from agent_tui.tools.base import ToolOutput
 

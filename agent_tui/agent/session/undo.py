@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.agent.hooks.entries import was_kept_by_hook
 from agent_tui.errors import CompactionError
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -19,6 +18,7 @@ from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.lineage.chain import is_of_another_program, parent_file
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import changes_context, newest_change, report_of, undo_mark
+from agent_tui.sessions.replay.hook_texts import was_kept_by_hook
 from agent_tui.sessions.replay.scope_entries import ScopePending, mark_of
 from agent_tui.sessions.store import SessionStore
 

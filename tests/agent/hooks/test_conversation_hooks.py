@@ -46,7 +46,8 @@ def said(value: Mapping[str, object]) -> str:
 
 def hook_texts(runtime) -> list[str]:
     entries = runtime.conversation.log.path_entries()
-    return [e.text for e in entries if isinstance(e, CustomMessageEntry) if e.custom_type.startswith("hook")]
+    told = [e for e in entries if isinstance(e, CustomMessageEntry)]
+    return [e.text for e in told if e.custom_type.startswith("hook")]
 
 
 def decision(name: str, reason: str = "because") -> str:
@@ -392,14 +393,18 @@ async def test_what_a_hook_wants_kept_stands_behind_a_compaction_word_for_word(s
     assert GOOD_SUMMARY.split("\n")[1] in after["compact_summary"]
 
 
-async def test_what_a_hook_wants_kept_stands_behind_one_in_place(stage):
-    hooks = {"PreCompact": hook("echo Ticket 4711")}
-    runtime = full_conversation(stage, hooks)
-    events = []
-    for _ in range(6):
-        events += await collect(runtime.submit(LONG))
-    assert of_kind(events, CompactionFinished)
-    assert "Ticket 4711" in str(runtime.conversation.request().messages)
+async def test_only_the_newest_of_what_was_kept_is_there(stage):
+    counting = f"echo x >> {stage.folder}/count; echo Ticket $(wc -l < {stage.folder}/count)."
+    runtime = full_conversation(stage, {"PreCompact": hook(counting)})
+    made = 0
+    for _ in range(8):
+        made += len(of_kind(await collect(runtime.submit(LONG)), CompactionFinished))
+    count = len((stage.folder / "count").read_text().splitlines())
+    assert made > 1
+    seen = str(runtime.conversation.request().messages)
+    assert [f"Ticket {number}." in seen for number in range(1, count + 1)] == [
+        number == count for number in range(1, count + 1)
+    ]
 
 
 async def test_a_compaction_can_be_refused(stage):
@@ -448,13 +453,13 @@ async def test_a_helpers_calls_are_seen_and_its_end_is_not(stage):
 
 async def test_what_was_kept_goes_with_the_compaction_that_is_undone(stage):
     runtime = full_conversation(stage, {"PreCompact": hook("echo Ticket 4711")})
-    for _ in range(3):
-        await collect(runtime.submit(LONG))
-    before = hook_texts(runtime)
+    await collect(runtime.submit(LONG))
+    await collect(runtime.submit(LONG))
+    assert hook_texts(runtime) == []
     await collect(runtime.compact())
-    assert len(hook_texts(runtime)) > len(before)
+    assert len(hook_texts(runtime)) == 1
     await runtime.sessions.undo_compaction()
-    assert hook_texts(runtime) == before
+    assert hook_texts(runtime) == []
 
 
 async def test_a_compaction_without_which_nothing_fits_is_not_refused(stage):
