@@ -180,7 +180,9 @@ class Stage:
             max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
         )
         if servers is not None:
-            services = dataclasses.replace(services, take_up_tools=servers.take_up)
+            services = dataclasses.replace(
+                services, take_up_tools=servers.take_up, server_offer=lambda: servers.offer
+            )
         return AgentRuntime(services, model, self.workspace, mode)
 
     def _permissions(
