@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, Settings
@@ -44,6 +45,7 @@ class RuntimeServices:
         take_up_tools: Awaited as a turn in a workspace begins, with what takes lines for the
             person: lets tools that came or went since into the toolbox; whether there are any.
         server_offer: What the MCP servers give to the prompt of the present turn.
+        hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
         max_retries: How often it is.
     """
@@ -70,5 +72,6 @@ class RuntimeServices:
     launch_cwd: Path | None = None
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
     server_offer: Callable[[], ServerOffer] = ServerOffer
+    hooks: Hooks = field(default_factory=Hooks)
     sleep: Sleep = asyncio.sleep
     max_retries: int = MAX_RETRIES
