@@ -243,6 +243,13 @@ class McpServerSettings(SettingsSection):
     headers_env: dict[str, str] = Field(
         default_factory=dict, description="HTTP header -> name of the variable with its value"
     )
+    tools: tuple[str, ...] = Field(
+        default=(), description="Names or patterns (search_*) of its tools that are offered; () all"
+    )
+    exclude: tuple[str, ...] = Field(default=(), description="Those that are not")
+    always: tuple[str, ...] = Field(
+        default=(), description="Those that come first where not all tools fit the context"
+    )
     enabled: bool = Field(default=True, description="Whether it is started")
     timeout_s: float = Field(
         default=60.0, gt=0, description="Seconds its start, and each call, may take"

@@ -194,7 +194,9 @@ class Stage:
         sources = HookFiles(hooks or {}, self.config / "config.toml", self.trust, consent)
         services.hooks = Hooks(sources, None, environ, secrets)
         if servers is not None:
-            services = dataclasses.replace(services, take_up_tools=servers.take_up)
+            services = dataclasses.replace(
+                services, take_up_tools=servers.take_up, server_offer=lambda: servers.offer
+            )
         return AgentRuntime(services, model, self.workspace, mode)
 
     def _permissions(
