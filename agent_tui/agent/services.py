@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, Settings
@@ -44,6 +45,7 @@ class RuntimeServices:
             person: lets tools that came or went since into the toolbox; whether there are any.
         sleep: Waits before a request is tried again.
         max_retries: How often it is.
+        files: Keeps what files held before and after what changes them.
     """
 
     provider: Provider
@@ -69,3 +71,4 @@ class RuntimeServices:
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
     sleep: Sleep = asyncio.sleep
     max_retries: int = MAX_RETRIES
+    files: FileKeeper = field(default_factory=FileKeeper)

@@ -20,6 +20,7 @@ from agent_tui.agent.session.opening import (
     new_log,
     open_conversation,
     prompt_fitter,
+    unfinished_files_note,
     unnamed_changes,
     working_folder,
 )
@@ -133,6 +134,8 @@ class SessionManager:
         unfinished = scopes.notices()
         if not unfinished and (note := cut_off_note(self.conversation.log)):
             unfinished = (Notice("info", note),)
+        if note := await asyncio.to_thread(unfinished_files_note, self.conversation.log):
+            unfinished = (*unfinished, Notice("warning", note))
         return (*events, *unfinished)
 
     async def _opened(

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.plan_decision import PlanDecision
@@ -92,6 +93,7 @@ class ToolServices:
     `environ` is for commands of the model, `person_environ` for those the person types.
     `history` gives what `recall` looks in; `compact` makes room for the `compact` tool, `scope`
     enters and leaves scopes for the `scope` tool, `explore` has a helper work for `explore`.
+    `files` keeps what files held before and after they are changed.
     """
 
     toolbox: Toolbox
@@ -105,6 +107,7 @@ class ToolServices:
     compact: Callable[[str, Emit], Awaitable[ToolOutput]]
     scope: AnswerScope | None = None
     explore: AnswerExplore | None = None
+    files: FileKeeper | None = None
 
 
 class ToolRunner:
@@ -267,7 +270,16 @@ class ToolRunner:
             return _Ready(permit, context.limits)
         self._touched += permit.touched
         context.only_reads = permit.only_reads
-        return _Ready(prepared.run, context.limits, only_reads=permit.only_reads)
+        work = prepared.run if permit.only_reads else partial(self._kept, prepared)
+        return _Ready(work, context.limits, only_reads=permit.only_reads)
+
+    async def _kept(self, prepared: PreparedCall) -> ToolOutput:
+        """Run a call that may change files, with what it changes kept."""
+        if (files := self._services.files) is None:
+            return await prepared.run()
+        environ = self._services.environ
+        async with files.watched(self._conversation, prepared.intent, environ):
+            return await prepared.run()
 
     async def _output(self, ready: _Ready, remark: str) -> ToolOutput:
         if isinstance(ready.work, ToolOutput):

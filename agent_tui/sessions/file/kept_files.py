@@ -42,6 +42,11 @@ class KeptFiles:
         self._most_bytes = most_bytes
         self._stored_bytes: int | None = None
 
+    @property
+    def is_there(self) -> bool:
+        """Whether anything can be kept."""
+        return self._folder is not None
+
     def keep(self, content: bytes) -> bool:
         """Keep `content` under `digest_of` it; false where it is not kept."""
         if self._folder is None or len(content) > MOST_FILE_BYTES:

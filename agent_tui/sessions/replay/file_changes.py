@@ -110,34 +110,23 @@ NOT_KEPT = "what it held was not kept"
 ReadVersion = Callable[[str], FileVersion]
 
 
-def plan_restore(
-    written: Sequence[Entry],
-    present: Sequence[Entry],
-    wanted: Sequence[Entry],
-    now: ReadVersion,
-) -> RestorePlan:
-    """What brings files to where they were at the end of `wanted`.
+def plan_restore(written: Sequence[Entry], leaf_id: str | None, now: ReadVersion) -> RestorePlan:
+    """What brings files to where they were when the entry `leaf_id` was the newest.
 
-    A file that changed on the way that is left is put back to before its first change there, one
-    that changed on the way to `wanted` to behind its last change. One that is not as the
-    session last left it was changed by somebody else, and stays.
+    The disk goes through the entries in the order they were written, whichever branch they are
+    on: so each file is put back to before its first change after that entry. One that is not as
+    the session last left it was changed by somebody else, and stays.
 
     Args:
         written: All entries of the session, in the order they were written.
-        present: Those from the root to where the conversation is.
-        wanted: Those from the root to where it is to go.
+        leaf_id: None for before all of them.
         now: Looks at a file.
     """
-    common = 0
-    for ours, theirs in zip(present, wanted, strict=False):
-        if ours.id != theirs.id:
-            break
-        common += 1
+    ids = [entry.id for entry in written]
+    since = written[ids.index(leaf_id) + 1 :] if leaf_id in ids else written
     targets: dict[str, FileVersion] = {}
-    for change in _changes(present[common:]):
+    for change in _changes(since):
         targets.setdefault(change.path, change.before)
-    for change in _changes(wanted[common:]):
-        targets[change.path] = change.after
     return _plan(targets, _last_known(written), now)
 
 
