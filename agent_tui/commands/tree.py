@@ -50,8 +50,10 @@ async def tree(front: Front, _argument: str) -> None:
             case "fork":
                 front.show_events(await runtime.branches.fork(picked.entry_id))
             case "summarise":
-                if await choose_files(front, picked.entry_id) in ("talk", "both"):
+                way, told = await choose_files(front, picked.entry_id)
+                if way in ("talk", "both"):
                     await front.run(runtime.go_back_with_summary(picked.entry_id))
+                front.show_events(told)
             case None:
                 pass
     except AgentTuiError as error:

@@ -1,5 +1,6 @@
 """Going back: with what was said, with what was changed in files, or with both."""
 
+from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from agent_tui.agent.session.restoring import Difference, shown_path
@@ -9,6 +10,7 @@ from agent_tui.commands.core.questions import Choice, Question
 from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.diff import Change, DiffPage
 from agent_tui.errors import AgentTuiError
+from agent_tui.events import AgentEvent
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.replay.file_changes import RestorePlan
@@ -61,18 +63,19 @@ async def go_back(front: Front, entry_id: str, wanted: GoesBack | None = None) -
     Raises:
         AgentTuiError: It cannot be done.
     """
-    way = await choose_files(front, entry_id, wanted)
+    way, told = await choose_files(front, entry_id, wanted)
     if way in ("talk", "both"):
         front.show_events(await front.runtime.branches.go_back(entry_id))
+    front.show_events(told)
 
 
 async def choose_files(
     front: Front, entry_id: str, wanted: GoesBack | None = None
-) -> GoesBack | None:
+) -> tuple[GoesBack | None, Sequence[AgentEvent]]:
     """Ask whether files go back to where they were at an entry, and put them back.
 
     Returns:
-        What the person wants to go back; None where they want nothing.
+        What the person wants to go back, None for nothing; and what is to be told at the end.
 
     Raises:
         AgentTuiError: It cannot be done.
@@ -83,10 +86,10 @@ async def choose_files(
     if way in ("files", "both"):
         if plan.is_empty:
             front.say("No file was changed since.")
-        front.show_events(await runtime.files.carry_out(plan, tells_model=way == "files"))
-    elif way == "talk" and not plan.restores:
-        _say_left(front, plan)
-    return way
+        return way, await runtime.files.carry_out(plan, tells_model=way == "files")
+    if way == "talk" and not plan.restores:
+        return way, runtime.files.told_of_left(plan)
+    return way, ()
 
 
 async def _take_restore_back(front: Front, plan: RestorePlan) -> None:
@@ -143,12 +146,6 @@ def _page(front: Front, differences: tuple[Difference, ...]) -> DiffPage:
         ),
         (),
     )
-
-
-def _say_left(front: Front, plan: RestorePlan) -> None:
-    for path, why in plan.left:
-        shown = shown_path(path, front.runtime.conversation.cwd)
-        front.say(f"{shown} stays as it is: {why}.", "warning")
 
 
 def _last_said(front: Front) -> str | None:

@@ -51,6 +51,7 @@ def test_every_command_of_the_program_is_there():
         "clear",
         "resume",
         "tree",
+        "undo",
         "fork",
         "name",
         "export",

@@ -76,6 +76,10 @@ class FileRestorer:
             lambda: tuple(_difference(conversation, restore) for restore in plan.restores)
         )
 
+    def told_of_left(self, plan: RestorePlan) -> tuple[AgentEvent, ...]:
+        """That the files stay which `plan` leaves."""
+        return tuple(_notices((), plan.left, self._sessions.conversation.cwd))
+
     async def carry_out(
         self, plan: RestorePlan, *, tells_model: bool = False
     ) -> tuple[AgentEvent, ...]:
