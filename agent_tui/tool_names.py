@@ -30,6 +30,36 @@ _NAMES: Final[Mapping[str, str]] = {
 """The names other agents give to what our tools do, in lower case."""
 
 
+_SHARED: Final[Mapping[str, str]] = {
+    "read": "Read",
+    "bash": "Bash",
+    "edit": "Edit",
+    "write": "Write",
+    "grep": "Grep",
+    "find": "Glob",
+    "ls": "LS",
+    "todo": "TodoWrite",
+    "fetch": "WebFetch",
+    "explore": "Task",
+    "job": "BashOutput",
+}
+"""What hooks call our tools, whichever agent they were written for."""
+
+_ALSO: Final[Mapping[str, tuple[str, ...]]] = {"apply_patch": ("edit", "write")}
+
+
+def shared_name(tool: str) -> str:
+    """What hooks call our `tool`; those of servers and others by their own names."""
+    return _SHARED.get(tool, tool)
+
+
+def names_of(tool: str) -> tuple[str, ...]:
+    """All names under which hooks may mean our `tool`."""
+    ours = (tool, *_ALSO.get(tool, ()))
+    others = (other for other, own in _NAMES.items() if own in ours)
+    return (shared_name(tool), *ours, *others)
+
+
 def meant_tool(name: str, offered: Collection[str]) -> str:
     """The tool of `offered` that a model means by `name`; `name` itself where there is none."""
     plain = name.strip().casefold().removeprefix("functions.").removeprefix("default_api.")

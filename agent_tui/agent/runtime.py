@@ -9,6 +9,7 @@ from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.compaction.compactor import Compactor
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.explore.explorer import Explorer
+from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.loops.plan import LoopPlan
 from agent_tui.agent.loops.runner import LoopRunner
 from agent_tui.agent.loops.scopes import ScopeKeeper
@@ -142,6 +143,7 @@ class AgentRuntime:
             await self._activity.stop()
         await self._background.aclose()
         await self.end_jobs()
+        await self.services.hooks.end_session()
         self.conversation.log.close()
 
     # Background commands
@@ -256,6 +258,7 @@ class AgentRuntime:
             emit(event)
         for event in await self.conversation.refresh_usage():
             emit(event)
+        await ConversationHooks(self.conversation, emit).after_compaction(child[1])
 
     def _turn(self, emit: Emit) -> Turn:
         conversation, services = self.conversation, self.services

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
@@ -16,6 +17,7 @@ from agent_tui.providers.retry import MAX_RETRIES, Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
+from agent_tui.tools.mcp.offer import ServerOffer
 
 
 async def _no_new_tools(_cwd: Path, _tell: Callable[[str], None]) -> bool:
@@ -43,6 +45,8 @@ class RuntimeServices:
         launch_cwd: Where the program was started, if it works elsewhere.
         take_up_tools: Awaited as a turn in a workspace begins, with what takes lines for the
             person: lets tools that came or went since into the toolbox; whether there are any.
+        server_offer: What the MCP servers give to the prompt of the present turn.
+        hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
         max_retries: How often it is.
         files: Keeps what files held before and after what changes them.
@@ -69,6 +73,8 @@ class RuntimeServices:
     keeps_sessions: bool = True
     launch_cwd: Path | None = None
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
+    server_offer: Callable[[], ServerOffer] = ServerOffer
+    hooks: Hooks = field(default_factory=Hooks)
     sleep: Sleep = asyncio.sleep
     max_retries: int = MAX_RETRIES
     files: FileKeeper = field(default_factory=FileKeeper)

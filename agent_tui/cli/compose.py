@@ -16,7 +16,7 @@ from agent_tui.cli.compact.debug_log import context_debug_log
 from agent_tui.cli.folders import folder_trust, launch_folder
 from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.cli.settings import session_root, settings_editor, trusted_config_files
-from agent_tui.cli.tool_services import command_sandbox, tool_servers
+from agent_tui.cli.tool_services import command_sandbox, conversation_hooks, tool_servers
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.compaction.model_client import ModelClient
@@ -174,6 +174,8 @@ def compose(
 
     counter, client = TokenCounter(), ModelClient(models.provider)
     passed = settings.permissions.pass_environment
+    commands_environ = model_environ(os.environ, own_keys=own_keys, passed=passed)
+    secrets = key_values(os.environ, own_keys)
     services = RuntimeServices(
         provider=models.provider,
         client=client,
@@ -195,12 +197,20 @@ def compose(
         user_config_dir=paths.user_config_dir(),
         trust=trust,
         output_dir=paths.user_cache_dir() / "outputs",
-        environ=model_environ(os.environ, own_keys=own_keys, passed=passed),
+        environ=commands_environ,
         person_environ=person_environ(os.environ, own_keys=own_keys, passed=passed),
-        secrets=key_values(os.environ, own_keys),
+        secrets=secrets,
+        hooks=conversation_hooks(
+            Settings() if arguments.is_demo else settings,
+            trust,
+            keeper,
+            environ=commands_environ,
+            secrets=secrets,
+        ),
         keeps_sessions=arguments.keeps_session and not unkept,
         launch_cwd=launch_cwd,
         take_up_tools=servers.take_up,
+        server_offer=lambda: servers.offer,
         max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
         files=FileKeeper(WorkTrees(keeper), trust.may_run_git),
     )

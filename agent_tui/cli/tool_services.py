@@ -1,10 +1,12 @@
 """The sandbox of the model's commands, and the MCP servers whose tools it may call."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from agent_tui import paths
-from agent_tui.agent.mcp.server_consent import ConsentFile
+from agent_tui.agent.consent import ConsentFile
+from agent_tui.agent.hooks.dispatcher import Hooks
+from agent_tui.agent.hooks.files import HookFiles
 from agent_tui.agent.mcp.server_files import ServerFiles
 from agent_tui.cli.settings import session_root, user_config_path
 from agent_tui.config import Settings
@@ -71,6 +73,32 @@ def tool_servers(
         ),
         wait_s=settings.mcp.wait_s,
     )
+
+
+def conversation_hooks(
+    settings: Settings,
+    trust: FolderTrust,
+    keeper: ProcessKeeper,
+    *,
+    environ: Mapping[str, str],
+    secrets: Sequence[str],
+) -> Hooks:
+    """The hooks of a run; nothing is read or started yet.
+
+    Args:
+        settings: Name the person's own.
+        trust: Says whether a project's files may be opened.
+        keeper: Starts their processes.
+        environ: What they are given: no keys.
+        secrets: What nothing they say may hold.
+    """
+    return Hooks(hook_sources(settings, trust), keeper, environ, secrets)
+
+
+def hook_sources(settings: Settings, trust: FolderTrust) -> HookFiles:
+    """The files that name hooks, and what the person decided about a project's."""
+    consent = ConsentFile(paths.user_data_dir() / "hooks.json", "hooks")
+    return HookFiles(settings.hooks, user_config_path(), trust, consent)
 
 
 def server_files(settings: Settings, trust: FolderTrust) -> ServerFiles:

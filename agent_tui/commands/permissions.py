@@ -49,6 +49,7 @@ _WHO: dict[DecidedBy, str] = {
     "mode": "the mode",
     "protection": "protection",
     "person": "you",
+    "hook": "hooks",
 }
 
 

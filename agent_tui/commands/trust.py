@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front
@@ -12,6 +13,9 @@ from agent_tui.permissions.project_files import AGENTS_FOLDERS, COMMANDS_FOLDERS
 from agent_tui.permissions.trust import TrustAnswer, TrustQuestion, TrustState
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.mcp.spec import ServerSpec
+
+if TYPE_CHECKING:  # the first paint does not wait for pydantic
+    from agent_tui.agent.hooks.spec import HookSpec
 
 _MAX_FILES_SHOWN = 3
 _MAX_PATH_CHARS = 100
@@ -55,7 +59,7 @@ async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
     if question is None:
         if is_wanted:
             front.say(f"{cwd} is too broad to be trusted. Work in one of the folders below.")
-        await ask_about_servers(front)
+        await ask_about_started(front)
         return
     answer = await front.ask(trust_question(question))
     if answer is None and is_wanted:
@@ -69,7 +73,39 @@ async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
         front.say(f"{question.folder}: {trust.state_of(question.folder)}")
     if answer in ("trust", "this run") and any(f.suffix == ".toml" for f in question.files):
         front.say("Its rules hold now, its other settings when agent-tui is started there.")
+    await ask_about_started(front)
+
+
+async def ask_about_started(front: Front) -> None:
+    """Ask about what the project wants started and was not decided on: servers, then hooks."""
     await ask_about_servers(front)
+    await ask_about_hooks(front)
+
+
+async def ask_about_hooks(front: Front, *, is_wanted: bool = False) -> None:
+    """Ask about each hook of the project that was not decided on.
+
+    Args:
+        front: Where to ask.
+        is_wanted: Ask about those that were decided on, too.
+    """
+    hooks = front.runtime.services.hooks
+    await hooks.take_up(front.runtime.conversation.cwd)
+    specs = [
+        one.spec
+        for one in hooks.found.hooks
+        if one.spec.is_projects and (is_wanted or one.is_allowed is None)
+    ]
+    if is_wanted and not specs:
+        front.say("This project has no hooks, or is not trusted: /trust.")
+    for spec in specs:
+        answer = await front.ask(hook_question(spec))
+        if answer is None:
+            continue
+        try:
+            await hooks.answer(spec, is_allowed=answer)
+        except AgentTuiError as error:
+            front.say(str(error), "warning")
 
 
 async def ask_about_servers(front: Front) -> None:
@@ -123,6 +159,19 @@ def server_question(spec: ServerSpec) -> Question[bool]:
             safe_text(fact, keep_newlines=False)
             for fact in (*facts, f"named in {spec.source}", does)
         ),
+        _SERVER_ANSWERS,
+        is_grave=True,
+        unanswered="not now; it is asked again",
+    )
+
+
+def hook_question(spec: "HookSpec") -> Question[bool]:
+    """Whether a hook that a project names may be run; the command is told whole."""
+    about = f" ({spec.matcher})" if spec.matcher else ""
+    facts = (spec.command, f"named in {spec.source}", "It runs as you, unwatched, every time.")
+    return Question(
+        safe_text(f"Run this project's hook on {spec.event}{about}?", keep_newlines=False),
+        tuple(safe_text(fact, keep_newlines=False) for fact in facts),
         _SERVER_ANSWERS,
         is_grave=True,
         unanswered="not now; it is asked again",

@@ -48,6 +48,8 @@ async def undo(front: Front, argument: str) -> None:
             front.say("Nothing was said yet that could be taken back.")
         else:
             await go_back(front, said, wanted)
+            if not front.can_ask and wanted != "files":
+                front.say("What was said last is taken back.")
     except AgentTuiError as error:
         front.say(str(error), "warning")
 

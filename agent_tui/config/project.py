@@ -15,6 +15,7 @@ _PROJECT_SETTINGS = frozenset(
 _PROJECT_PERMISSIONS = frozenset({"ask", "deny"})
 _PROJECT_MODELS = frozenset({"window", "max_output"})
 _NOT_A_PROJECTS = "belongs in your own config.toml; a project's cannot set it"
+_ELSEWHERE = {"hooks": f"{_NOT_A_PROJECTS}; a project's hooks are in .agent-tui/hooks.json"}
 _ONLY_TIGHTER = "a project's config.toml can only tighten it; this belongs in your own"
 _NO_ADDRESS = "a project's config.toml can name a model, not an address"
 _LOOSER_MODES: tuple[PermissionMode, ...] = ("plan", "ask", "accept-edits", "full")
@@ -29,7 +30,7 @@ def refusals(values: JsonObject, own: Settings) -> Iterator[tuple[SettingKey, st
     """
     for key, value in values.items():
         if key not in _PROJECT_SETTINGS:
-            yield (key,), _NOT_A_PROJECTS
+            yield (key,), _ELSEWHERE.get(key, _NOT_A_PROJECTS)
         elif key == "permissions" and isinstance(value, dict):
             refused = value.keys() - _PROJECT_PERMISSIONS
             yield from (((key, inner), _NOT_A_PROJECTS) for inner in sorted(refused))

@@ -31,6 +31,16 @@ StatusField: TypeAlias = Literal[
     "name",
 ]
 CompactionStrategy: TypeAlias = Literal["tiered", "hybrid", "agent"]
+HookEvent: TypeAlias = Literal[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PreCompact",
+    "PostCompact",
+    "Stop",
+    "SessionEnd",
+]
 
 STATUS_FIELDS: tuple[StatusField, ...] = get_args(StatusField)
 """What the status line can show, in the order it does so by itself."""
@@ -233,6 +243,13 @@ class McpServerSettings(SettingsSection):
     headers_env: dict[str, str] = Field(
         default_factory=dict, description="HTTP header -> name of the variable with its value"
     )
+    tools: tuple[str, ...] = Field(
+        default=(), description="Names or patterns (search_*) of its tools that are offered; () all"
+    )
+    exclude: tuple[str, ...] = Field(default=(), description="Those that are not")
+    always: tuple[str, ...] = Field(
+        default=(), description="Those that come first where not all tools fit the context"
+    )
     enabled: bool = Field(default=True, description="Whether it is started")
     timeout_s: float = Field(
         default=60.0, gt=0, description="Seconds its start, and each call, may take"
@@ -253,6 +270,18 @@ class McpSettings(SettingsSection):
     )
     servers: dict[str, McpServerSettings] = Field(
         default_factory=dict, description="Servers by name, such as [mcp.servers.github]"
+    )
+
+
+class HookSettings(SettingsSection):
+    """``[[hooks.EVENT]]``: a command of the person's that is run when something happens."""
+
+    matcher: str = Field(
+        default="", description="For which tools: a regular expression as Edit|Write; empty: all"
+    )
+    command: str = Field(min_length=1, description="A shell command; it reads JSON")
+    timeout_s: float = Field(
+        default=60.0, gt=0, le=3_600, description="Seconds it may take until it is stopped"
     )
 
 
@@ -363,6 +392,11 @@ class Settings(SettingsSection):
     )
     mcp: McpSettings = Field(
         default=McpSettings(), description="MCP servers, whose tools the model may call"
+    )
+    hooks: dict[HookEvent, tuple[HookSettings, ...]] = Field(
+        default_factory=dict[HookEvent, tuple[HookSettings, ...]],
+        description="Commands that are run when something happens, such as [[hooks.PostToolUse]] "
+        'with matcher = "Edit|Write" and command = "..."',
     )
     keys: KeySettings = Field(
         default=KeySettings(),

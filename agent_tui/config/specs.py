@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Final, Literal, TypeAlias, cast, get_args, get_origin
 
@@ -171,7 +171,10 @@ def _specs(
     for name, field in model.model_fields.items():
         key = (*prefix, name)
         inner, value = _inner(field), getattr(present, name, None)
-        if inner is None:
+        if _is_named_lists(field):
+            for own in cast("dict[str, object]", value or {}):
+                yield replace(_spec((*key, own), field, has_variable=False), kind="list")
+        elif inner is None:
             yield _spec(key, field, has_variable=has_variables)
         elif isinstance(value, dict):
             for own, table in cast("dict[str, BaseModel]", value).items():
@@ -219,6 +222,11 @@ def _inner(field: FieldInfo) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return None
+
+
+def _is_named_lists(field: FieldInfo) -> bool:
+    arguments = get_args(field.annotation)
+    return _is_named_tables(field) and get_origin(arguments[1]) is tuple
 
 
 def _is_named_tables(field: FieldInfo) -> bool:

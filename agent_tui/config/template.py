@@ -17,6 +17,11 @@ _MODELS = """\
 #[models."openai/qwen3"]
 #window = 32768
 """
+_HOOKS = """\
+#[[hooks.PostToolUse]]
+#matcher = "Edit|Write"
+#command = "ruff check --quiet >&2 || exit 2"
+"""
 _COLUMNS = 96
 
 
@@ -32,7 +37,8 @@ def commented_settings() -> str:
             about = _comment(spec.description)
             choices = _comment(f"One of: {spec.allowed}") if spec.kind == "choice" else ""
             pieces.append(f"{about}{choices}#{spec.key[-1]} = {shown}\n")
-    pieces.append(_comment(section_description(("models",))) + _MODELS)
+    for name, example in (("models", _MODELS), ("hooks", _HOOKS)):
+        pieces.append(_comment(section_description((name,))) + example)
     return "\n".join(pieces)
 
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from agent_tui.permissions.rules import Decision
 
-DecidedBy: TypeAlias = Literal["rule", "mode", "protection", "person"]
+DecidedBy: TypeAlias = Literal["rule", "mode", "protection", "person", "hook"]
 """``protection``: files and commands that ask in every mode."""
 
 _MAX_KEPT = 200

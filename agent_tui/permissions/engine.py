@@ -140,6 +140,17 @@ class PermissionEngine:
             paths = tuple(str(path) for path in intent.paths)
             only_reads = intent.access in ("read", "network")
             verdict = replace(verdict, parts=paths, touched=intent.paths, only_reads=only_reads)
+        return self._if_there_is_somebody(verdict)
+
+    def asked_by_hook(self, verdict: Verdict, why: str) -> Verdict:
+        """`verdict` where a hook has the person asked first; what is denied stays so."""
+        if verdict.decision == "deny":
+            return verdict
+        whys = "; ".join(filter(None, (verdict.why, why)))
+        asked = replace(verdict, decision="ask", why=whys, session_rule="", by="hook")
+        return self._if_there_is_somebody(asked)
+
+    def _if_there_is_somebody(self, verdict: Verdict) -> Verdict:
         if verdict.decision == "ask" and not self._is_interactive:
             return replace(verdict, decision="deny", why=_NOBODY_TO_ASK.format(why=verdict.why))
         return verdict

@@ -16,6 +16,12 @@ INSTRUCTION_NAMES = (OVERRIDE_NAME, *CONTEXT_NAMES, LOCAL_NAME)
 
 _CONFIG_FILE = Path(".agent-tui", "config.toml")
 _SERVER_FILE = ".mcp.json"
+_HOOK_FILES = (
+    Path(".agent-tui", "hooks.json"),
+    Path(".claude", "settings.json"),
+    Path(".claude", "settings.local.json"),
+    Path(".codex", "hooks.json"),
+)
 
 COMMANDS_FOLDERS = (
     Path(".claude", "commands"),
@@ -78,6 +84,12 @@ def server_files(cwd: Path) -> tuple[Path, ...]:
     return tuple(file for file in files if _has_text(file))
 
 
+def hook_files(cwd: Path) -> tuple[Path, ...]:
+    """The files that can name hooks of the project that `cwd` is in, the most general first."""
+    files = (folder / name for folder in project_folders(cwd) for name in _HOOK_FILES)
+    return tuple(file for file in files if _has_text(file))
+
+
 def _prompt_folders(cwd: Path) -> tuple[Path, ...]:
     """The folders with prompt files, helpers and skills of the project of `cwd`. None is listed."""
     kinds = (*COMMANDS_FOLDERS, *AGENTS_FOLDERS, *SKILLS_FOLDERS)
@@ -93,7 +105,8 @@ def project_files(cwd: Path) -> tuple[Path, ...]:
         for candidates in (context_candidates(folder), local_candidate(folder))
         if (file := next(candidates, None)) is not None
     ]
-    return (*files, *config_files(cwd), *server_files(cwd), *_prompt_folders(cwd))
+    settings = (*config_files(cwd), *server_files(cwd), *hook_files(cwd))
+    return (*files, *settings, *_prompt_folders(cwd))
 
 
 def _has_text(path: Path) -> bool:

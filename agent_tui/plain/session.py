@@ -16,7 +16,7 @@ from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
 from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.sessions import open_session
-from agent_tui.commands.trust import ask_about_servers, ask_about_workspace
+from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.errors import AgentTuiError
@@ -145,7 +145,7 @@ class Conversation:
         """Start those that may be, say what they say, and ask about the others."""
         if (servers := self._front.services.servers) is not None:
             servers.listen(self._front.say)
-        await ask_about_servers(self._front)
+        await ask_about_started(self._front)
 
     async def _resume(self, ref: str) -> None:
         if await open_session(self._front, ref, keep_model=self._options.keeps_model):

@@ -14,7 +14,7 @@ from agent_tui.commands.core.parser import parse_command
 from agent_tui.commands.core.registry import CalledCommand, CommandRegistry, UnknownCommand
 from agent_tui.commands.permissions import FULL_MODE_QUESTION, PERMISSION_MODES
 from agent_tui.commands.sessions import resume_session
-from agent_tui.commands.trust import ask_about_servers, ask_about_workspace
+from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.config import PermissionMode
 from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
@@ -138,7 +138,7 @@ class Controller:
         elif options.opens_picker:
             self._ports.start_work(self._pick_session(warnings))
         self.front.show_events(await self.runtime.refresh_usage())
-        await ask_about_servers(self.front)
+        await ask_about_started(self.front)
         await self.refresh_commands()  # of the folder of the session that was opened
         if options.first_prompt:
             self.dispatch(options.first_prompt)

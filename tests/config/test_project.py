@@ -33,6 +33,7 @@ REFUSED = {
     "status_fields": 'status_fields = ["name"]',
     "status_command": 'status_command = "evil"',
     "status_interval_s": "status_interval_s = 9",
+    "hooks": '[[hooks.Stop]]\ncommand = "evil"',
     "keys": '[keys]\ninterrupt = "ctrl+x"',
     "max_processes": "max_processes = 9999",
     "notify": 'notify = "off"',

@@ -2,18 +2,28 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
+from agent_tui.agent.consent import ConsentFile
+from agent_tui.agent.hooks.dispatcher import Hooks
+from agent_tui.agent.hooks.files import HookFiles
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
-from agent_tui.config import CompactionSettings, PermissionMode, PermissionSettings, Settings
+from agent_tui.config import (
+    CompactionSettings,
+    HookEvent,
+    HookSettings,
+    PermissionMode,
+    PermissionSettings,
+    Settings,
+)
 from agent_tui.events import AgentEvent
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
@@ -145,6 +155,7 @@ class Stage:
         secrets: tuple[str, ...] = (),
         servers: McpHub | None = None,
         trees: WorkTrees | None = None,
+        hooks: Mapping[HookEvent, Sequence[HookSettings]] | None = None,
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is.
 
@@ -183,8 +194,13 @@ class Stage:
             max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
             files=FileKeeper(trees),
         )
+        consent = ConsentFile(self.folder / "hooks.json", "hooks")
+        sources = HookFiles(hooks or {}, self.config / "config.toml", self.trust, consent)
+        services.hooks = Hooks(sources, None, environ, secrets)
         if servers is not None:
-            services = dataclasses.replace(services, take_up_tools=servers.take_up)
+            services = dataclasses.replace(
+                services, take_up_tools=servers.take_up, server_offer=lambda: servers.offer
+            )
         return AgentRuntime(services, model, self.workspace, mode)
 
     def _permissions(

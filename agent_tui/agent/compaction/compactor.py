@@ -9,6 +9,7 @@ from pathlib import Path
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.conversation import Conversation, add_totals
+from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.compaction.draft import AheadSummary, CompactionRequest
 from agent_tui.compaction.model_client import OnProgress, OnUsage
@@ -43,6 +44,7 @@ _LARGEST_FILE = 400_000
 """Bytes. No larger file would be shown whole."""
 
 _PROSE_CHARS = 2_000
+_REFUSED = "Not compacted: a hook on PreCompact refused it: {why}"
 
 _LOOK_AGAIN_PARTS = 50
 """A context that has grown by less than this part of the window needs no second look."""
@@ -87,6 +89,12 @@ class Compactor:
         conversation = self._conversation
         for event in await conversation.refresh_usage():
             emit(event)
+        hooks = ConversationHooks(conversation, emit)
+        refusal, kept = await hooks.before_compaction(reason, focus)
+        if refusal:
+            conversation.left_by_compaction = conversation.usage.used
+            emit(CompactionFailed(_REFUSED.format(why=refusal)))
+            return None
         full = conversation.context()
         chosen = strategy or conversation.settings.strategy
         request = await self._request(
@@ -108,11 +116,14 @@ class Compactor:
             self._not_done(error, reason, emit, is_told=started.is_told)
             return None
         used = conversation.usage.used
-        placed = conversation.log.append_many(outcome.entries(reason, used))
-        self._made_room(finished_event(placed[-1].id, reason, outcome, used), emit)
+        entries = outcome.entries(reason, used)
+        placed = conversation.log.append_many((*entries, *kept))
+        event = finished_event(placed[len(entries) - 1].id, reason, outcome, used)
+        self._made_room(event, emit)
         if reason == "threshold" and conversation.refill.is_in_vain:
             filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
             emit(Notice("warning", conversation.refill.message(filling)))
+        await hooks.after_compaction(event)
         return outcome
 
     async def compact_here(self, strategy: CompactionStrategy, focus: str, emit: Emit) -> None:
@@ -145,7 +156,10 @@ class Compactor:
             )
         outcome = await self.make_room("tool", emit, focus)
         if outcome is None:
-            return ToolOutput("Not compacted: there is nothing to gain now. Go on.", is_error=True)
+            return ToolOutput(
+                "Not compacted: nothing is to be gained now, or a hook refused it. Go on.",
+                is_error=True,
+            )
         left = conversation.usage.used
         summary = f"{used:,} -> {left:,} tokens"
         return ToolOutput(
@@ -162,6 +176,11 @@ class Compactor:
         for event in await conversation.refresh_usage():
             emit(event)
         used = conversation.usage.used
+        hooks = ConversationHooks(conversation, emit)
+        refusal, kept = await hooks.before_compaction("manual", focus)
+        if refusal:
+            emit(CompactionFailed(_REFUSED.format(why=refusal)))
+            return None
         emit(CompactionStarted("manual", focus, used))
         try:
             request = await self._request(focus, is_asked=True, wants_summary=True)
@@ -170,7 +189,7 @@ class Compactor:
             )
             log = self._services.store.create_child(
                 conversation.log,
-                outcome.child_entries(request.path, "manual", used),
+                (*outcome.child_entries(request.path, "manual", used), *kept),
                 outcome.summary.carryover if outcome.summary else request.previous,
                 cwd=conversation.cwd,
             )

@@ -148,7 +148,7 @@ class Explorer:
         settings = services.settings.model_copy(update={"hint_earlier_work": False})
         log = _new_log(conversation, services, model)
         helper = open_conversation(
-            replace(services, toolbox=toolbox, settings=settings),
+            replace(services, toolbox=toolbox, settings=settings, hooks=services.hooks.for_calls()),
             log,
             conversation.cwd,
             model,

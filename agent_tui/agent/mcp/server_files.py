@@ -7,7 +7,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agent_tui.agent.mcp.server_consent import ConsentFile
+from agent_tui.agent.consent import ConsentFile
 from agent_tui.config import McpServerSettings
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import server_files

@@ -1,15 +1,18 @@
 """What of the prompt, the tools and the context files fits a model's window: pure."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import TypeAlias
 
 from agent_tui.agent.prompt.context_files import ContextFile
+from agent_tui.agent.prompt.server_instructions import server_block
 from agent_tui.agent.prompt.system_prompt import full_prompt, short_prompt
 from agent_tui.messages import ToolSpec
 from agent_tui.tokens import TokenCounter
+from agent_tui.tools.mcp.finding import FIND_TOOLS
+from agent_tui.tools.mcp.offer import ServerOffer
 
 LEAST_WINDOW = 1_500
 """Tokens. Below, the shortest prompt, one tool result and a reply leave no room to work."""
@@ -48,7 +51,7 @@ class PromptParts:
         short_specs: The same tools in the same order in fewer words.
         context_files: Instructions of the person and the project, the most general first.
         skills: Names of those the model may take up, with what they are for.
-        outside_specs: The tools of MCP servers.
+        outside: The tools of MCP servers.
     """
 
     cwd: Path
@@ -57,7 +60,7 @@ class PromptParts:
     short_specs: tuple[ToolSpec, ...]
     context_files: tuple[ContextFile, ...] = ()
     skills: tuple[tuple[str, str], ...] = ()
-    outside_specs: tuple[ToolSpec, ...] = ()
+    outside: ServerOffer = field(default_factory=ServerOffer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,8 @@ def fit_prompt(parts: PromptParts, window: int, counter: TokenCounter) -> Fitted
 
     Full texts where prompt and tools take a fifth of the window at most, else the short ones and
     as many tools as fit, in order of use, at least one. Of the tools of servers as many as fit a
-    tenth are offered beside the full texts. Context files share an eighth evenly;
+    tenth are offered beside the full texts, and where that is not all, those that find the others,
+    and of what they found as many again. Context files share an eighth evenly;
     what a short one leaves over goes to the others. A larger window never gives less. `counter`
     is only asked (it is slow the first time) where the number of bytes does not settle it: a
     token is at least one byte.
@@ -124,8 +128,10 @@ def fit_prompt(parts: PromptParts, window: int, counter: TokenCounter) -> Fitted
     files = _fitted_files(parts.context_files, window, counter)
     can_load = any(tool.name == SKILL_TOOL for tool in tools)
     skills = _skills_block(parts.skills, window, counter) if can_load and parts.skills else ""
-    system = "".join([core, *(file.block for file in files), skills])
-    left_out = len(parts.outside_specs) - len(outside)
+    servers = server_block(parts.outside.instructions, window, counter) if outside else ""
+    system = "".join([core, *(file.block for file in files), skills, servers])
+    offered = {spec.name for spec in outside}
+    left_out = sum(spec.name not in offered for spec in parts.outside.specs)
     note = _note(parts, window, tools, left_out, files)
     return FittedPrompt(window, system, (*tools, *outside), note)
 
@@ -165,18 +171,30 @@ def _core_and_tools(
 
 
 def _outside_tools(parts: PromptParts, window: int, counter: TokenCounter) -> tuple[ToolSpec, ...]:
-    """The first tools of servers that keep their share."""
-    room = window // _OUTSIDE_SHARE
-    texts = _wire_texts(parts.outside_specs)
-    if window <= 0 or _fits(texts, room, counter):
-        return parts.outside_specs
+    """The first tools of servers that keep their share; if not all, finders and what they found.
+
+    What was found comes last, so that what was there before stays where it was.
+    """
+    offer, room = parts.outside, window // _OUTSIDE_SHARE
+    if window <= 0 or _fits(_wire_texts(offer.specs), room, counter):
+        return offer.specs
+    taken = sum(map(counter.count_text, _wire_texts(offer.finders)))
+    first = _first_fitting(offer.specs, room - taken, counter)
+    rest = {spec.name: spec for spec in offer.specs[len(first) :]}
+    found = [rest[name] for name in offer.found if name in rest]
+    return (*first, *offer.finders, *_first_fitting(found, room, counter))
+
+
+def _first_fitting(
+    specs: Sequence[ToolSpec], room: int, counter: TokenCounter
+) -> tuple[ToolSpec, ...]:
     count = 0
-    for text in texts:
+    for text in _wire_texts(specs):
         room -= counter.count_text(text)
         if room < 0:
             break
         count += 1
-    return parts.outside_specs[:count]
+    return tuple(specs[:count])
 
 
 def _fitted_files(
@@ -281,12 +299,18 @@ def _note(
     missing = ", ".join(_shown(file.path, parts.cwd) for file in files if not file.block)
     names = ", ".join(tool.name for tool in tools)
     said = [f"only these tools are offered: {names}"] if len(tools) < len(parts.specs) else []
-    said += [f"{left_out} of {len(parts.outside_specs)} MCP tools left out"] if left_out else []
+    said += [_left_out_note(left_out, parts, tools)] if left_out else []
     said += [f"cut: {cut}"] if cut else []
     said += [f"left out: {missing}"] if missing else []
     if not said:
         return ""
     return f"To fit this model's window of {window:,} tokens: {'; '.join(said)}."
+
+
+def _left_out_note(left_out: int, parts: PromptParts, tools: Sequence[ToolSpec]) -> str:
+    of_all = f"{left_out} of {len(parts.outside.specs)} MCP tools"
+    can_find = parts.outside.finders and len(tools) == len(parts.specs)
+    return f"{of_all} are found by {FIND_TOOLS}" if can_find else f"{of_all} left out"
 
 
 def _shown(path: Path, cwd: Path) -> str:

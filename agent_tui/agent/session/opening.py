@@ -157,7 +157,7 @@ def prompt_fitter(
             day=day,
             specs=tuple(spec for spec in specs if not is_remote(spec.name)),
             short_specs=tuple(spec for spec in short_specs if not is_remote(spec.name)),
-            outside_specs=tuple(spec for spec in specs if is_remote(spec.name)),
+            outside=services.server_offer(),
             context_files=files,
             skills=told,
         )

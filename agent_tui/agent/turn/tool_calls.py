@@ -1,8 +1,10 @@
 """Judging and running the tool calls of one reply, one result for each, whatever happens."""
 
 import asyncio
+import json
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.hooks.answer import HookAnswer
+from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
@@ -30,6 +34,7 @@ from agent_tui.events import (
 from agent_tui.messages import (
     CallEnding,
     FileTouches,
+    JsonObject,
     TextContent,
     ToolCall,
     ToolDetails,
@@ -129,6 +134,7 @@ class ToolRunner:
         self.pins = pins
         self._services = services
         self._emit = emit
+        self._hooks = ConversationHooks(conversation, emit)
         self.repetition = Repetition()
         self._finding: asyncio.Task[None] | None = None
         self._plans = PlanDecision(conversation, services.permissions, self._ask, emit)
@@ -255,6 +261,10 @@ class ToolRunner:
             return _Ready(_failure(text, context.limits), context.limits)
         try:
             prepared = await self._prepare(call, context)
+            hooked = await self._hooks.before_call(call, prepared.intent.paths)
+            if hooked.updated_input is not None and not hooked.refusal:
+                call = self._changed(call, hooked.updated_input)
+                prepared = await self._prepare(call, context)
         except ToolError as error:
             self._announce(call)
             return _Ready(_failure(str(error), context.limits), context.limits)
@@ -262,24 +272,56 @@ class ToolRunner:
             self._announce(call)
             raise
         self._announce(call, prepared.intent.title)
+        if hooked.refusal:
+            text = f"Not run: a hook refused this call: {hooked.refusal}"
+            ending: TurnEnding = "" if hooked.stops is None else "aborted"
+            refused = replace(_failure(text, context.limits), ends_turn=ending)
+            return _Ready(refused, context.limits)
         try:
-            permit = await self._permit(call, prepared.intent, context)
+            permit = await self._permit(call, prepared.intent, context, hooked.doubt)
         except ToolError as error:
             return _Ready(_failure(str(error), context.limits), context.limits)
         if isinstance(permit, ToolOutput):
             return _Ready(permit, context.limits)
         self._touched += permit.touched
         context.only_reads = permit.only_reads
-        work = prepared.run if permit.only_reads else partial(self._kept, prepared)
+        work = partial(self._run, call, prepared, hooked, only_reads=permit.only_reads)
         return _Ready(work, context.limits, only_reads=permit.only_reads)
 
-    async def _kept(self, prepared: PreparedCall) -> ToolOutput:
-        """Run a call that may change files, with what it changes kept."""
-        if (files := self._services.files) is None:
-            return await prepared.run()
-        environ = self._services.environ
-        async with files.watched(self._conversation, prepared.intent, environ):
-            return await prepared.run()
+    def _changed(self, call: ToolCall, given: JsonObject) -> ToolCall:
+        """`call` with the arguments a hook gives it, which are judged as those of any call.
+
+        Raises:
+            ToolError: They do not fit the tool.
+        """
+        toolbox = self._services.toolbox
+        own = toolbox.understood(call.name, given, self._conversation.cwd)
+        try:
+            toolbox.check(own.name, own.arguments)
+        except ToolError as error:
+            raise ToolError(f"This call was not run: a hook changed it, and {error}") from error
+        return ToolCall(id=call.id, name=own.name, arguments=own.arguments)
+
+    async def _run(
+        self, call: ToolCall, prepared: PreparedCall, hooked: HookAnswer, *, only_reads: bool
+    ) -> ToolOutput:
+        """Run `call`, and give its output with what hooks said before and say of it.
+
+        What it and hooks change in files is kept.
+        """
+        async with self._kept(prepared.intent, only_reads=only_reads):
+            output = await prepared.run()
+            said = [f"[hook on PreToolUse]\n{hooked.added}"] if hooked.added else []
+            if hooked.updated_input is not None:
+                said.append(f"[a hook changed the arguments to {json.dumps(call.arguments)}]")
+            output = _remarked(output, "\n".join(said))
+            return await self._hooks.after_call(call, prepared.intent.paths, output)
+
+    def _kept(self, intent: Intent, *, only_reads: bool) -> AbstractAsyncContextManager[None]:
+        services = self._services
+        if services.files is None or only_reads:
+            return nullcontext()
+        return services.files.watched(self._conversation, intent, services.environ)
 
     async def _output(self, ready: _Ready, remark: str) -> ToolOutput:
         if isinstance(ready.work, ToolOutput):
@@ -298,11 +340,16 @@ class ToolRunner:
         return await asyncio.to_thread(toolbox.prepare, call.name, call.arguments, context)
 
     async def _permit(
-        self, call: ToolCall, intent: Intent, context: ToolContext
+        self, call: ToolCall, intent: Intent, context: ToolContext, doubt: str
     ) -> Verdict | ToolOutput:
-        """The verdict by which the call may run, or what the model is told."""
+        """The verdict by which the call may run, or what the model is told.
+
+        `doubt` is why a hook wants the person asked; empty where none does.
+        """
         permissions = self._services.permissions
         verdict = permissions.judge(call.name, intent)
+        if doubt:
+            verdict = permissions.asked_by_hook(verdict, doubt)
         if verdict.decision != "ask":
             permissions.record(call.name, intent, verdict)
         if verdict.decision == "allow":

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from itertools import count
@@ -11,6 +11,7 @@ from typing import NoReturn, Protocol
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.prompt.mentions import find_mentions
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import Reply, ReplyBuilder
@@ -44,6 +45,7 @@ from agent_tui.providers.base import (
     ToolCallChunk,
 )
 from agent_tui.providers.retry import Sleep, retry_delay_s
+from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import ContextUsage
 
 _SHORT_PARTS = 4
@@ -52,6 +54,9 @@ _SHORT_PARTS = 4
 _EMPTY = "The model sent an empty reply twice."
 _MOST_CUTS = 3
 """So many replies in a row that end by their length are gone on from by themselves."""
+
+_MOST_SENT_ON = 3
+"""How often in one turn a hook may send the model on that was about to end it."""
 
 _KEPT = "What came is kept and sent along, and the model is asked to go on from there."
 _STUCK = (
@@ -144,6 +149,8 @@ class Turn:
         self._sleep = sleep
         self._get_ready = get_ready
         self._most_replies = most_replies
+        self._hooks = ConversationHooks(conversation, emit)
+        self._times_sent_on = 0
         self._is_partial_kept = False
 
     async def run(self, text: str | None, images: tuple[ImageContent, ...] = ()) -> None:
@@ -177,6 +184,8 @@ class Turn:
         try:
             if text is not None:
                 await self._say(text, images)
+            else:
+                await self._hooks.take_up()
             self._emit(TurnStarted())
             await self._get_ready()
             await self._rounds_settled()
@@ -205,13 +214,24 @@ class Turn:
             cuts = cuts + 1 if is_cut else 0
             if reply.message.tool_calls:
                 await self._answer_calls(reply)
-            elif not is_cut and not self._conversation.queue.messages:
+            elif not is_cut and not await self._goes_on(reply):
                 raise _TurnEnded(TurnFinished("done"))
             if is_cut:
                 self._go_on_after_cut(reply, cuts)
             if number == self._most_replies:
                 raise _TurnEnded(TurnFinished("error", f"It took {number} replies."))
         raise AssertionError
+
+    async def _goes_on(self, reply: Reply) -> bool:
+        """Whether the turn goes on when the model is done: more was said, or a hook wants it."""
+        queue = self._conversation.queue
+        if queue.messages:
+            return True
+        is_sent_on = await self._hooks.goes_on(
+            reply.message.text, self._times_sent_on, _MOST_SENT_ON
+        )
+        self._times_sent_on += is_sent_on
+        return is_sent_on or bool(queue.messages)
 
     def _go_on_after_cut(self, reply: Reply, cuts: int) -> None:
         """Say that the reply is gone on from, or end the turn where that comes to no end.
@@ -242,8 +262,11 @@ class Turn:
     async def _say(self, text: str, images: tuple[ImageContent, ...]) -> None:
         message, notices = await self._message(text, images)
         await self._refuse_too_large(message)
+        refusal, added = await self._hooks.before_message(text)
+        if refusal:
+            raise _TurnEnded(TurnFinished("error", f"A hook refused the message: {refusal}"))
         await self._pin_along(text)
-        self._add_user_message(message, notices)
+        self._add_user_message(message, notices, added)
 
     async def _pin_along(self, text: str) -> None:
         if (pins := self._tools.pins) is not None:
@@ -273,8 +296,12 @@ class Turn:
         if problem:
             raise _TurnEnded(TurnFinished("error", problem))
 
-    def _add_user_message(self, message: UserMessage, notices: tuple[str, ...]) -> None:
+    def _add_user_message(
+        self, message: UserMessage, notices: tuple[str, ...], added: Sequence[Entry]
+    ) -> None:
+        """Record `message` and what hooks say beside it."""
         entry = self._conversation.append(message)
+        self._conversation.log.append_many(added)
         self._emit(UserMessageAdded(entry.id, message.text, len(message.images)))
         for notice in notices:
             self._emit(Notice("info", notice))
@@ -284,11 +311,16 @@ class Turn:
         queue = self._conversation.queue
         while (waiting := queue.first) is not None:
             message, notices = await self._message(waiting.text, waiting.images)
-            if queue.first is waiting:
+            refusal, added = await self._hooks.before_message(waiting.text)
+            if queue.first is waiting and not refusal:
                 await self._pin_along(waiting.text)
             if queue.first is waiting:
                 queue.take_first()
-                self._add_user_message(message, notices)
+                if refusal:
+                    refused = f"A hook refused the message {waiting.text!r}: {refusal}"
+                    self._emit(Notice("warning", refused))
+                else:
+                    self._add_user_message(message, notices, added)
                 self._emit(QueueChanged(queue.shown))
 
     async def _make_room_if_due(self) -> None:

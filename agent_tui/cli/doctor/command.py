@@ -50,6 +50,7 @@ _CHECKS: tuple[tuple[str, str, _CheckFunction], ...] = (
     ("tools", "sandbox", machine.check_sandbox),
     ("tools", "editor", machine.check_editor),
     ("mcp", "servers", configuration.check_servers),
+    ("hooks", "hooks", configuration.check_hooks),
     ("terminal", "terminal", machine.check_terminal),
     ("terminal", "looks", machine.check_looks),
     ("terminal", "multiplexer", machine.check_multiplexer),

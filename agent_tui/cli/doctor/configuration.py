@@ -1,16 +1,21 @@
-"""What the person has set: the settings, the keys, the MCP servers."""
+"""What the person has set: the settings, the keys, the MCP servers, the hooks."""
 
 import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from pathlib import Path
 
 from agent_tui import paths
+from agent_tui.agent.hooks.spec import FoundHook, FoundHooks
 from agent_tui.cli.doctor.check import Check, Environment, State, find_program, listed, shown_path
+from agent_tui.cli.folders import kept_trust
+from agent_tui.cli.tool_services import hook_sources
 from agent_tui.config import McpServerSettings, SettingProblem, setting_variables
 from agent_tui.installation import install_command
 from agent_tui.local_models.addresses import is_loopback
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.providers.keys import KEY_VARIABLES
+from agent_tui.safe_text import printable_line
 from agent_tui.tools.mcp.spec import name_problem
 
 _SETTINGS = "settings"
@@ -24,6 +29,9 @@ _ADDRESS_VARIABLES = (
     "OPENAI_BASE_URL",
 )
 _MCP = "mcp"
+_HOOKS = "hooks"
+_WORD = re.compile(r"[\w./+-]+")
+_SHELL_WORDS = frozenset(("if", "for", "while", "case", "echo", "cd", "set", "exec", "export"))
 _SDK = "mcp"
 
 
@@ -186,6 +194,33 @@ def _program(env: Environment, name: str, server: McpServerSettings) -> Check:
         found = f"{server.command} is not found on PATH"
         return Check(_MCP, name, "warning", found, "Install it, or name its whole path.")
     return Check(_MCP, name, "ok", path)
+
+
+def check_hooks(env: Environment) -> Iterator[Check]:
+    """Whether each hook could be run: the person's own, and those of a trusted project."""
+    sources = hook_sources(env.loaded.settings, kept_trust())
+    found = sources.find(env.cwd) if env.cwd is not None else FoundHooks()
+    if not found.hooks and not found.problems:
+        yield Check(_HOOKS, "hooks", "info", "none: [[hooks.EVENT]] in the settings")
+    for problem in found.problems:
+        yield Check(_HOOKS, "left out", "warning", problem, "Mend it there, then run this again.")
+    for one in found.hooks:
+        yield _hook_check(env, one)
+
+
+def _hook_check(env: Environment, one: FoundHook) -> Check:
+    spec = one.spec
+    shown = printable_line(spec.command, 80)
+    if not one.is_allowed:
+        why = "not asked about" if one.is_allowed is None else "refused"
+        return Check(_HOOKS, spec.event, "info", f"{why}, so not run: {shown}")
+    first = spec.command.split()[0]
+    is_program = _WORD.fullmatch(first) and first not in _SHELL_WORDS
+    place = str((env.cwd or Path()) / first) if "/" in first else first
+    if is_program and find_program(place, env.environ) is None:
+        found = f"{first} is not found: {shown}"
+        return Check(_HOOKS, spec.event, "warning", found, f"Mend its command in {spec.source}.")
+    return Check(_HOOKS, spec.event, "ok", shown)
 
 
 def _at_address(name: str, server: McpServerSettings) -> Check:

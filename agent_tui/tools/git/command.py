@@ -58,7 +58,7 @@ async def ask_git(
     *,
     allowed: tuple[int, ...] = (0,),
     stdin: bytes | None = None,
-    most_bytes: int = MAX_OUTPUT_BYTES,
+    most_bytes: int | None = None,
 ) -> bytes:
     """What git prints.
 
@@ -69,10 +69,10 @@ async def ask_git(
         environ: The environment commands have here.
         allowed: Exit codes that are an answer.
         stdin: What it reads.
-        most_bytes: Of an answer.
+        most_bytes: Of an answer; None for `MAX_OUTPUT_BYTES`.
 
     Raises:
-        GitSilentError: another exit code, no git, or more than `most_bytes`.
+        GitSilentError: another exit code, no git, or more than that.
     """
     answer = bytearray()
     try:
@@ -82,7 +82,7 @@ async def ask_git(
             async with aclosing(child.read_until_exit()) as chunks:
                 async for chunk in chunks:
                     answer += chunk
-                    if len(answer) > most_bytes:
+                    if len(answer) > (most_bytes or MAX_OUTPUT_BYTES):
                         raise GitSilentError("too long an answer")
             if child.exit_code not in allowed:
                 raise GitSilentError(f"git ended with {child.exit_code}")

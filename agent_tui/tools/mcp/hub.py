@@ -1,7 +1,7 @@
 """All MCP servers of a program: which there are, which run, and what they offer in a turn."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +9,8 @@ from typing import Final, Protocol
 
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject
+from agent_tui.tools.mcp.finding import ServerLine, finder_specs
+from agent_tui.tools.mcp.offer import ServerOffer
 from agent_tui.tools.mcp.remote_tools import RemoteTool
 from agent_tui.tools.mcp.server import McpServer, ServerContext, ServerState
 from agent_tui.tools.mcp.spec import ServerSpec
@@ -85,11 +87,18 @@ class McpHub:
         self._reconciling = asyncio.Lock()
         self._starting: asyncio.Task[None] | None = None
         self._offered: tuple[tuple[McpServer, RemoteTool], ...] = ()
+        self._found: list[str] = []
+        self._offer = ServerOffer()
 
     @property
     def offered(self) -> tuple[RemoteTool, ...]:
         """The tools of the present turn, in an order that stays the same."""
         return tuple(tool for _, tool in self._offered)
+
+    @property
+    def offer(self) -> ServerOffer:
+        """What the prompt of the present turn is told of the servers."""
+        return self._offer
 
     @property
     def servers(self) -> tuple[ServerView, ...]:
@@ -166,11 +175,38 @@ class McpHub:
         untold, self._untold = self._untold, []
         for line in untold:
             tell(line)
-        before = self._offered
         self._offered = tuple(
             (server, tool) for server in self._servers.values() for tool in server.tools
         )
-        return [tool.spec for _, tool in before] != [tool.spec for _, tool in self._offered]
+        before, self._offer = self._offer, self._new_offer()
+        return before != self._offer
+
+    def keep_found(self, names: Sequence[str]) -> None:
+        """Offer these tools by themselves from the next turn on, however many there are."""
+        self._found += [name for name in names if name not in self._found]
+
+    def _new_offer(self) -> ServerOffer:
+        def comes_later(each: tuple[McpServer, RemoteTool]) -> bool:
+            server, tool = each
+            return not server.spec.picks.is_always(tool.own_name)
+
+        wanted = sorted(self._offered, key=comes_later)
+        names = {tool.name for tool in self.offered}
+        lines = [
+            ServerLine(server.spec.name, server.words, len(server.tools))
+            for server in self._servers.values()
+            if server.tools
+        ]
+        return ServerOffer(
+            specs=tuple(tool.spec for _, tool in wanted),
+            found=tuple(name for name in self._found if name in names),
+            finders=finder_specs(lines) if lines else (),
+            instructions=tuple(
+                (server.spec.name, server.introduction.instructions)
+                for server in self._servers.values()
+                if server.tools and server.introduction.instructions
+            ),
+        )
 
     async def call(
         self, name: str, arguments: JsonObject, on_progress: Callable[[str], None]

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.safe_text import strip_control_characters
+from agent_tui.tools.mcp.spec import ALL_TOOLS, ToolPicks
 
 PREFIX: Final = "mcp__"
 """Begins the name of every tool of a server, and of no tool of ours."""
@@ -55,10 +56,12 @@ class ToolList:
 
     Args:
         server: Name of the server.
+        picks: Which of them the person wants; others count for nothing.
     """
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, picks: ToolPicks = ALL_TOOLS) -> None:
         self._server = server
+        self._picks = picks
         self._tools: dict[str, RemoteTool] = {}
         self._problems: list[str] = []
         self._listed = 0
@@ -93,6 +96,8 @@ class ToolList:
                 continue
             try:
                 tool = _tool(self._server, item)
+                if not self._picks.is_offered(tool.own_name):
+                    continue
                 if tool.name in self._tools:
                     raise ValueError("another one has this name")
                 self._tools[tool.name] = tool
@@ -107,6 +112,11 @@ def _tool(server: str, item: JsonValue) -> RemoteTool:
     own_name, described = item.get("name"), item.get("description")
     if not isinstance(own_name, str) or not own_name.strip():
         raise ValueError("it has no name")
+    match item.get("execution"):
+        case {"taskSupport": "required"}:
+            raise ValueError("it runs only as a task, which is not spoken here")
+        case _:
+            pass
     words = described if isinstance(described, str) and described.strip() else own_name
     spec = ToolSpec(
         name=_offered_name(server, own_name),

@@ -18,6 +18,7 @@ from agent_tui.providers.log_file import ProcessLog
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.secret_text import mask_secrets
 from agent_tui.tools.mcp.connection import Connection, RequestFailed, ServerGone
+from agent_tui.tools.mcp.introduction import Introduction, introduction
 from agent_tui.tools.mcp.json_rpc import (
     METHOD_NOT_FOUND,
     PROTOCOL_VERSION,
@@ -75,6 +76,7 @@ class McpServer:
         tools: What it offers, by name.
         notes: What of its tools was left out.
         is_outdated: Whether it said that its tools are others now.
+        introduction: What it says of itself.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class McpServer:
         self.tools: tuple[RemoteTool, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.is_outdated = False
+        self.introduction = Introduction()
         self._around = around
         self._secrets = around.secrets
         self._on_news = on_news
@@ -121,6 +124,11 @@ class McpServer:
             await asyncio.wait((running,))
         self.state, self.why, self.tools, self.notes = "off", "", (), ()
         self._start_ended.set()
+
+    @property
+    def words(self) -> str:
+        """What it is, in its own words, or else some of its tools."""
+        return self.introduction.words or ", ".join(tool.own_name for tool in self.tools)
 
     async def wait_until_started(self) -> None:
         """Wait until it is ready, has failed or is off."""
@@ -231,16 +239,17 @@ class McpServer:
             "clientInfo": _CLIENT,
         }
         try:
-            await connection.request("initialize", params, timeout_s=self.spec.timeout_s)
+            met = await connection.request("initialize", params, timeout_s=self.spec.timeout_s)
         except RequestFailed as error:
             if error.code != UNSUPPORTED_VERSION:
                 raise
             connection.go_stateless(_CLIENT)
             return
+        self.introduction = introduction(met)
         await connection.tell("notifications/initialized")
 
     async def _list_tools(self, connection: Connection) -> None:
-        listed = ToolList(self.spec.name)
+        listed = ToolList(self.spec.name, self.spec.picks)
         cursor: JsonValue = None
         for _ in range(_MAX_PAGES):
             params: JsonObject = {} if cursor is None else {"cursor": cursor}

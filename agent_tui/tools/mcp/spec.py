@@ -6,7 +6,9 @@ import re
 import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Final
 
 from agent_tui.config import McpServerSettings
 from agent_tui.errors import ToolError
@@ -15,6 +17,37 @@ _MAX_SERVER_NAME_CHARS = 24
 """A tool's name holds the server's; providers take 64 characters for both."""
 
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPicks:
+    """Which tools of a server are offered, by its own names for them; patterns may hold ``*``.
+
+    Args:
+        tools: Those that are; empty for all.
+        exclude: Those of them that are not.
+        always: Those that come first where not all tools fit the context.
+    """
+
+    tools: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
+
+    def is_offered(self, own_name: str) -> bool:
+        """Whether the tool is offered at all."""
+        is_named = not self.tools or _fits_any(own_name, self.tools)
+        return is_named and not _fits_any(own_name, self.exclude)
+
+    def is_always(self, own_name: str) -> bool:
+        """Whether the tool comes before others."""
+        return _fits_any(own_name, self.always)
+
+
+def _fits_any(own_name: str, patterns: Collection[str]) -> bool:
+    return any(fnmatchcase(own_name, pattern) for pattern in patterns)
+
+
+ALL_TOOLS: Final = ToolPicks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +65,7 @@ class ServerSpec:
         is_projects: Whether the file belongs to a project, so that the person is asked first.
         is_enabled: Whether it is started at all.
         timeout_s: For its start and for each call.
+        picks: Which of its tools are offered.
     """
 
     name: str
@@ -44,6 +78,7 @@ class ServerSpec:
     is_projects: bool = False
     is_enabled: bool = True
     timeout_s: float = 60.0
+    picks: ToolPicks = ALL_TOOLS
 
     @property
     def command_line(self) -> str:
@@ -86,6 +121,7 @@ def spec_from_settings(name: str, settings: McpServerSettings, source: str) -> S
         headers={header: f"${{{name}}}" for header, name in settings.headers_env.items()},
         is_enabled=settings.enabled,
         timeout_s=settings.timeout_s,
+        picks=ToolPicks(settings.tools, settings.exclude, settings.always),
     )
 
 

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.tools.base import (
@@ -16,12 +18,22 @@ from agent_tui.tools.base import (
     ToolOutput,
     UnderstoodCall,
 )
+from agent_tui.tools.mcp.finding import (
+    CALL_TOOL,
+    FIND_TOOLS,
+    FINDERS,
+    FindToolsArguments,
+    found_output,
+    meant_call,
+    search_tools,
+)
 from agent_tui.tools.mcp.hub import McpHub
-from agent_tui.tools.mcp.remote_tools import RemoteTool, argument_problems, is_remote
+from agent_tui.tools.mcp.remote_tools import PREFIX, RemoteTool, argument_problems, is_remote
 from agent_tui.tools.mcp.results import call_output
 from agent_tui.tools.shorten import cut_line
 
 _MAX_TITLE_CHARS = 100
+_MOST_NAMED = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +54,12 @@ class CombinedToolbox:
         return (*self.own.short_specs, *(tool.spec for tool in self.hub.offered))
 
     def understood(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
-        """A call in the terms of our tools; those of servers are left as they are."""
-        is_ours = not is_remote(name)
-        return (
-            self.own.understood(name, arguments, cwd)
-            if is_ours
-            else UnderstoodCall(name, arguments)
-        )
+        """A call in the terms of our tools; ``call_tool`` is the call of the tool it names."""
+        if name == CALL_TOOL and (meant := meant_call(arguments)) is not None:
+            return UnderstoodCall(*meant)
+        if is_remote(name) or name in FINDERS:
+            return UnderstoodCall(name, arguments)
+        return self.own.understood(name, arguments, cwd)
 
     def check(self, name: str, arguments: JsonObject) -> None:
         """Validate a call without looking at any file.
@@ -56,6 +67,9 @@ class CombinedToolbox:
         Raises:
             ToolError: unknown tool or wrong arguments.
         """
+        if name in FINDERS:
+            self._check_finder(name, arguments)
+            return
         if not is_remote(name):
             self.own.check(name, arguments)
             return
@@ -69,9 +83,13 @@ class CombinedToolbox:
         Raises:
             ToolError: unknown tool, wrong arguments, or a call that cannot work.
         """
-        if not is_remote(name):
+        if not (is_remote(name) or name in FINDERS):
             return self.own.prepare(name, arguments, context)
         self.check(name, arguments)
+        if name == FIND_TOOLS:
+            query = FindToolsArguments.model_validate(arguments).query
+            intent = Intent(title=cut_line(f"{name} {query}", _MAX_TITLE_CHARS), access="none")
+            return PreparedCall(intent, lambda: self._find(query, context))
         intent = _intent(self._named(name), arguments)
         return PreparedCall(intent, lambda: self._run(name, arguments, context))
 
@@ -85,12 +103,33 @@ class CombinedToolbox:
             known_secrets=context.secrets,
         )
 
+    def _check_finder(self, name: str, arguments: JsonObject) -> None:
+        if name == CALL_TOOL:
+            raise ToolError(
+                f'{name} was not run. Give it {{"name": "{PREFIX}...", "arguments": {{...}}}}, '
+                f"the name being that of a tool that {FIND_TOOLS} found."
+            )
+        try:
+            FindToolsArguments.model_validate(arguments)
+        except ValidationError as error:
+            raise ToolError(
+                f"{name} was not run. It takes a query of 1 to 400 characters, nothing else."
+            ) from error
+
+    async def _find(self, query: str, context: ToolContext) -> ToolOutput:
+        found = search_tools(query, self.hub.offered)
+        output, names = found_output(query, found, context.limits)
+        self.hub.keep_found(names)
+        return output
+
     def _named(self, name: str) -> RemoteTool:
         for tool in self.hub.offered:
             if tool.name == name:
                 return tool
-        names = ", ".join(tool.name for tool in self.hub.offered) or "none"
-        raise ToolError(f"There is no tool {name!r}. Tools of MCP servers: {names}.")
+        offered = self.hub.offered
+        names = ", ".join(tool.name for tool in offered[:_MOST_NAMED]) or "none"
+        more = f" and {len(offered) - _MOST_NAMED} more" if len(offered) > _MOST_NAMED else ""
+        raise ToolError(f"There is no tool {name!r}. Tools of MCP servers: {names}{more}.")
 
 
 def _intent(tool: RemoteTool, arguments: JsonObject) -> Intent:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.mcp.server_consent import ConsentFile
+from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.mcp.server_files import ServerFiles, read_server_file
 from agent_tui.config import McpServerSettings
 from agent_tui.permissions.trust import FolderTrust

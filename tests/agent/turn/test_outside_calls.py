@@ -12,6 +12,7 @@ from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.base import Intent
+from agent_tui.tools.mcp.offer import ServerOffer
 from agent_tui.tools.registry import default_toolbox
 
 TOOL = "mcp__github__make_issue"
@@ -86,7 +87,7 @@ def fitted(window: int, count: int = 10) -> FittedPrompt:
         for number in range(count)
     )
     parts = PromptParts(
-        Path("/ws"), date(2026, 1, 2), OWN.specs, OWN.short_specs, outside_specs=outside
+        Path("/ws"), date(2026, 1, 2), OWN.specs, OWN.short_specs, outside=ServerOffer(outside)
     )
     return fit_prompt(parts, window, COUNTER)
 

@@ -1,4 +1,4 @@
-"""The file that keeps what the person said about the MCP servers of projects."""
+"""The files that keep what the person said about what projects want started: servers, hooks."""
 
 import json
 from collections.abc import Mapping
@@ -19,12 +19,17 @@ _FOR_THIS_RUN = "It holds for this run."
 class ConsentFile:
     """Answers by the hash of what would be started: ``{"servers": {"<sha256>": "allowed"}}``.
 
-    A server whose command, variables or file are others is another one, and asked about anew. A
-    broken file keeps nothing: every server is asked about.
+    A server or hook whose command, variables or file are others is another one, and asked about
+    anew. A broken file keeps nothing: everything is asked about.
+
+    Args:
+        path: The file.
+        kind: What is asked about, as the file names it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: Literal["servers", "hooks"] = "servers") -> None:
         self._path = path
+        self._kind = kind
         self._in_this_run: dict[str, Consent] = {}
 
     def answer_of(self, fingerprint: str) -> Consent | None:
@@ -39,8 +44,8 @@ class ConsentFile:
         """
         self._in_this_run[fingerprint] = consent
         with locked_for_change(self._path, _FOR_THIS_RUN):
-            servers = {**self._read(), fingerprint: consent}
-            text = json.dumps({"servers": servers}, indent=2, sort_keys=True)
+            answers = {**self._read(), fingerprint: consent}
+            text = json.dumps({self._kind: answers}, indent=2, sort_keys=True)
             write_new_file(self._path, f"{text}\n".encode("ascii"), DiskFile, sync=True)
 
     def _read(self) -> Mapping[str, Consent]:
@@ -48,14 +53,14 @@ class ConsentFile:
             stored = cast("JsonValue", json.loads(self._path.read_bytes()))
         except (OSError, ValueError, RecursionError):
             return {}
-        servers = stored.get("servers") if isinstance(stored, dict) else None
-        return _consents(servers) if isinstance(servers, dict) else {}
+        answers = stored.get(self._kind) if isinstance(stored, dict) else None
+        return _consents(answers) if isinstance(answers, dict) else {}
 
 
-def _consents(servers: "Mapping[str, JsonValue]") -> Mapping[str, Consent]:
+def _consents(answers: "Mapping[str, JsonValue]") -> Mapping[str, Consent]:
     """The answers that are some, by fingerprint; others are passed over."""
     consents: dict[str, Consent] = {}
-    for fingerprint, answer in servers.items():
+    for fingerprint, answer in answers.items():
         if answer == "allowed":
             consents[fingerprint] = "allowed"
         elif answer == "refused":

@@ -1,0 +1,1 @@
+"""Commands of the person's that are run at certain moments of a conversation."""

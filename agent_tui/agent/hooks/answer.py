@@ -1,0 +1,139 @@
+"""What hooks say: an exit code and JSON, or plain words, as one answer.
+
+Exit code 0: what it printed counts. 2: it refuses, with what it wrote to stderr. Any other: it
+failed, which is told and changes nothing. An answer can hold back and add, never allow: an
+``allow`` says no more than silence.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from pydantic import JsonValue
+
+from agent_tui.agent.hooks.process import HookRun
+from agent_tui.config import HookEvent
+from agent_tui.messages import JsonObject
+
+_REFUSES = 2
+_ADD_TEXT = frozenset({"SessionStart", "UserPromptSubmit", "PreCompact"})
+"""Events at which plain words a hook prints are for the model."""
+
+_CAN_REFUSE = frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "PreCompact", "Stop"})
+_NO_REASON = "it gave no reason"
+_DENYING = frozenset({"block", "deny"})
+
+
+@dataclass(frozen=True, slots=True)
+class HookAnswer:
+    """What one hook, or all that were run for one event, say.
+
+    Args:
+        refusal: Why what is asked about must not be; at PostToolUse what is wrong with what was
+            done, at Stop why the model is to go on. Empty: nothing against it.
+        doubt: Why the person is to be asked first; empty: no need.
+        added: What the model is told, or at PreCompact what is kept.
+        stops: Why the turn ends here; None: it does not.
+        updated_input: Other arguments for a call.
+        messages: What the person is told.
+        problem: Why it could not be understood, or what went wrong; empty for nothing.
+    """
+
+    refusal: str = ""
+    doubt: str = ""
+    added: str = ""
+    stops: str | None = None
+    updated_input: JsonObject | None = None
+    messages: tuple[str, ...] = ()
+    problem: str = ""
+
+    def outcome(self, event: HookEvent) -> str:
+        """What came of a hook on `event`, in a word or a line."""
+        if self.problem:
+            return self.problem
+        if self.refusal:
+            did = {"PostToolUse": "found", "Stop": "sent the model on"}.get(event, "refused")
+            return f"{did}: {self.refusal}"
+        if self.doubt:
+            return f"has the person asked: {self.doubt}"
+        return "added text" if self.added else "ok"
+
+
+def read_answer(event: HookEvent, run: HookRun) -> HookAnswer:
+    """What `run` of a hook on `event` says."""
+    if run.problem:
+        return HookAnswer(problem=run.problem)
+    if run.exit_code == _REFUSES:
+        why = run.stderr.strip() or run.stdout.strip() or _NO_REASON
+        return HookAnswer(refusal=why) if event in _CAN_REFUSE else HookAnswer(messages=(why,))
+    if run.exit_code:
+        how = f"killed by signal {-run.exit_code}" if run.exit_code < 0 else "exit code"
+        how = how if run.exit_code < 0 else f"{how} {run.exit_code}"
+        said = next(iter(run.stderr.strip().splitlines()), "")
+        return HookAnswer(problem=": ".join(filter(None, (how, said))))
+    printed = run.stdout.strip()
+    if not printed.startswith("{"):
+        return HookAnswer(added=printed if event in _ADD_TEXT else "")
+    try:
+        said = cast("JsonValue", json.loads(printed))
+        assert isinstance(said, dict)
+        return _from_json(event, said)
+    except (ValueError, RecursionError) as error:
+        return HookAnswer(problem=f"what it printed cannot be used: {error}")
+
+
+def joined(answers: Sequence[HookAnswer]) -> HookAnswer:
+    """All that hooks on one event say together; the strictest word counts."""
+    stops = [one.stops for one in answers if one.stops is not None]
+    inputs = [one.updated_input for one in answers if one.updated_input is not None]
+    return HookAnswer(
+        refusal="\n".join(one.refusal for one in answers if one.refusal),
+        doubt="; ".join(one.doubt for one in answers if one.doubt),
+        added="\n".join(one.added for one in answers if one.added),
+        stops=stops[0] if stops else None,
+        updated_input=inputs[-1] if inputs else None,
+        messages=tuple(message for one in answers for message in one.messages),
+    )
+
+
+def _from_json(event: HookEvent, said: JsonObject) -> HookAnswer:
+    """What a hook says in JSON.
+
+    Raises:
+        ValueError: A part of it is of the wrong kind; says which.
+    """
+    own = said.get("hookSpecificOutput") or {}
+    if not isinstance(own, dict):
+        raise ValueError("hookSpecificOutput must be an object")
+    if (named := own.get("hookEventName", event)) != event:
+        raise ValueError(f"its hookEventName is {named!r} and the event {event}")
+    decision: str = _text(said, "decision")
+    reason = _text(said, "reason")
+    permission: Literal["", "deny", "ask"] = ""
+    if event == "PreToolUse" and (wanted := _text(own, "permissionDecision")):
+        permission = "deny" if wanted == "deny" else "ask" if wanted == "ask" else ""
+        reason = _text(own, "permissionDecisionReason") or reason
+    refuses = event in _CAN_REFUSE and (decision in _DENYING or permission == "deny")
+    is_asking = permission == "ask" or (event == "PreToolUse" and decision == "ask")
+    updated = own.get("updatedInput")
+    if updated is not None and not isinstance(updated, dict):
+        raise ValueError("updatedInput must be an object")
+    message = _text(said, "systemMessage")
+    return HookAnswer(
+        refusal=(reason or _NO_REASON) if refuses else "",
+        doubt=(reason or _NO_REASON) if is_asking and not refuses else "",
+        added=_text(own, "additionalContext") or _text(said, "additionalContext"),
+        stops=_text(said, "stopReason") if said.get("continue") is False else None,
+        updated_input=updated if event == "PreToolUse" else None,
+        messages=(message,) if message else (),
+    )
+
+
+def _text(given: JsonObject, key: str) -> str:
+    value = given.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError(f"{key} must be text")
+    return value.strip()

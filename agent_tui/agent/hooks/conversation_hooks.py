@@ -1,0 +1,173 @@
+"""The hooks of one conversation: what they are told at each moment, and what is made of it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from agent_tui.agent.activity import Emit
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.hooks.answer import HookAnswer
+from agent_tui.agent.hooks.dispatcher import HookPlace
+from agent_tui.agent.hooks.terms import MODES, call_facts, result_facts
+from agent_tui.config import HookEvent
+from agent_tui.events import CompactionFinished, CompactionReason, Notice
+from agent_tui.messages import JsonObject, ToolCall
+from agent_tui.sessions.entries import CustomMessageEntry
+from agent_tui.sessions.replay.hook_texts import hook_entry
+from agent_tui.tool_names import names_of
+from agent_tui.tools.base import ToolOutput
+
+
+class ConversationHooks:
+    """Runs the hooks for what happens in `conversation`, and tells of them through `emit`."""
+
+    def __init__(self, conversation: Conversation, emit: Emit) -> None:
+        self._conversation = conversation
+        self._hooks = conversation.services.hooks
+        self._emit = emit
+
+    async def take_up(self) -> None:
+        """Read which hooks there are now."""
+        await self._hooks.take_up(self._conversation.cwd, self._tell)
+
+    async def before_message(self, text: str) -> tuple[str, tuple[CustomMessageEntry, ...]]:
+        """Why a message of the person's is refused, and what goes to the model behind it."""
+        conversation = self._conversation
+        await self.take_up()
+        begun = await self._hooks.begin_session(
+            self._place,
+            is_new=conversation.is_new,
+            is_compacted=conversation.log.header.compaction is not None,
+            tell=self._tell,
+        )
+        sent = await self._run("UserPromptSubmit", {"prompt": text})
+        why = sent.refusal or (sent.stops or "it gave no reason" if sent.stops is not None else "")
+        added = (
+            hook_entry("SessionStart", begun.added),
+            hook_entry("UserPromptSubmit", sent.added),
+        )
+        said = (begun.added, sent.added)
+        return why, tuple(entry for entry, text in zip(added, said, strict=True) if text)
+
+    async def before_call(self, call: ToolCall, paths: Sequence[Path]) -> HookAnswer:
+        """What is said of a call before it is judged."""
+        answer = await self._run("PreToolUse", call_facts(call, paths), names_of(call.name))
+        if answer.stops is not None:
+            why = answer.stops or "it gave no reason"
+            self._tell(f"A hook ends the turn: {why}")
+            answer = replace(answer, refusal=answer.refusal or why)
+        return answer
+
+    async def after_call(
+        self, call: ToolCall, paths: Sequence[Path], output: ToolOutput
+    ) -> ToolOutput:
+        """`output` of a call that ran, with what hooks say of it.
+
+        It is never lost: where this is cancelled it is given as it is.
+        """
+        if output.is_error and output.for_person.exit_code is None:
+            return output
+        facts = call_facts(call, paths)
+        facts["tool_response"] = result_facts(output)
+        try:
+            answer, changed = await self._look_at_result(facts, names_of(call.name), paths)
+        except asyncio.CancelledError:
+            return output
+        said = "\n".join(filter(None, (answer.refusal, answer.added, changed)))
+        if said:
+            output = replace(output, for_model=f"{output.for_model}\n[hook on PostToolUse]\n{said}")
+        if answer.stops is not None:
+            self._tell(f"A hook ends the turn: {answer.stops or 'it gave no reason'}")
+            output = replace(output, ends_turn=output.ends_turn or "aborted")
+        return output
+
+    async def _look_at_result(
+        self, facts: JsonObject, names: Sequence[str], paths: Sequence[Path]
+    ) -> tuple[HookAnswer, str]:
+        """What hooks say of a result, and which of the files of the call they changed."""
+        if not self._hooks.wanted("PostToolUse", names):
+            return HookAnswer(), ""
+        files = self._conversation.files
+        known = await asyncio.to_thread(files.known_as_they_are)
+        answer = await self._run("PostToolUse", facts, names)
+        changed = await asyncio.to_thread(files.take_in, [path for path in known if path in paths])
+        told = ", ".join(str(path) for path in changed)
+        return answer, f"(changed since by the hook: {told})" if told else ""
+
+    async def goes_on(self, last_reply: str, times_before: int, most_times: int) -> bool:
+        """Whether a hook sends the model on, which was about to end its turn.
+
+        Args:
+            last_reply: Its last words.
+            times_before: How often it was sent on in this turn.
+            most_times: How often it may be.
+        """
+        facts: JsonObject = {
+            "stop_hook_active": times_before > 0,
+            "last_assistant_message": last_reply,
+        }
+        answer = await self._run("Stop", facts)
+        if not answer.refusal or answer.stops is not None:
+            return False
+        if times_before >= most_times:
+            self._tell(
+                f"A hook on Stop would send the model on once more; it was {most_times} times, "
+                "so the turn ends."
+            )
+            return False
+        self._conversation.log.append(hook_entry("Stop", answer.refusal))
+        first = answer.refusal.splitlines()[0]
+        self._emit(Notice("info", f"A hook on Stop sends the model on: {first}"))
+        return True
+
+    async def before_compaction(
+        self, reason: CompactionReason, focus: str
+    ) -> tuple[str, tuple[CustomMessageEntry, ...]]:
+        """Why a compaction is refused, and what is kept word for word behind it."""
+        await self.take_up()
+        trigger = _trigger(reason)
+        facts: JsonObject = {"trigger": trigger, "custom_instructions": focus}
+        answer = await self._run("PreCompact", facts, (trigger,))
+        why = answer.refusal
+        if why and (reason == "overflow" or self._conversation.is_overfull):
+            self._tell(f"A hook on PreCompact refused, but nothing more fits: {why}")
+            why = ""
+        return why, (hook_entry("PreCompact", answer.added),) if answer.added else ()
+
+    async def after_compaction(self, made: CompactionFinished) -> None:
+        """Tell of a compaction that was made."""
+        trigger = _trigger(made.reason)
+        facts: JsonObject = {
+            "trigger": trigger,
+            "tokens_before": made.tokens_before,
+            "tokens_after": made.tokens_after,
+            "compact_summary": made.summary,
+        }
+        await self._run("PostCompact", facts, (trigger,))
+
+    @property
+    def _place(self) -> HookPlace:
+        conversation = self._conversation
+        log = conversation.log
+        return HookPlace(
+            session_id=log.header.id,
+            transcript_path=str(log.path or ""),
+            cwd=conversation.cwd,
+            permission_mode=MODES[conversation.permissions.mode],
+            model=conversation.model.name,
+        )
+
+    async def _run(
+        self, event: HookEvent, facts: JsonObject, names: Sequence[str] = ()
+    ) -> HookAnswer:
+        if not self._hooks.wanted(event, names):
+            return HookAnswer()
+        return await self._hooks.run(event, self._place, facts, self._tell, names)
+
+    def _tell(self, text: str) -> None:
+        self._emit(Notice("warning", text))
+
+
+def _trigger(reason: CompactionReason) -> str:
+    return "manual" if reason == "manual" else "auto"

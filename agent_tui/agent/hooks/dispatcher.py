@@ -1,0 +1,259 @@
+"""All hooks of a program: which there are now, running those that an event is for."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import get_args
+
+from agent_tui.agent.hooks.answer import HookAnswer, joined, read_answer
+from agent_tui.agent.hooks.process import run_command
+from agent_tui.agent.hooks.spec import FoundHooks, HookSources, HookSpec, NoHookFiles
+from agent_tui.config import HookEvent
+from agent_tui.messages import JsonObject
+from agent_tui.permissions.project_files import repository_root
+from agent_tui.safe_text import printable_line, strip_control_characters
+from agent_tui.secret_text import mask_values
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.shorten import keep_ends
+
+_MAX_LINES = 300
+_MAX_BYTES = 10_000
+"""Of what one hook says to the model."""
+
+_AT_THE_END_S = 5.0
+"""How long hooks may take when a session ends: the person waits to be let go."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookPlace:
+    """The conversation that hooks are run for, as they are told of it."""
+
+    session_id: str
+    transcript_path: str
+    cwd: Path
+    permission_mode: str
+    model: str
+
+    @property
+    def facts(self) -> JsonObject:
+        """What every hook reads."""
+        return {
+            "session_id": self.session_id,
+            "transcript_path": self.transcript_path,
+            "cwd": str(self.cwd),
+            "permission_mode": self.permission_mode,
+            "model": self.model,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class HookResult:
+    """What came of a hook when it was last run."""
+
+    outcome: str
+    took_s: float
+    at: datetime
+    is_problem: bool
+
+
+class Hooks:
+    """Runs hooks, those of one event side by side.
+
+    Which there are is read as a turn begins (`take_up`), not before each call.
+
+    Args:
+        sources: Where hooks are named.
+        keeper: Starts their processes.
+        environ: What they are given, without keys.
+        secrets: Values that nothing they say may hold.
+    """
+
+    def __init__(
+        self,
+        sources: HookSources | None = None,
+        keeper: ProcessKeeper | None = None,
+        environ: Mapping[str, str] | None = None,
+        secrets: Sequence[str] = (),
+    ) -> None:
+        self._sources = sources or NoHookFiles()
+        self._keeper = keeper or ProcessKeeper()
+        self._environ = environ or {}
+        self._secrets = secrets
+        self._found = FoundHooks()
+        self._told: set[str] = set()
+        self._begun: HookPlace | None = None
+        self._events: Collection[HookEvent] = get_args(HookEvent)
+        self.results: dict[str, HookResult] = {}
+
+    def for_calls(self) -> "Hooks":
+        """The same hooks for a helper, of which they see the calls alone."""
+        calls = copy(self)
+        calls._events = ("PreToolUse", "PostToolUse")
+        return calls
+
+    @property
+    def found(self) -> FoundHooks:
+        """The hooks as they were last taken up."""
+        return self._found
+
+    @property
+    def not_asked(self) -> tuple[HookSpec, ...]:
+        """Hooks of the project that the person was not asked about."""
+        return tuple(one.spec for one in self._found.hooks if one.is_allowed is None)
+
+    async def take_up(self, cwd: Path, tell: Callable[[str], None] | None = None) -> None:
+        """Read which hooks there are for work in `cwd`.
+
+        Args:
+            cwd: The workspace.
+            tell: Takes a line for the person, each once; None: nothing is told now.
+        """
+        self._found = await asyncio.to_thread(self._sources.find, cwd)
+        if tell is None:
+            return
+        problems = [f"Hook left out: {problem}" for problem in self._found.problems]
+        if count := len(self.not_asked):
+            problems.append(
+                f"{count} of the project's hooks {'is' if count == 1 else 'are'} not run, as you "
+                "were not asked about them yet; on the screen or with --plain /hooks ask does."
+            )
+        for problem in problems:
+            if problem not in self._told:
+                self._told.add(problem)
+                tell(problem)
+
+    async def answer(self, spec: HookSpec, *, is_allowed: bool) -> None:
+        """Run, or never run, a hook of the project, as the person says.
+
+        Raises:
+            ConfigError: The answer cannot be kept; it holds for this run.
+        """
+        hooks = tuple(
+            replace(one, is_allowed=is_allowed) if one.spec == spec else one
+            for one in self._found.hooks
+        )
+        self._found = replace(self._found, hooks=hooks)
+        await asyncio.to_thread(self._sources.answer, spec, is_allowed=is_allowed)
+
+    def wanted(self, event: HookEvent, names: Collection[str] = ()) -> tuple[HookSpec, ...]:
+        """The hooks that are run on `event` for something called `names`."""
+        return tuple(
+            one.spec
+            for one in self._found.hooks
+            if one.is_allowed
+            and event in self._events
+            and one.spec.event == event
+            and one.spec.is_for(names)
+        )
+
+    async def run(
+        self,
+        event: HookEvent,
+        place: HookPlace,
+        facts: JsonObject,
+        tell: Callable[[str], None],
+        names: Collection[str] = (),
+    ) -> HookAnswer:
+        """Run the hooks on `event`; a failure of theirs is told and changes nothing.
+
+        Cancelling ends them.
+
+        Args:
+            event: What happens.
+            place: Where.
+            facts: What they read beside that.
+            tell: Takes lines for the person.
+            names: What the event is about, for matchers.
+        """
+        specs = self.wanted(event, names)
+        if not specs:
+            return HookAnswer()
+        given = json.dumps({**place.facts, "hook_event_name": event, **facts})
+        answers = await asyncio.gather(*(self._run_one(spec, place, given) for spec in specs))
+        for spec, answer in zip(specs, answers, strict=True):
+            for message in answer.messages:
+                tell(f"Hook on {event}: {message}")
+            if answer.problem:
+                tell(
+                    f"Hook on {event} failed and counts for nothing: {answer.problem}. "
+                    f"$ {printable_line(spec.command, 80)}"
+                )
+        return joined(answers)
+
+    async def begin_session(
+        self, place: HookPlace, *, is_new: bool, is_compacted: bool, tell: Callable[[str], None]
+    ) -> HookAnswer:
+        """Tell hooks, once, that work in a session begins, and that it ended in the one before.
+
+        Args:
+            place: The session.
+            is_new: Whether nothing was said in it yet.
+            is_compacted: Whether it goes on from the one before, made smaller.
+            tell: Takes lines for the person.
+        """
+        before = self._begun
+        if before is not None and before.session_id == place.session_id:
+            return HookAnswer()
+        self._begun = place
+        if is_compacted and before is not None:
+            source = "compact"
+        elif is_new:
+            source = "startup" if before is None else "clear"
+        else:
+            source = "resume"
+        if before is not None:
+            await self._end(before, source if source in ("clear", "resume") else "other")
+        return await self.run("SessionStart", place, {"source": source}, tell, (source,))
+
+    async def end_session(self) -> None:
+        """Tell hooks that the program leaves the session; takes some seconds at most."""
+        before, self._begun = self._begun, None
+        if before is not None:
+            await self._end(before, "other")
+
+    async def _end(self, place: HookPlace, reason: str) -> None:
+        await self.run("SessionEnd", place, {"reason": reason}, lambda _line: None, (reason,))
+
+    async def _run_one(self, spec: HookSpec, place: HookPlace, given: str) -> HookAnswer:
+        began = time.monotonic()
+        timeout_s = spec.timeout_s
+        if spec.event == "SessionEnd":
+            timeout_s = min(timeout_s, _AT_THE_END_S)
+        folder = repository_root(place.cwd) or place.cwd
+        ran = await run_command(
+            self._keeper,
+            spec.command,
+            given,
+            cwd=place.cwd,
+            environ={**self._environ, "CLAUDE_PROJECT_DIR": str(folder)},
+            timeout_s=timeout_s,
+        )
+        answer = self._made_fit(read_answer(spec.event, ran))
+        self.results[spec.fingerprint] = HookResult(
+            answer.outcome(spec.event),
+            time.monotonic() - began,
+            datetime.now(),
+            bool(answer.problem),
+        )
+        return answer
+
+    def _made_fit(self, answer: HookAnswer) -> HookAnswer:
+        """`answer` without keys and what steers a terminal, and no longer than can be read."""
+        return replace(
+            answer,
+            refusal=self._fit(answer.refusal),
+            doubt=printable_line(self._fit(answer.doubt), 300),
+            added=self._fit(answer.added),
+            stops=None if answer.stops is None else printable_line(self._fit(answer.stops), 300),
+            messages=tuple(printable_line(self._fit(one), 300) for one in answer.messages),
+            problem=printable_line(self._fit(answer.problem), 300),
+        )
+
+    def _fit(self, text: str) -> str:
+        plain = mask_values(strip_control_characters(text), self._secrets)
+        return keep_ends(plain, max_lines=_MAX_LINES, max_bytes=_MAX_BYTES).text

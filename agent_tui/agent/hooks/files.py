@@ -1,0 +1,201 @@
+"""Which hooks there are: the person's settings, and the files of a trusted project."""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast, get_args
+
+from pydantic import JsonValue
+
+from agent_tui.agent.consent import ConsentFile
+from agent_tui.agent.hooks.spec import (
+    DEFAULT_TIMEOUT_S,
+    MAX_TIMEOUT_S,
+    FoundHook,
+    FoundHooks,
+    HookSpec,
+    matcher_problem,
+)
+from agent_tui.config import HookEvent, HookSettings
+from agent_tui.messages import JsonObject
+from agent_tui.permissions.project_files import hook_files
+from agent_tui.permissions.trust import FolderTrust
+
+_MAX_FILE_BYTES = 200_000
+_MAX_HOOKS = 64
+_MAX_COMMAND_CHARS = 4_000
+"""The person is shown all of what would be run; nobody reads more."""
+
+_EVENTS: Mapping[str, HookEvent] = {event: event for event in get_args(HookEvent)}
+_OTHERS_EVENTS = frozenset(
+    (
+        *("Notification", "SubagentStart", "SubagentStop", "PermissionRequest"),
+        *("PostToolUseFailure", "PermissionDenied", "Setup", "TeammateIdle", "TaskCompleted"),
+        *("ConfigChange", "WorktreeCreate", "WorktreeRemove", "InstructionsLoaded"),
+    )
+)
+"""Moments that other agents have hooks for and we do not: passed over without a word."""
+
+_CHANGES_WHEN = ("if", "once")
+"""What another agent's hook may say and ours cannot: without it, it would run too often."""
+
+
+class HookFiles:
+    """The `HookSources` of real use.
+
+    Args:
+        own: The hooks of the person's settings.
+        own_source: Where those stand, for messages.
+        trust: Says whether a project's file may be opened.
+        consent: Keeps what the person said about a project's hooks.
+    """
+
+    def __init__(
+        self,
+        own: Mapping[HookEvent, Sequence[HookSettings]],
+        own_source: Path,
+        trust: FolderTrust,
+        consent: ConsentFile,
+    ) -> None:
+        self._own = own
+        self._own_source = own_source
+        self._trust = trust
+        self._consent = consent
+
+    def find(self, cwd: Path) -> FoundHooks:
+        """The hooks for work in `cwd`, the person's own first. Reads files."""
+        specs, problems = own_hooks(self._own, self._own_source)
+        for file in hook_files(cwd):
+            if self._trust.may_obey(file):
+                found, wrong = read_hook_file(file)
+                specs += found
+                problems += wrong
+        unique = {(spec.event, spec.matcher, spec.command): spec for spec in reversed(specs)}
+        hooks = [
+            FoundHook(spec, self._is_allowed(spec)) for spec in specs if spec in unique.values()
+        ]
+        return FoundHooks(tuple(hooks), tuple(problems))
+
+    def answer(self, spec: HookSpec, *, is_allowed: bool) -> None:
+        """Keep what the person said about a project's hook.
+
+        Raises:
+            ConfigError: It cannot be kept; it holds for this run.
+        """
+        self._consent.keep(spec.fingerprint, "allowed" if is_allowed else "refused")
+
+    def _is_allowed(self, spec: HookSpec) -> bool | None:
+        if not spec.is_projects:
+            return True
+        answer = self._consent.answer_of(spec.fingerprint)
+        return None if answer is None else answer == "allowed"
+
+
+def own_hooks(
+    hooks: Mapping[HookEvent, Sequence[HookSettings]], source: Path
+) -> tuple[list[HookSpec], list[str]]:
+    """The hooks of the person's settings, and what of them cannot be used."""
+    specs: list[HookSpec] = []
+    problems: list[str] = []
+    for event, settings in hooks.items():
+        for one in settings:
+            if why := matcher_problem(one.matcher):
+                problems.append(f"{source}: a hook on {event} left out: {why}.")
+            else:
+                specs.append(HookSpec(event, one.command, one.matcher, one.timeout_s, str(source)))
+    return specs, problems
+
+
+def read_hook_file(file: Path) -> tuple[list[HookSpec], list[str]]:
+    """The hooks that a project's file names, and what in it cannot be used.
+
+    The file has ``{"hooks": {EVENT: [{"matcher": ..., "hooks": [{"type": "command", "command":
+    ..., "timeout": SECONDS}]}]}}``; whatever else it has is another program's.
+    """
+    try:
+        events = _events_in(file)
+    except OSError as error:
+        return [], [f"{file} cannot be read: {error.strerror}."]
+    except (ValueError, RecursionError) as error:
+        return [], [f"{file} cannot be used: {error}."]
+    specs: list[HookSpec] = []
+    problems: list[str] = []
+    for name, groups in events.items():
+        event = _EVENTS.get(name)
+        if event is None:
+            if name not in _OTHERS_EVENTS:
+                allowed = ", ".join(_EVENTS)
+                problems.append(f"{file}: there is no event {name[:40]!r}; there are {allowed}.")
+            continue
+        for group in groups if isinstance(groups, list) else [None]:
+            try:
+                specs += _group(file, event, group)
+            except ValueError as error:
+                problems.append(f"{file}: a hook on {event} left out: {error}.")
+    if len(specs) > _MAX_HOOKS:
+        problems.append(f"{file}: only the first {_MAX_HOOKS} hooks count.")
+    return specs[:_MAX_HOOKS], problems
+
+
+def _events_in(file: Path) -> JsonObject:
+    """What a file says of each event.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It has no such thing; says why.
+    """
+    with file.open("rb") as opened:
+        content = opened.read(_MAX_FILE_BYTES + 1)
+    if len(content) > _MAX_FILE_BYTES:
+        raise ValueError(f"it is over {_MAX_FILE_BYTES // 1_000} KB")
+    value = cast("JsonValue", json.loads(content.decode("utf-8-sig")))
+    events = value.get("hooks", {}) if isinstance(value, dict) else None
+    if not isinstance(events, dict):
+        raise ValueError('"hooks" must be an object of events')
+    return events
+
+
+def _group(file: Path, event: HookEvent, group: JsonValue) -> Iterator[HookSpec]:
+    """The hooks that share a matcher.
+
+    Raises:
+        ValueError: One cannot be used; says why.
+    """
+    if not isinstance(group, dict):
+        raise ValueError("it is no object")
+    matcher, hooks = group.get("matcher") or "", group.get("hooks")
+    if not isinstance(matcher, str) or not isinstance(hooks, list):
+        raise ValueError('it needs a list "hooks", and its matcher must be text')
+    if why := matcher_problem(matcher):
+        raise ValueError(why)
+    for hook in hooks:
+        if not isinstance(hook, dict):
+            raise ValueError("it is no object")
+        yield HookSpec(
+            event, _command(hook), matcher, _timeout_s(hook), str(file), is_projects=True
+        )
+
+
+def _command(hook: JsonObject) -> str:
+    if hook.get("type", "command") != "command":
+        raise ValueError(f"only hooks of type command are run, not {str(hook['type'])[:40]!r}")
+    if unknown := [key for key in _CHANGES_WHEN if hook.get(key)]:
+        raise ValueError(f"{unknown[0]!r} cannot be obeyed")
+    command, words = hook.get("command"), hook.get("args", [])
+    if not isinstance(command, str) or not command.strip() or "\0" in command:
+        raise ValueError("it has no command")
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError("args must be a list of texts")
+    if words:
+        command = shlex.join([command, *map(str, words)])
+    if len(command) > _MAX_COMMAND_CHARS:
+        raise ValueError(f"its command is over {_MAX_COMMAND_CHARS:,} characters")
+    return command
+
+
+def _timeout_s(hook: JsonObject) -> float:
+    timeout = hook.get("timeout", DEFAULT_TIMEOUT_S)
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0:
+        raise ValueError("its timeout must be a number of seconds above 0")
+    return min(float(timeout), MAX_TIMEOUT_S)

@@ -1,0 +1,80 @@
+"""The hooks: commands that are run when something happens."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent_tui.agent.hooks.dispatcher import HookResult, Hooks
+from agent_tui.agent.hooks.spec import FoundHook
+from agent_tui.commands.core.command import Completion, command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.pages import Page, PageSection
+from agent_tui.commands.core.short_words import short_path
+from agent_tui.commands.trust import ask_about_hooks
+from agent_tui.safe_text import printable_line
+
+_HOW = (
+    ("/hooks ask", "say again which of the project's may be run"),
+    ("when it counts", "A project's from your next message on, yours when agent-tui is started."),
+    ("what they may", "Refuse, ask and add; nothing a hook says allows what would have asked."),
+)
+_HOW_TO_HAVE_ONE = (
+    (
+        "yours",
+        'In config.toml: [[hooks.PostToolUse]] with matcher = "Edit|Write" and command = "...".',
+    ),
+    (
+        "a project's",
+        ".agent-tui/hooks.json, .claude/settings.json or .codex/hooks.json in its folder.",
+    ),
+)
+
+
+@command("[ask]", completions=lambda _front: (Completion("ask", "about the project's hooks"),))
+async def hooks(front: Front, argument: str) -> None:
+    """Show the hooks and what came of them."""
+    found = front.runtime.services.hooks
+    match argument.strip():
+        case "":
+            await found.take_up(front.runtime.conversation.cwd)
+            await front.show(hook_page(found, Path.home()))
+        case "ask" if front.can_ask:
+            await ask_about_hooks(front, is_wanted=True)
+        case "ask":
+            front.say("Nobody can be asked here. Use the screen or --plain.", "warning")
+        case other:
+            front.say(f"/hooks takes ask, not {other}.", "warning")
+
+
+def hook_page(hooks: Hooks, home: Path) -> Page:
+    """The hooks in their order, what of the files cannot be used, then how."""
+    found = hooks.found
+    problems = [("left out", problem) for problem in found.problems]
+    sections = [
+        PageSection(_heading(one), tuple(_rows(one, hooks.results.get(one.spec.fingerprint), home)))
+        for one in found.hooks
+    ]
+    if problems:
+        sections.append(PageSection("To mend", tuple(problems)))
+    how = PageSection("How", _HOW if found.hooks else _HOW_TO_HAVE_ONE)
+    title = () if found.hooks else (PageSection("There are none", ()),)
+    return Page("Hooks", (*title, *sections, how))
+
+
+def _heading(one: FoundHook) -> str:
+    about = f" ({one.spec.matcher})" if one.spec.matcher else ""
+    state = {None: ": not asked", False: ": off", True: ""}[one.is_allowed]
+    return f"{one.spec.event}{about}{state}"
+
+
+def _rows(one: FoundHook, last: HookResult | None, home: Path) -> Sequence[tuple[str, str]]:
+    rows = [("command", printable_line(one.spec.command, 2_000))]
+    if one.is_allowed is None:
+        rows.append(("why", "/hooks ask asks whether it may be run"))
+    elif not one.is_allowed:
+        rows.append(("why", "you said no to it; /hooks ask asks again"))
+    if last is not None:
+        outcome = printable_line(last.outcome, 300)
+        rows.append(("last run", f"{last.at:%H:%M:%S}, {last.took_s:.1f} s: {outcome}"))
+    elif one.is_allowed:
+        rows.append(("last run", "not in this run of the program"))
+    return (*rows, ("named in", short_path(Path(one.spec.source), home)))
