@@ -44,6 +44,7 @@ def test_every_command_of_the_program_is_there():
         "trust",
         "mcp",
         "jobs",
+        "hooks",
         "find",
         "cost",
         "output",
