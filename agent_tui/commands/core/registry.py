@@ -104,7 +104,7 @@ class CommandRegistry:
             if file.name == name:
                 return f"{file.shown} {file.why}."
         begun = sorted((known for known in self._by_name if known.startswith(name)), key=len)
-        close = begun or difflib.get_close_matches(name, self._by_name, n=1, cutoff=0.5)
+        close = begun or difflib.get_close_matches(name, self._by_name, n=1, cutoff=0.6)
         ask = f"Did you mean /{close[0]}?" if close else "/help lists all commands."
         return f"Unknown command /{name}. {ask}"
 
