@@ -84,6 +84,7 @@ _ROWS = (
         "MCP servers, whose tools the model may call",
         "mcp_command",
     ),
+    Subcommand("acp", "", "the agent for an editor (Zed, JetBrains, Neovim ...)", "acp_command"),
     Subcommand(
         "completion",
         "bash|zsh|fish",

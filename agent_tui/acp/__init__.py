@@ -1,0 +1,1 @@
+"""Editors as a front: the Agent Client Protocol over standard input and output."""

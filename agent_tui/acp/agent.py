@@ -1,0 +1,303 @@
+"""The agent's side of the protocol: sessions are begun, opened, listed, prompted and closed."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from acp import PROTOCOL_VERSION, Client, RequestError
+from acp.schema import (
+    AcpMcpServer,
+    AgentCapabilities,
+    AudioContentBlock,
+    AuthenticateResponse,
+    ClientCapabilities,
+    CloseSessionResponse,
+    EmbeddedResourceContentBlock,
+    ForkSessionResponse,
+    HttpMcpServer,
+    ImageContentBlock,
+    Implementation,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    McpServerStdio,
+    NewSessionResponse,
+    PromptCapabilities,
+    PromptResponse,
+    ResourceContentBlock,
+    ResumeSessionResponse,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionForkCapabilities,
+    SessionInfo,
+    SessionListCapabilities,
+    SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
+    SetSessionModeResponse,
+    SseMcpServer,
+    TextContentBlock,
+)
+
+from agent_tui import __version__
+from agent_tui.acp.session import AcpSession
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.front import CommandServices
+from agent_tui.errors import AgentTuiError
+from agent_tui.sessions.store import SessionStore
+
+_PAGE = 50
+_NO_SESSION = "There is no such session here: begin one, or load it."
+_SERVERS_LEFT_OUT = (
+    "MCP servers of the editor are not started. Name them in config.toml, or in .mcp.json of the "
+    "project."
+)
+
+McpServers = list[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A program for one session.
+
+    Attributes:
+        runtime: Its conversation, empty yet.
+        services: What commands work on besides.
+        notices: What the person is to know of the start.
+        close: Ends its processes.
+    """
+
+    runtime: AgentRuntime
+    services: CommandServices
+    notices: tuple[str, ...]
+    close: Callable[[], Awaitable[None]]
+
+
+class AcpAgent:
+    """Holds the sessions of one editor.
+
+    Args:
+        open_program: Makes a program for a folder.
+        store: Where sessions are, for the list.
+    """
+
+    def __init__(
+        self, open_program: Callable[[Path], Awaitable[Opened]], store: SessionStore
+    ) -> None:
+        self._open_program = open_program
+        self._store = store
+        self._client: Client | None = None
+        self._sessions: dict[str, tuple[AcpSession, Opened]] = {}
+
+    def on_connect(self, conn: Client) -> None:
+        """The editor is there."""
+        self._client = conn
+
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: ClientCapabilities | None = None,
+        client_info: Implementation | None = None,
+        **_more: object,
+    ) -> InitializeResponse:
+        """What this agent can do."""
+        return InitializeResponse(
+            protocol_version=min(protocol_version, PROTOCOL_VERSION),
+            agent_info=Implementation(name="agent-tui", title="agent-tui", version=__version__),
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
+                session_capabilities=SessionCapabilities(
+                    list=SessionListCapabilities(),
+                    fork=SessionForkCapabilities(),
+                    resume=SessionResumeCapabilities(),
+                    close=SessionCloseCapabilities(),
+                ),
+            ),
+        )
+
+    async def authenticate(self, method_id: str, **_more: object) -> AuthenticateResponse | None:
+        """Nothing to do: keys are in the environment."""
+        return AuthenticateResponse()
+
+    async def new_session(
+        self,
+        cwd: str,
+        additional_directories: list[str] | None = None,
+        mcp_servers: McpServers | None = None,
+        **_more: object,
+    ) -> NewSessionResponse:
+        """Begin a session."""
+        opened = await self._program(cwd)
+        session = self._add(opened.runtime.conversation.log.header.id, opened)
+        await session.begin(self._notices(opened, mcp_servers))
+        options = await session.options()
+        return NewSessionResponse(
+            session_id=session.id, modes=session.modes, config_options=options
+        )
+
+    async def load_session(
+        self,
+        cwd: str,
+        session_id: str,
+        mcp_servers: McpServers | None = None,
+        additional_directories: list[str] | None = None,
+        **_more: object,
+    ) -> LoadSessionResponse | None:
+        """Open an earlier session, and tell all that was said in it."""
+        session, notices = await self._opened(cwd, session_id, mcp_servers)
+        await session.replay()
+        await session.begin(notices)
+        await session.flush()
+        return LoadSessionResponse(modes=session.modes, config_options=await session.options())
+
+    async def resume_session(
+        self,
+        session_id: str,
+        cwd: str,
+        additional_directories: list[str] | None = None,
+        mcp_servers: McpServers | None = None,
+        **_more: object,
+    ) -> ResumeSessionResponse:
+        """Open an earlier session that the editor knows already."""
+        session, notices = await self._opened(cwd, session_id, mcp_servers)
+        await session.begin(notices)
+        return ResumeSessionResponse(modes=session.modes, config_options=await session.options())
+
+    async def fork_session(
+        self,
+        session_id: str,
+        cwd: str,
+        additional_directories: list[str] | None = None,
+        mcp_servers: McpServers | None = None,
+        **_more: object,
+    ) -> ForkSessionResponse:
+        """Begin a session as a copy of one that was kept."""
+        opened = await self._program(cwd)
+        try:
+            await opened.runtime.sessions.open(session_id, mode="fork", here=True)
+        except AgentTuiError as error:
+            await opened.close()
+            raise _refused(error) from error
+        session = self._add(opened.runtime.conversation.log.header.id, opened)
+        await session.begin(self._notices(opened, mcp_servers))
+        return ForkSessionResponse(
+            session_id=session.id, modes=session.modes, config_options=await session.options()
+        )
+
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **_more: object
+    ) -> ListSessionsResponse:
+        """The sessions that are kept, newest first; those of a folder, or all."""
+        found = self._store.list(Path(cwd) if cwd else None)
+        start = int(cursor) if cursor and cursor.isdecimal() else 0
+        page = found[start : start + _PAGE]
+        more = str(start + _PAGE) if len(found) > start + _PAGE else None
+        return ListSessionsResponse(
+            sessions=[
+                SessionInfo(
+                    session_id=each.id,
+                    cwd=str(each.cwd),
+                    title=each.name or each.first_prompt or None,
+                    updated_at=each.modified.isoformat(),
+                )
+                for each in page
+            ],
+            next_cursor=more,
+        )
+
+    async def prompt(
+        self,
+        session_id: str,
+        prompt: list[
+            TextContentBlock
+            | ImageContentBlock
+            | AudioContentBlock
+            | ResourceContentBlock
+            | EmbeddedResourceContentBlock
+        ],
+        **_more: object,
+    ) -> PromptResponse:
+        """Run a message, or a slash command, to its end."""
+        return PromptResponse(stop_reason=await self._session(session_id).prompt(prompt))
+
+    async def cancel(self, session_id: str, **_more: object) -> None:
+        """Stop what runs in a session."""
+        if session_id in self._sessions:
+            await self._session(session_id).cancel()
+
+    async def set_session_mode(
+        self, session_id: str, mode_id: str, **_more: object
+    ) -> SetSessionModeResponse | None:
+        """Ask more or less from now on."""
+        if not self._session(session_id).set_mode(mode_id):
+            raise RequestError.invalid_params({"modeId": mode_id})
+        return SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_more: object
+    ) -> SetSessionConfigOptionResponse | None:
+        """Use another model, or have it think more or less."""
+        session = self._session(session_id)
+        try:
+            if not await session.set_option(config_id, str(value)):
+                raise RequestError.invalid_params({config_id: value})
+        except AgentTuiError as error:
+            raise _refused(error) from error
+        return SetSessionConfigOptionResponse(config_options=await session.options())
+
+    async def close_session(self, session_id: str, **_more: object) -> CloseSessionResponse | None:
+        """End what runs in a session and let go of it; it is kept."""
+        session, opened = self._sessions.pop(session_id, (None, None))
+        if session is not None and opened is not None:
+            await session.aclose()
+            await opened.close()
+        return CloseSessionResponse()
+
+    async def ext_method(self, method: str, params: dict[str, object]) -> dict[str, object]:
+        """No extensions."""
+        raise RequestError.method_not_found(method)
+
+    async def ext_notification(self, method: str, params: dict[str, object]) -> None:
+        """No extensions."""
+
+    async def aclose(self) -> None:
+        """The editor is gone: end everything."""
+        for session_id in list(self._sessions):
+            await self.close_session(session_id)
+
+    def _add(self, session_id: str, opened: Opened) -> AcpSession:
+        assert self._client is not None
+        session = AcpSession(session_id, opened.runtime, opened.services, self._client)
+        self._sessions[session_id] = (session, opened)
+        return session
+
+    async def _opened(
+        self, cwd: str, session_id: str, servers: McpServers | None
+    ) -> tuple[AcpSession, tuple[str, ...]]:
+        await self.close_session(session_id)
+        opened = await self._program(cwd)
+        try:
+            await opened.runtime.sessions.open(session_id, here=True)
+        except AgentTuiError as error:
+            await opened.close()
+            raise _refused(error) from error
+        return self._add(session_id, opened), self._notices(opened, servers)
+
+    async def _program(self, cwd: str) -> Opened:
+        try:
+            return await self._open_program(Path(cwd))
+        except AgentTuiError as error:
+            raise _refused(error) from error
+
+    def _notices(self, opened: Opened, servers: McpServers | None) -> tuple[str, ...]:
+        return (*opened.notices, _SERVERS_LEFT_OUT if servers else "")
+
+    def _session(self, session_id: str) -> AcpSession:
+        found = self._sessions.get(session_id)
+        if found is None:
+            raise RequestError.invalid_params({"sessionId": session_id, "why": _NO_SESSION})
+        return found[0]
+
+
+def _refused(error: AgentTuiError) -> RequestError:
+    return RequestError(-32000, str(error))

@@ -1,0 +1,111 @@
+"""An editor as a `Front`: what commands tell becomes messages; nobody answers their questions."""
+
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
+from agent_tui.commands.core.pages import Showable, page_lines
+from agent_tui.commands.core.questions import Pickable, Question
+from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.commands.program import command_sections
+from agent_tui.errors import UsageError
+from agent_tui.events import AgentEvent, TurnFinished
+
+AnswerT = TypeVar("AnswerT")
+
+
+@dataclass(slots=True)
+class AcpFront:
+    """One conversation in an editor.
+
+    Attributes:
+        runtime: The conversation.
+        services: What else commands work on.
+        registry: The commands there are.
+        see: Takes every event.
+        tell: Takes what commands say.
+        finished: How the newest turn ended; None before there was one.
+    """
+
+    runtime: AgentRuntime
+    services: CommandServices
+    registry: CommandRegistry
+    see: Callable[[AgentEvent], None]
+    tell: Callable[[str], None]
+    finished: TurnFinished | None = field(default=None, init=False)
+    name: str = field(default="acp", init=False)
+    screen: None = field(default=None, init=False)
+    can_ask: bool = field(default=False, init=False)
+    is_working: bool = field(default=False, init=False)
+
+    def help(self) -> FrontHelp:
+        """The commands that do something here."""
+        return FrontHelp((), command_sections(self.registry, self))
+
+    def say(self, text: str, level: Level = "info") -> None:
+        """Tell it in the chat."""
+        self.tell(text)
+
+    def show_events(self, events: Iterable[AgentEvent]) -> None:
+        """Tell what a quick change of the runtime returned."""
+        for event in events:
+            self.see(event)
+
+    def show_thinking(self, is_shown: bool) -> None:
+        """The editor decides what it shows."""
+        self.say("What is shown of the model's thinking is the editor's to decide.")
+
+    async def show(self, shown: Showable) -> None:
+        """A page, as lines."""
+        self.say("\n".join(page_lines(await shown.page())))
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
+        """Refuse: there is no such question in the protocol."""
+        raise _nobody_answers(question.title)
+
+    async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
+        """Refuse, and tell what there is to name."""
+        listing = await wanted.listing()
+        rows = (": ".join(filter(None, (each.label, each.details))) for each in listing.choices)
+        self.say("\n".join((listing.title, *rows)) if listing.choices else listing.empty)
+        raise _nobody_answers(listing.title)
+
+    async def edit_file(self, path: Path) -> bool:
+        """The person has an editor at hand."""
+        self.say(f"Open it in your editor: {path}")
+        return False
+
+    async def set_up_model(self) -> bool:
+        """There is only ``/model`` with a name, or ``-m``."""
+        return False
+
+    def warm_up(self) -> None:
+        """The first request does it."""
+
+    async def run(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+        """Run an activity to its end and tell its events."""
+        async with aclosing(events) as stream:
+            async for event in stream:
+                self.see(event)
+                if isinstance(event, TurnFinished):
+                    self.finished = event
+
+    async def send(self, text: str) -> None:
+        """Run a turn to its end."""
+        await self.run(self.runtime.submit(text))
+
+    def interrupt(self) -> bool:
+        """Nothing runs beside a command."""
+        return False
+
+    def leave(self) -> None:
+        """The editor closes the session."""
+
+
+def _nobody_answers(title: str) -> UsageError:
+    hint = "Give the command what it is to take."
+    return UsageError(f"{title.rstrip('?.:')}: commands cannot ask in an editor.", hint)

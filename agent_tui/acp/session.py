@@ -1,0 +1,348 @@
+"""One session of an editor: its conversation, its questions, and what the editor may change."""
+
+import asyncio
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias, get_args
+from urllib.parse import unquote, urlsplit
+
+from acp import Client
+from acp.helpers import text_block, tool_content
+from acp.schema import (
+    AllowedOutcome,
+    AudioContentBlock,
+    AvailableCommand,
+    AvailableCommandInput,
+    AvailableCommandsUpdate,
+    EmbeddedResourceContentBlock,
+    ImageContentBlock,
+    PermissionOption,
+    ResourceContentBlock,
+    SessionConfigOptionBoolean,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SessionMode,
+    SessionModeState,
+    StopReason,
+    TextContentBlock,
+    TextResourceContents,
+    ToolCallUpdate,
+    UnstructuredCommandInput,
+)
+
+from agent_tui.acp.front import AcpFront
+from agent_tui.acp.updates import Update, Updates, plan_of, replayed, said
+from agent_tui.agent.prompt.prompt_library import PromptLibrary
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.front import CommandServices, has_model
+from agent_tui.commands.core.prompt_commands import PromptFileCommands
+from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
+from agent_tui.commands.permissions import MODES
+from agent_tui.config import PermissionMode
+from agent_tui.errors import AgentTuiError
+from agent_tui.events import AgentEvent, ApprovalRequest, ApprovalRequested, TurnFinished
+from agent_tui.messages import ImageContent, ThinkingLevel
+from agent_tui.safe_text import safe_text
+
+Block: TypeAlias = (
+    TextContentBlock
+    | ImageContentBlock
+    | AudioContentBlock
+    | ResourceContentBlock
+    | EmbeddedResourceContentBlock
+)
+ConfigOptions: TypeAlias = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
+
+_MODEL, _THINKING = "model", "thinking"
+_OPTIONS = (
+    PermissionOption(option_id="once", name="Allow once", kind="allow_once"),
+    PermissionOption(option_id="session", name="Allow in this session", kind="allow_always"),
+    PermissionOption(option_id="no", name="No", kind="reject_once"),
+)
+_PLAN_OPTIONS = (
+    PermissionOption(option_id="session", name="Approve, edits accepted", kind="allow_always"),
+    PermissionOption(option_id="once", name="Approve, each change asked", kind="allow_once"),
+    PermissionOption(option_id="no", name="No", kind="reject_once"),
+)
+_MOST_WAITING = 10_000
+
+
+class AcpSession:
+    """A conversation that an editor shows.
+
+    Args:
+        id: What the editor calls it by.
+        runtime: The conversation.
+        services: What commands work on besides.
+        client: The editor.
+    """
+
+    def __init__(
+        self, id: str, runtime: AgentRuntime, services: CommandServices, client: Client
+    ) -> None:
+        self.id = id
+        self.runtime = runtime
+        self._client = client
+        self._updates = Updates(runtime)
+        self._waiting: asyncio.Queue[Update | AvailableCommandsUpdate | None] = asyncio.Queue(
+            _MOST_WAITING
+        )
+        self._questions: set[asyncio.Task[None]] = set()
+        registry = built_in_commands()
+        self._front = AcpFront(runtime, services, registry, self._see, self._tell)
+        library = PromptLibrary(
+            runtime.services.user_config_dir, runtime.services.trust, registry.own_names
+        )
+        self._prompt_files = PromptFileCommands(
+            registry, library, lambda: runtime.conversation.cwd, self._tell
+        )
+        runtime.listen_to_jobs(self._see)
+        self._sending = asyncio.create_task(self._send_all())
+
+    # What the editor asks
+
+    async def begin(self, notices: Sequence[str] = ()) -> None:
+        """Tell what there is: notices, commands, how full the context is."""
+        for notice in filter(None, notices):
+            self._tell(notice)
+        await self.tell_commands()
+        for event in await self.runtime.refresh_usage():
+            self._see(event)
+        self._put(self._updates.usage())
+
+    async def replay(self) -> None:
+        """Tell all that was said before."""
+        conversation = self.runtime.conversation
+        for update in replayed(conversation.log.path_entries(), conversation.cwd):
+            await self._waiting.put(update)
+        if conversation.todos:
+            await self._waiting.put(plan_of(conversation.todos))
+
+    async def prompt(self, blocks: Sequence[Block]) -> StopReason:
+        """Run a message or a command to its end, and everything told before it returns.
+
+        Raises:
+            AgentTuiError: The turn failed, or cannot begin.
+        """
+        text, images = _written(blocks)
+        front = self._front
+        front.finished = None
+        try:
+            if text.startswith("/"):
+                await self._prompt_files.refresh()
+            called = front.registry.read(text) if not images else None
+            if isinstance(called, UnknownCommand):
+                front.say(called.why)
+            elif isinstance(called, CalledCommand):
+                why = called.refusal(front)
+                await (called.run(front) if not why else _say(front, why))
+            elif await has_model(front):
+                await front.run(self.runtime.submit(text, images))
+        except AgentTuiError as error:
+            front.say(str(error))
+        await self.flush()
+        return _stop_reason(front.finished)
+
+    async def cancel(self) -> None:
+        """Stop what runs."""
+        self.runtime.abort()
+
+    def set_mode(self, mode_id: str) -> bool:
+        """Ask more or less from now on; false where there is no such mode."""
+        for mode, _ in MODES:
+            if mode == mode_id:
+                self.runtime.conversation.permissions.mode = mode
+                return True
+        return False
+
+    async def set_option(self, option: str, value: str) -> bool:
+        """Use another model, or have it think more or less; false where that is no option.
+
+        Raises:
+            AgentTuiError: It cannot be.
+        """
+        if option == _MODEL:
+            events = self.runtime.set_model(self._front.services.models.resolve(value))
+        elif option == _THINKING:
+            levels: dict[str, ThinkingLevel] = {level: level for level in get_args(ThinkingLevel)}
+            if (level := levels.get(value)) is None:
+                return False
+            events = self.runtime.set_thinking(level)
+        else:
+            return False
+        for event in (*events, *await self.runtime.refresh_usage()):
+            self._see(event)
+        return True
+
+    @property
+    def modes(self) -> SessionModeState:
+        """The permission modes, and the one in force."""
+        modes = [SessionMode(id=mode, name=mode, description=text) for mode, text in MODES]
+        present: PermissionMode = self.runtime.conversation.permissions.mode
+        return SessionModeState(current_mode_id=present, available_modes=modes)
+
+    async def options(self) -> ConfigOptions:
+        """Model and thinking, with what there is to choose."""
+        conversation = self.runtime.conversation
+        present = conversation.model.name
+        found = await self._front.services.models.found()
+        names = dict.fromkeys((present, *(each.ref.name for each in found)))
+        levels = get_args(ThinkingLevel)
+        return [
+            _select(_MODEL, "Model", "model", present, [name for name in names if name]),
+            _select(_THINKING, "Thinking", "thought_level", conversation.thinking, levels),
+        ]
+
+    async def tell_commands(self) -> None:
+        """Which slash commands there are; prompt files and skills too."""
+        await self._prompt_files.refresh()
+        usable = [
+            each for each in self._front.registry.commands if not each.missing_in(self._front)
+        ]
+        commands = [
+            AvailableCommand(
+                name=each.name,
+                description=each.description,
+                input=AvailableCommandInput(UnstructuredCommandInput(hint=each.argument_hint))
+                if each.argument_hint
+                else None,
+            )
+            for each in usable
+        ]
+        self._put(
+            AvailableCommandsUpdate(
+                session_update="available_commands_update", available_commands=commands
+            )
+        )
+
+    async def flush(self) -> None:
+        """Wait until the editor was told everything."""
+        await self._waiting.join()
+
+    async def aclose(self) -> None:
+        """End what runs and close the session."""
+        await self.runtime.aclose()
+        for question in self._questions:
+            question.cancel()
+        self._waiting.put_nowait(None)
+        await self._sending
+
+    # What the editor is told
+
+    def _see(self, event: AgentEvent) -> None:
+        if isinstance(event, ApprovalRequested):
+            question = asyncio.create_task(self._ask(event.request))
+            self._questions.add(question)
+            question.add_done_callback(self._questions.discard)
+            return
+        for update in self._updates.of(event):
+            self._put(update)
+
+    def _tell(self, text: str) -> None:
+        self._put(said(f"\n\n{safe_text(text)}\n\n"))
+
+    def _put(self, update: Update | AvailableCommandsUpdate) -> None:
+        if not self._waiting.full():
+            self._waiting.put_nowait(update)
+
+    async def _send_all(self) -> None:
+        """One after the other, in the order they came."""
+        while (update := await self._waiting.get()) is not None:
+            try:
+                await self._client.session_update(session_id=self.id, update=update)
+            except Exception:  # noqa: BLE001 - an editor that is gone: nobody is left to be told
+                pass
+            finally:
+                self._waiting.task_done()
+        self._waiting.task_done()
+
+    async def _ask(self, request: ApprovalRequest) -> None:
+        """Have the person decide; an editor that is gone, or closes the question, says no."""
+        await self.flush()
+        options = _PLAN_OPTIONS if request.body_kind == "plan" else _OPTIONS
+        if request.body_kind != "plan" and not request.session_rule:
+            options = tuple(each for each in options if each.option_id != "session")
+        body = f"{request.reason}\n\n{request.body}" if request.reason else request.body
+        call = ToolCallUpdate(
+            tool_call_id=request.call_id,
+            title=safe_text(request.title, keep_newlines=False),
+            status="pending",
+            content=[tool_content(text_block(safe_text(body)))],
+        )
+        answer = ApprovalAnswer("no")
+        try:
+            answered = await self._client.request_permission(
+                session_id=self.id, tool_call=call, options=list(options)
+            )
+            if isinstance(answered.outcome, AllowedOutcome):
+                match answered.outcome.option_id:
+                    case "once":
+                        answer = ApprovalAnswer("once")
+                    case "session":
+                        answer = ApprovalAnswer("session")
+                    case _:
+                        pass
+        finally:
+            self.runtime.pending_approvals.answer(request.id, answer)
+
+
+async def _say(front: AcpFront, text: str) -> None:
+    front.say(text)
+
+
+def _select(
+    id: str, name: str, category: str, present: str, values: Sequence[str]
+) -> SessionConfigOptionSelect:
+    return SessionConfigOptionSelect.model_validate(
+        {
+            "id": id,
+            "name": name,
+            "category": category,
+            "type": "select",
+            "currentValue": present,
+            "options": [SessionConfigSelectOption(value=each, name=each) for each in values],
+        }
+    )
+
+
+def _stop_reason(finished: TurnFinished | None) -> StopReason:
+    match finished.outcome if finished is not None else "done":
+        case "aborted":
+            return "cancelled"
+        case "length":
+            return "max_tokens"
+        case _:
+            return "end_turn"
+
+
+def _written(blocks: Sequence[Block]) -> tuple[str, tuple[ImageContent, ...]]:
+    """What an editor sends, as the text and the images of a message."""
+    parts: list[str] = []
+    images: list[ImageContent] = []
+    for block in blocks:
+        match block:
+            case TextContentBlock(text=text):
+                parts.append(text)
+            case ImageContentBlock(data=data, mime_type=mime_type):
+                base64.b64decode(data, validate=True)
+                images.append(ImageContent(data=data, mime_type=mime_type))
+            case ResourceContentBlock(uri=uri, name=name):
+                parts.append(_mention(uri, name))
+            case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
+                parts.append(f'<file path="{_path(uri) or uri}">\n{text}\n</file>')
+            case _:
+                pass
+    return "\n".join(filter(None, parts)).strip(), tuple(images)
+
+
+def _mention(uri: str, name: str) -> str:
+    path = _path(uri)
+    return f'@"{path}"' if path else f"{name}: {uri}"
+
+
+def _path(uri: str) -> str:
+    parts = urlsplit(uri)
+    return str(Path(unquote(parts.path))) if parts.scheme == "file" else ""

@@ -1,0 +1,266 @@
+"""The one place where events of the agent become updates of the protocol."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from acp.helpers import (
+    plan_entry,
+    text_block,
+    tool_content,
+    tool_diff_content,
+    update_agent_message_text,
+    update_agent_thought_text,
+    update_plan,
+    update_user_message_text,
+)
+from acp.schema import (
+    AgentMessageChunk,
+    AgentPlanUpdate,
+    AgentThoughtChunk,
+    ContentToolCallContent,
+    Cost,
+    CurrentModeUpdate,
+    FileEditToolCallContent,
+    SessionInfoUpdate,
+    ToolCallLocation,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolKind,
+    UsageUpdate,
+    UserMessageChunk,
+)
+
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.attachments import without_attachments
+from agent_tui.commands.context import warning_text
+from agent_tui.events import (
+    AgentEvent,
+    BashFinished,
+    BashStarted,
+    CompactionFailed,
+    CompactionFinished,
+    ContextChanged,
+    ContextWarning,
+    JobEnded,
+    Notice,
+    ReplyFinished,
+    RetryScheduled,
+    SessionChanged,
+    TextDelta,
+    TextPinned,
+    ThinkingDelta,
+    TodosChanged,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolStarted,
+)
+from agent_tui.messages import (
+    AssistantMessage,
+    JsonObject,
+    Message,
+    Todo,
+    ToolResultMessage,
+    UserMessage,
+)
+from agent_tui.safe_text import safe_text
+from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
+from agent_tui.sessions.replay.jobs import ended_line
+from agent_tui.sessions.replay.pins import pinned_line
+from agent_tui.tools.files.diffs import before_diff, diffs_by_file
+
+Update: TypeAlias = (
+    UserMessageChunk
+    | AgentMessageChunk
+    | AgentThoughtChunk
+    | ToolCallStart
+    | ToolCallProgress
+    | AgentPlanUpdate
+    | CurrentModeUpdate
+    | SessionInfoUpdate
+    | UsageUpdate
+)
+
+_KINDS: dict[str, ToolKind] = {
+    **dict.fromkeys(("read", "ls", "recall"), "read"),
+    **dict.fromkeys(("grep", "find", "explore"), "search"),
+    **dict.fromkeys(("edit", "write", "apply_patch"), "edit"),
+    **dict.fromkeys(("bash", "job"), "execute"),
+    **dict.fromkeys(("todo", "plan", "scope", "compact", "skill"), "think"),
+    "fetch": "fetch",
+}
+_PATHS = ("path", "file_path")
+_MOST_FILE_BYTES = 1_000_000
+
+
+class Updates:
+    """Translates events in order, for one conversation."""
+
+    def __init__(self, runtime: AgentRuntime) -> None:
+        self._runtime = runtime
+        self._output: dict[str, str] = {}
+
+    def of(self, event: AgentEvent) -> Iterator[Update]:
+        """What a client is told of `event`; may read files that were edited."""
+        match event:
+            case TextDelta(text):
+                yield update_agent_message_text(text)
+            case ThinkingDelta(text) if text:
+                yield update_agent_thought_text(text)
+            case ReplyFinished(message=message) if message.error_message:
+                yield said(f"\n\n{safe_text(message.error_message)}\n\n")
+            case TodosChanged(todos):
+                yield plan_of(todos)
+            case ContextChanged():
+                yield self.usage()
+            case SessionChanged(name=name):
+                yield SessionInfoUpdate(session_update="session_info_update", title=name or None)
+            case (
+                ToolStarted() | ToolOutputDelta() | ToolFinished() | BashStarted() | BashFinished()
+            ):
+                yield self._of_call(event)
+            case _:
+                if line := _line(event):
+                    yield said(f"\n\n*{line}*\n\n")
+
+    def _of_call(
+        self, event: ToolStarted | ToolOutputDelta | ToolFinished | BashStarted | BashFinished
+    ) -> Update:
+        cwd, call_id = self._runtime.conversation.cwd, event.call_id
+        output = self._output.pop(call_id, "")
+        match event:
+            case ToolStarted(name=name, arguments=arguments, title=title):
+                return started(call_id, name, title, arguments, cwd)
+            case BashStarted(command=command):
+                return started(call_id, "bash", command, {"command": command}, cwd)
+            case ToolOutputDelta(text=text):
+                self._output[call_id] = output + text
+                return _progress(call_id, output + text)
+            case ToolFinished(message=message):
+                return finished(call_id, message, cwd)
+            case BashFinished(message=ran):
+                content = [tool_content(text_block(safe_text(ran.output)))]
+                return _ended(call_id, content, is_error=bool(ran.exit_code) or ran.cancelled)
+
+    def usage(self) -> UsageUpdate:
+        """How full the context is, and what it cost so far."""
+        conversation = self._runtime.conversation
+        used, window = conversation.usage.used, conversation.usage.window
+        cost = Cost(amount=conversation.totals.cost_usd, currency="USD")
+        return UsageUpdate(session_update="usage_update", used=used, size=window, cost=cost)
+
+
+def _line(event: AgentEvent) -> str:
+    """What else the person is told, in one line; empty for nothing."""
+    match event:
+        case Notice(text=text) | CompactionFailed(text):
+            return safe_text(text)
+        case RetryScheduled(attempt, most, delay_s, reason):
+            return f"{safe_text(reason)} Trying again in {delay_s:.0f} s ({attempt}/{most})."
+        case CompactionFinished(tokens_before=before, tokens_after=after):
+            return f"Context compacted: {before:,} -> {after:,} tokens."
+        case ContextWarning():
+            return warning_text(event)
+        case TextPinned(pin=pin, is_changed=is_changed):
+            return safe_text(pinned_line(pin, is_changed=is_changed))
+        case JobEnded(job):
+            return safe_text(ended_line(job))
+        case _:
+            return ""
+
+
+def said(text: str) -> AgentMessageChunk:
+    """Something for the person, beside what the model writes."""
+    return update_agent_message_text(text)
+
+
+def plan_of(todos: Sequence[Todo]) -> AgentPlanUpdate:
+    """The model's plan."""
+    return update_plan(plan_entry(safe_text(todo.text), status=todo.status) for todo in todos)
+
+
+def started(call_id: str, name: str, title: str, arguments: JsonObject, cwd: Path) -> ToolCallStart:
+    """A call that begins."""
+    named = [arguments[key] for key in _PATHS if isinstance(arguments.get(key), str)]
+    return ToolCallStart(
+        session_update="tool_call",
+        tool_call_id=call_id,
+        title=safe_text(title, keep_newlines=False),
+        kind=_KINDS.get(name, "other"),
+        status="in_progress",
+        locations=[ToolCallLocation(path=str(cwd / str(path))) for path in named],
+        raw_input=arguments,
+    )
+
+
+def finished(call_id: str, message: ToolResultMessage, cwd: Path) -> ToolCallProgress:
+    """A call that has its result."""
+    content: list[ContentToolCallContent | FileEditToolCallContent] = []
+    content += _diffs(message.tool_details.diff or "", cwd)
+    if not content:
+        content.append(tool_content(text_block(safe_text(message.text))))
+    return _ended(call_id, content, is_error=message.is_error)
+
+
+def _ended(
+    call_id: str,
+    content: Sequence[ContentToolCallContent | FileEditToolCallContent],
+    *,
+    is_error: bool,
+) -> ToolCallProgress:
+    return ToolCallProgress(
+        session_update="tool_call_update",
+        tool_call_id=call_id,
+        status="failed" if is_error else "completed",
+        content=list(content),
+    )
+
+
+def _progress(call_id: str, output: str) -> ToolCallProgress:
+    return ToolCallProgress(
+        session_update="tool_call_update",
+        tool_call_id=call_id,
+        content=[tool_content(text_block(safe_text(output)))],
+    )
+
+
+def _diffs(diff: str, cwd: Path) -> Iterator[FileEditToolCallContent]:
+    """The files of a diff as they are now and were before it."""
+    for part in diffs_by_file(diff):
+        path = cwd / part.name
+        try:
+            if path.stat().st_size > _MOST_FILE_BYTES:
+                continue
+            after = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+        except (OSError, UnicodeDecodeError):
+            continue
+        before = before_diff(after, part.text)
+        if before is not None:
+            yield tool_diff_content(str(path), after, before)
+
+
+def replayed(entries: Sequence[Entry], cwd: Path) -> Iterator[Update]:
+    """What was said in a session that is opened again."""
+    for entry in entries:
+        if isinstance(entry, CompactionEntry):
+            sizes = f"{entry.tokens_before:,} -> {entry.tokens_after:,} tokens"
+            yield said(f"\n\n*Context compacted: {sizes}.*\n\n")
+        elif isinstance(entry, MessageEntry):
+            yield from _message(entry.message, cwd)
+
+
+def _message(message: Message, cwd: Path) -> Iterator[Update]:
+    match message:
+        case UserMessage():
+            yield update_user_message_text(safe_text(without_attachments(message.text)))
+        case AssistantMessage():
+            if message.text:
+                yield update_agent_message_text(safe_text(message.text))
+            for call in message.tool_calls:
+                title = " ".join([call.name, *map(str, list(call.arguments.values())[:1])])
+                yield started(call.id, call.name, title[:200], call.arguments, cwd)
+        case ToolResultMessage():
+            content = [tool_content(text_block(safe_text(message.text)))]
+            yield _ended(message.tool_call_id, content, is_error=message.is_error)
+        case _:
+            pass

@@ -1,0 +1,98 @@
+"""``agent-tui acp``: editors and other programs hold the conversation."""
+
+import argparse
+import asyncio
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from agent_tui.cli.arguments import Arguments, parse_arguments
+from agent_tui.errors import UsageError
+
+if TYPE_CHECKING:
+    from agent_tui.acp.agent import Opened
+
+_DESCRIPTION = """\
+The conversation for an editor that speaks the Agent Client Protocol (Zed, JetBrains, Neovim,
+Toad ...), over standard input and output: the editor starts this. Model and permissions can be
+changed there; what is given here is where each session begins."""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of ``agent-tui acp``."""
+    from agent_tui.config import PermissionMode
+
+    parser = argparse.ArgumentParser(
+        prog="agent-tui acp",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("-m", "--model", metavar="NAME", help="model to begin with")
+    add("--base-url", metavar="URL", help="an OpenAI-compatible server")
+    add("--api-key-env", metavar="VAR", help="environment variable with the key")
+    add("--permission-mode", choices=get_args(PermissionMode), help="what asks, to begin with")
+    add("--session-dir", metavar="DIR", help="folder of the session files")
+    add("--trust", action="store_true", help="obey the files of the folders that are opened")
+    return parser
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Talk to the editor until it leaves; returns the exit code.
+
+    Raises:
+        UsageError: The package for the protocol is missing.
+    """
+    build_parser().parse_args(list(argv))
+    if importlib.util.find_spec("acp") is None:
+        from agent_tui.installation import install_command
+
+        raise UsageError(
+            "The package for the Agent Client Protocol is missing.",
+            f"Install it with: {install_command('acp')}",
+        )
+    asyncio.run(_serve(parse_arguments(argv)))
+    return 0
+
+
+async def _serve(arguments: Arguments) -> None:
+    from acp import run_agent
+
+    from agent_tui.acp.agent import AcpAgent
+    from agent_tui.cli.compose import editor_of
+    from agent_tui.cli.folders import folder_trust
+    from agent_tui.cli.settings import session_root
+    from agent_tui.sessions.store import SessionStore
+
+    settings = editor_of(arguments, folder_trust(arguments), lambda: None).load().settings
+    store = SessionStore(session_root(settings), settings.durability)
+
+    async def open_program(cwd: Path) -> "Opened":
+        return await asyncio.to_thread(_opened, replace(arguments, cwd=cwd))
+
+    agent = AcpAgent(open_program, store)
+    try:
+        await run_agent(agent, use_unstable_protocol=True)
+    finally:
+        await agent.aclose()
+
+
+def _opened(arguments: Arguments) -> "Opened":
+    """The program for one session in the folder that `arguments` name."""
+    from agent_tui.acp.agent import Opened
+    from agent_tui.cli.compose import command_services, compose
+    from agent_tui.cli.folders import withheld_notice
+
+    program = compose(arguments, is_interactive=True)
+    runtime = program.runtime
+    conversation = runtime.conversation
+    withheld = withheld_notice(conversation.withheld_files, conversation.cwd)
+    return Opened(
+        runtime=runtime,
+        services=command_services(arguments, program),
+        notices=tuple(filter(None, (*program.start_notices, withheld))),
+        close=program.aclose,
+    )

@@ -1,0 +1,213 @@
+"""An editor over standard input and output: the client of the SDK, the whole program, a model."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp import PROTOCOL_VERSION, RequestError, spawn_agent_process, text_block
+from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
+
+from tests.support.openai_server import Call, OpenAiServer, Reply
+
+pytestmark = pytest.mark.thorough
+
+
+@dataclass
+class Editor:
+    """A client that keeps what it is told, and answers questions as it is told to."""
+
+    answers: list[str] = field(default_factory=list)
+    updates: list[Any] = field(default_factory=list)
+    asked: list[Any] = field(default_factory=list)
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: Any, **_more: Any
+    ) -> RequestPermissionResponse:
+        self.asked.append((tool_call, [option.option_id for option in options]))
+        answer = self.answers.pop(0)
+        if answer == "closed":
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        chosen = AllowedOutcome(outcome="selected", option_id=answer)
+        return RequestPermissionResponse(outcome=chosen)
+
+    async def session_update(self, session_id: str, update: Any, **_more: Any) -> None:
+        self.updates.append(update)
+
+    def on_connect(self, conn: Any) -> None:
+        pass
+
+    def kinds(self) -> list[str]:
+        return [update.session_update for update in self.updates]
+
+    def text(self, kind: str = "agent_message_chunk") -> str:
+        chosen = (u for u in self.updates if u.session_update == kind)
+        return "".join(update.content.text for update in chosen)
+
+    def calls(self) -> dict[str, list[Any]]:
+        """The updates of each call, by its title."""
+        titles: dict[str, str] = {}
+        found: dict[str, list[Any]] = {}
+        for update in self.updates:
+            if update.session_update == "tool_call":
+                titles[update.tool_call_id] = update.title
+            if update.session_update in ("tool_call", "tool_call_update"):
+                found.setdefault(titles[update.tool_call_id], []).append(update)
+        return found
+
+
+@dataclass
+class Place:
+    """Folders, a model, and the program."""
+
+    root: Path
+    server: OpenAiServer
+
+    @property
+    def work(self) -> Path:
+        return self.root / "work"
+
+    @asynccontextmanager
+    async def editor(self, *answers: str) -> AsyncGenerator[tuple[Editor, Any, Any], None]:
+        editor = Editor(list(answers))
+        environ = {
+            **os.environ,
+            "AGENT_TUI_HOME": str(self.root / "home"),
+            "OPENAI_API_KEY": "sk-test",
+        }
+        arguments = ("-m", "openai/gpt-4o", "--base-url", self.server.base_url)
+        command = (sys.executable, "-m", "agent_tui", "acp", *arguments)
+        async with spawn_agent_process(editor, *command, env=environ) as (connection, process):
+            await connection.initialize(protocol_version=PROTOCOL_VERSION)
+            yield editor, connection, process
+
+
+@pytest.fixture
+def place(tmp_path: Path):
+    (tmp_path / "work").mkdir()
+    with OpenAiServer() as server:
+        yield Place(tmp_path.resolve(), server)
+
+
+async def say(connection: Any, session: str, text: str) -> str:
+    answered = await connection.prompt(session_id=session, prompt=[text_block(text)])
+    return answered.stop_reason
+
+
+async def test_a_task_with_an_edit_and_a_question(place: Place):
+    (place.work / "a.py").write_text("x = 1\n")
+    place.server.play(
+        Reply(tool_calls=(Call("read", {"path": "a.py"}),)),
+        Reply(tool_calls=(Call("edit", {"path": "a.py", "old_text": "1", "new_text": "2"}),)),
+        Reply(tool_calls=(Call("todo", {"todos": [{"text": "go", "status": "completed"}]}),)),
+        Reply(text="It is two."),
+    )
+    async with place.editor("once") as (editor, connection, _):
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        assert begun.modes.current_mode_id == "ask"
+        assert {option.id for option in begun.config_options} == {"model", "thinking"}
+        assert await say(connection, begun.session_id, "Make it two.") == "end_turn"
+        assert editor.text() == "It is two."
+        ((call, options),) = editor.asked
+        assert options == ["once", "session", "no"]
+        assert "+x = 2" in call.content[0].content.text
+        edited = next(calls for title, calls in editor.calls().items() if "edit" in title)
+        assert (edited[0].kind, edited[-1].status) == ("edit", "completed")
+        (diff,) = edited[-1].content
+        assert (diff.path, diff.old_text, diff.new_text) == (
+            str(place.work / "a.py"),
+            "x = 1\n",
+            "x = 2\n",
+        )
+        (plan,) = [u for u in editor.updates if u.session_update == "plan"]
+        assert [(entry.content, entry.status) for entry in plan.entries] == [("go", "completed")]
+        usage = [u for u in editor.updates if u.session_update == "usage_update"][-1]
+        assert (usage.used > 0, usage.size) == (True, 128_000)
+        (commands,) = [u for u in editor.updates if u.session_update == "available_commands_update"]
+        assert {"compact", "context", "undo"} <= {c.name for c in commands.available_commands}
+    assert (place.work / "a.py").read_text() == "x = 2\n"
+
+
+@pytest.mark.parametrize("answer", ["no", "closed"])
+async def test_a_no_changes_nothing_and_ends_the_turn(place: Place, answer: str):
+    call = Call("write", {"path": "a.py", "content": "x"})
+    place.server.play(Reply(tool_calls=(call,)), Reply(text="Well."))
+    async with place.editor(answer) as (_, connection, _process):
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        assert await say(connection, begun.session_id, "Write.") == "cancelled"
+    assert not (place.work / "a.py").exists()
+
+
+async def test_a_turn_is_cancelled(place: Place):
+    place.server.play(Reply(text="It goes on", ending="hang"))
+    async with place.editor() as (editor, connection, _):
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        turn = asyncio.create_task(say(connection, begun.session_id, "Go."))
+        while "It goes on" not in editor.text():
+            await asyncio.sleep(0.01)
+        await connection.cancel(session_id=begun.session_id)
+        assert await turn == "cancelled"
+
+
+async def test_a_killed_session_is_listed_loaded_and_gone_on_with(place: Place):
+    place.server.play(Reply(text="First."), Reply(text="Second."))
+    async with place.editor() as (_, connection, process):
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        await say(connection, begun.session_id, "One.")
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+    async with place.editor() as (editor, connection, _):
+        listed = await connection.list_sessions(cwd=str(place.work))
+        assert [(s.session_id, s.title) for s in listed.sessions] == [(begun.session_id, "One.")]
+        await connection.load_session(
+            cwd=str(place.work), session_id=begun.session_id, mcp_servers=[]
+        )
+        assert editor.text("user_message_chunk") == "One."
+        assert editor.text() == "First."
+        assert await say(connection, begun.session_id, "Two.") == "end_turn"
+        assert editor.text() == "First.Second."
+        forked = await connection.fork_session(
+            session_id=begun.session_id, cwd=str(place.work), mcp_servers=[]
+        )
+        assert forked.session_id != begun.session_id
+        await connection.close_session(session_id=begun.session_id)
+        with pytest.raises(RequestError):
+            await say(connection, begun.session_id, "Three.")
+
+
+async def test_commands_modes_and_options(place: Place):
+    skill = place.work / ".agents/skills/release/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("Do it.")
+    place.server.play(Reply(text="Hi."))
+    async with place.editor() as (editor, connection, _):
+        begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        assert "Not obeyed" in editor.text()
+        assert await say(connection, begun.session_id, "/cost") == "end_turn"
+        assert "This session: 0 tokens in" in editor.text()
+        await say(connection, begun.session_id, "/nosuch")
+        assert "Unknown command /nosuch" in editor.text()
+        await say(connection, begun.session_id, "/model")
+        assert "commands cannot ask in an editor" in editor.text()
+        await connection.set_session_mode(session_id=begun.session_id, mode_id="full")
+        with pytest.raises(RequestError):
+            await connection.set_session_mode(session_id=begun.session_id, mode_id="none")
+        changed = await connection.set_config_option(
+            config_id="thinking", session_id=begun.session_id, value="high"
+        )
+        (thinking,) = [o for o in changed.config_options if o.id == "thinking"]
+        assert thinking.current_value == "high"
+
+
+async def test_a_session_that_is_not_there_is_refused_with_a_reason(place: Place):
+    async with place.editor() as (_, connection, _process):
+        with pytest.raises(RequestError, match="nosuch"):
+            await connection.load_session(cwd=str(place.work), session_id="nosuch", mcp_servers=[])
+        with pytest.raises(RequestError):
+            await connection.new_session(cwd=str(place.root / "missing"), mcp_servers=[])
