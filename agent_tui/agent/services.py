@@ -48,6 +48,7 @@ class RuntimeServices:
         hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
         max_retries: How often it is.
+        most_replies: A turn of the conversation ends after so many; 0 for any number.
     """
 
     provider: Provider
@@ -75,3 +76,4 @@ class RuntimeServices:
     hooks: Hooks = field(default_factory=Hooks)
     sleep: Sleep = asyncio.sleep
     max_retries: int = MAX_RETRIES
+    most_replies: int = 0

@@ -47,6 +47,7 @@ class ExitCode(IntEnum):
     DONE = 0
     FAILED = 1
     USAGE = 2
+    LIMIT = 3
     INTERRUPTED = 130
 
 
@@ -64,7 +65,8 @@ async def print_turn(
     ``json``: one object at the end. ``stream-json``: one object an event, as it happens.
 
     Returns:
-        `ExitCode.DONE` when the model finished, `ExitCode.FAILED` otherwise.
+        `ExitCode.DONE` when the model finished, `ExitCode.LIMIT` where it came to an end that was
+        set for it, `ExitCode.FAILED` otherwise.
     """
     watcher = _WATCHERS[output_format](runtime, out, err)
     runtime.listen_to_jobs(watcher.see)
@@ -177,6 +179,8 @@ class _Watcher:
                 return ExitCode.DONE
             case "aborted":
                 return ExitCode.INTERRUPTED
+            case "limit":
+                return ExitCode.LIMIT
             case "error" | "length":
                 return ExitCode.FAILED
 

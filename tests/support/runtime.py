@@ -153,6 +153,7 @@ class Stage:
         secrets: tuple[str, ...] = (),
         servers: McpHub | None = None,
         hooks: Mapping[HookEvent, Sequence[HookSettings]] | None = None,
+        most_replies: int = 0,
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is.
 
@@ -189,6 +190,7 @@ class Stage:
             secrets=secrets,
             sleep=sleep,
             max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
+            most_replies=most_replies,
         )
         consent = ConsentFile(self.folder / "hooks.json", "hooks")
         sources = HookFiles(hooks or {}, self.config / "config.toml", self.trust, consent)

@@ -44,6 +44,7 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
+from agent_tui.providers.budget import BudgetSpent
 from agent_tui.providers.retry import Sleep, retry_delay_s
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import ContextUsage
@@ -193,7 +194,8 @@ class Turn:
             return TurnFinished("error", str(error))
         except _TurnEnded as end:
             await self._say_usage()
-            await self._compactor.write_ahead()
+            if end.event.outcome != "limit":
+                await self._compactor.write_ahead()
             return end.event
 
     async def _rounds_settled(self) -> NoReturn:
@@ -219,7 +221,7 @@ class Turn:
             if is_cut:
                 self._go_on_after_cut(reply, cuts)
             if number == self._most_replies:
-                raise _TurnEnded(TurnFinished("error", f"It took {number} replies."))
+                raise _TurnEnded(TurnFinished("limit", _took(number), can_continue=True))
         raise AssertionError
 
     async def _goes_on(self, reply: Reply) -> bool:
@@ -486,7 +488,14 @@ def _too_large(usage: ContextUsage) -> str:
     )
 
 
+def _took(number: int) -> str:
+    replies = "one reply" if number == 1 else f"{number} replies"
+    return f"It took {replies}, the most that were allowed."
+
+
 def _failed(error: ProviderError) -> _TurnEnded:
+    if isinstance(error, BudgetSpent):
+        return _TurnEnded(TurnFinished("limit", str(error)))
     return _TurnEnded(TurnFinished("error", str(error), can_continue=True))
 
 
