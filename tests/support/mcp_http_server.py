@@ -21,6 +21,7 @@ class McpHttpServer:
     def __init__(self) -> None:
         self.headers: list[dict[str, str]] = []
         self.methods: list[str] = []
+        self.refusal = 0
         told = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -74,6 +75,8 @@ class McpHttpServer:
         method = str(message.get("method"))
         self.headers.append(headers)
         self.methods.append(method)
+        if self.refusal:
+            return self.refusal
         if "id" not in message:
             return 202
         answer: JsonObject = {"jsonrpc": "2.0", "id": message["id"]}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agent_tui.agent.prompt.context_files import ContextFile
+from agent_tui.agent.prompt.server_instructions import server_block
 from agent_tui.agent.prompt.system_prompt import full_prompt, short_prompt
 from agent_tui.messages import ToolSpec
 from agent_tui.tokens import TokenCounter
@@ -127,7 +128,8 @@ def fit_prompt(parts: PromptParts, window: int, counter: TokenCounter) -> Fitted
     files = _fitted_files(parts.context_files, window, counter)
     can_load = any(tool.name == SKILL_TOOL for tool in tools)
     skills = _skills_block(parts.skills, window, counter) if can_load and parts.skills else ""
-    system = "".join([core, *(file.block for file in files), skills])
+    servers = server_block(parts.outside.instructions, window, counter) if outside else ""
+    system = "".join([core, *(file.block for file in files), skills, servers])
     offered = {spec.name for spec in outside}
     left_out = sum(spec.name not in offered for spec in parts.outside.specs)
     note = _note(parts, window, tools, left_out, files)

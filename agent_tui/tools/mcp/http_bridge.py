@@ -2,7 +2,7 @@
 
 ``python -m agent_tui.tools.mcp.http_bridge``: JSON-RPC lines on stdin and stdout; the address and
 the headers are in the environment. Only this process imports the SDK, which takes a second and
-60 MB. What `McpServer` asks is all it knows: ``initialize``, ``tools/list``, ``tools/call``.
+60 MB. It knows what `McpServer` asks, and nothing else.
 """
 
 import asyncio
@@ -33,6 +33,10 @@ _HEADER_VARIABLE: Final = "AGENT_TUI_MCP_HEADER_"
 
 _CONNECT_S = 30.0
 _FAILED = -32000
+_REFUSALS: Final = {
+    401: "it wants a key or a login (HTTP 401): name the variable with its key in headers_env",
+    403: "it refuses this key (HTTP 403)",
+}
 _Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
@@ -44,16 +48,42 @@ class _Dumped(Protocol):
     ) -> JsonObject: ...
 
 
+class _List(Protocol):
+    """A method that lists something by pages."""
+
+    async def __call__(self, *, cursor: str | None, cache_mode: Literal["refresh"]) -> _Dumped: ...
+
+
 class _Client(Protocol):
     """As much of ``mcp.Client`` as is used here."""
 
-    async def list_tools(
-        self, *, cursor: str | None, cache_mode: Literal["refresh"]
-    ) -> _Dumped: ...
+    list_tools: _List
+    list_prompts: _List
+    list_resources: _List
+    list_resource_templates: _List
+
+    @property
+    def server_info(self) -> _Dumped | None: ...
+
+    @property
+    def server_capabilities(self) -> _Dumped: ...
+
+    @property
+    def instructions(self) -> str | None: ...
+
+    async def get_prompt(self, name: str, arguments: dict[str, str]) -> _Dumped: ...
+
+    async def read_resource(self, uri: str, *, cache_mode: Literal["refresh"]) -> _Dumped: ...
 
     async def call_tool(
         self, name: str, arguments: JsonObject, *, progress_callback: _Progress
     ) -> _Dumped: ...
+
+
+class _Answer(Protocol):
+    """An HTTP answer."""
+
+    status_code: int
 
 
 class _Sdk(Protocol):
@@ -78,7 +108,7 @@ class _Http(Protocol):
     def Timeout(self, timeout: float, *, read: float | None) -> object: ...
 
     def AsyncClient(
-        self, *, headers: Mapping[str, str], timeout: object
+        self, *, headers: Mapping[str, str], timeout: object, event_hooks: Mapping[str, object]
     ) -> AbstractAsyncContextManager[object]: ...
 
 
@@ -98,6 +128,7 @@ class Bridge:
         self._headers = headers
         self._write = write
         self._client: _Client | None = None
+        self._refused = 0
         self._calls: dict[JsonValue, asyncio.Task[None]] = {}
 
     async def run(self, lines: asyncio.StreamReader) -> None:
@@ -132,7 +163,8 @@ class Bridge:
             line = error_line(asked.id, _FAILED, missing if error.name == "mcp" else str(error))
         except Exception as error:  # noqa: BLE001 - the pump: whatever it was becomes an answer
             code = getattr(error, "code", _FAILED)
-            line = error_line(asked.id, code if isinstance(code, int) else _FAILED, _reason(error))
+            why = _REFUSALS.get(self._refused) or _reason(error)
+            line = error_line(asked.id, code if isinstance(code, int) else _FAILED, why)
         self._write(line)
 
     async def _connect(self, held: AsyncExitStack) -> JsonObject:
@@ -141,7 +173,11 @@ class Bridge:
         http = cast(_Http, importlib.import_module("httpx2"))
         timeout = http.Timeout(_CONNECT_S, read=None)  # how long is waited is not decided here
         client = await held.enter_async_context(
-            http.AsyncClient(headers=self._headers, timeout=timeout)
+            http.AsyncClient(
+                headers=self._headers,
+                timeout=timeout,
+                event_hooks={"response": [self._note_refusal]},
+            )
         )
         transport = transports.streamable_http_client(
             self._url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES
@@ -149,31 +185,55 @@ class Bridge:
         self._client = await held.enter_async_context(
             sdk.Client(transport, message_handler=self._handle_notification)
         )
-        return {"protocolVersion": PROTOCOL_VERSION, "capabilities": {"tools": {}}}
+        client = self._client
+        return {
+            "protocolVersion": PROTOCOL_VERSION,
+            "capabilities": _dumped(client.server_capabilities),
+            "serverInfo": _dumped(client.server_info) if client.server_info else {},
+            "instructions": client.instructions or "",
+        }
 
     async def _result(self, asked: Request) -> JsonObject:
-        client = self._client
-        if client is None or asked.method not in ("tools/list", "tools/call"):
-            raise LookupError(f"{asked.method} is not known here")
-        params = asked.params
-        if asked.method == "tools/list":
-            cursor = params.get("cursor")
-            page = await client.list_tools(
-                cursor=cursor if isinstance(cursor, str) else None, cache_mode="refresh"
-            )
-            return page.model_dump(mode="json", by_alias=True, exclude_none=True)
-        arguments = params.get("arguments")
+        client, params = self._client, asked.params
+        if client is None:
+            raise LookupError("it is not connected")
+        cursor = params.get("cursor")
+        lists: dict[str, _List] = {
+            "tools/list": client.list_tools,
+            "prompts/list": client.list_prompts,
+            "resources/list": client.list_resources,
+            "resources/templates/list": client.list_resource_templates,
+        }
+        if list_page := lists.get(asked.method):
+            page = cursor if isinstance(cursor, str) else None
+            return _dumped(await list_page(cursor=page, cache_mode="refresh"))
+        given = params.get("arguments")
+        arguments = given if isinstance(given, dict) else {}
+        match asked.method:
+            case "tools/call":
+                return await self._call(client, asked, arguments)
+            case "prompts/get":
+                texts = {name: str(value) for name, value in arguments.items()}
+                return _dumped(await client.get_prompt(str(params.get("name")), texts))
+            case "resources/read":
+                uri = str(params.get("uri"))
+                return _dumped(await client.read_resource(uri, cache_mode="refresh"))
+            case _:
+                raise LookupError(f"{asked.method} is not known here")
 
-        async def tell(_done: float, _of: float | None, message: str | None) -> None:
-            told: JsonObject = {"progressToken": asked.id, "message": message or ""}
+    async def _call(self, client: _Client, asked: Request, arguments: JsonObject) -> JsonObject:
+        async def tell(done: float, of: float | None, message: str | None) -> None:
+            told: JsonObject = {"progressToken": asked.id, "progress": done}
+            told |= {} if of is None else {"total": of}
+            told |= {"message": message} if message else {}
             self._write(message_line("notifications/progress", told))
 
-        result = await client.call_tool(
-            str(params.get("name")),
-            arguments if isinstance(arguments, dict) else {},
-            progress_callback=tell,
-        )
-        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        name = str(asked.params.get("name"))
+        return _dumped(await client.call_tool(name, arguments, progress_callback=tell))
+
+    async def _note_refusal(self, response: _Answer) -> None:
+        """Keep that the server wants a key: the SDK does not tell."""
+        self._refused = response.status_code if response.status_code in _REFUSALS else 0
 
     async def _handle_notification(self, message: object) -> None:
         """Hand on that the tools are others now."""
@@ -198,6 +258,10 @@ def main() -> None:
         await Bridge(os.environ[_URL_VARIABLE], _headers(os.environ), write).run(lines)
 
     asyncio.run(serve())
+
+
+def _dumped(model: _Dumped) -> JsonObject:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _headers(environ: Mapping[str, str]) -> dict[str, str]:

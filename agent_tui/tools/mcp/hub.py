@@ -201,6 +201,11 @@ class McpHub:
             specs=tuple(tool.spec for _, tool in wanted),
             found=tuple(name for name in self._found if name in names),
             finders=finder_specs(lines) if lines else (),
+            instructions=tuple(
+                (server.spec.name, server.introduction.instructions)
+                for server in self._servers.values()
+                if server.tools and server.introduction.instructions
+            ),
         )
 
     async def call(

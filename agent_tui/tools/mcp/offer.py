@@ -13,8 +13,10 @@ class ServerOffer:
         specs: Their tools, those that are always wanted first.
         found: Names of tools that were found by a search, in the order in which they were.
         finders: The tools that find and call those that do not fit.
+        instructions: Names of servers, with what each says of how it is used.
     """
 
     specs: tuple[ToolSpec, ...] = ()
     found: tuple[str, ...] = ()
     finders: tuple[ToolSpec, ...] = ()
+    instructions: tuple[tuple[str, str], ...] = ()

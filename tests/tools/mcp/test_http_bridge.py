@@ -37,6 +37,17 @@ class FakeClient:
         self.is_slow = asyncio.Event()
         self.was_cancelled = False
 
+        self.server_info = Dumped(name="far")
+        self.server_capabilities = Dumped(tools={}, prompts={})
+        self.instructions = "Be kind."
+        self.list_prompts = self.list_resources = self.list_resource_templates = self.list_tools
+
+    async def get_prompt(self, name: str, arguments: JsonObject) -> Dumped:
+        return Dumped(messages=[name, arguments])
+
+    async def read_resource(self, uri: str, *, cache_mode: str) -> Dumped:
+        return Dumped(contents=[uri, cache_mode])
+
     async def list_tools(self, *, cursor: str | None, cache_mode: str) -> Dumped:
         return Dumped(tools=[cursor, cache_mode])
 
@@ -93,7 +104,9 @@ async def test_requests_are_handed_on_and_errors_come_back_in_words(client):
     running = asyncio.create_task(Bridge("http://x", {}, lambda b: said.append(b)).run(lines))
     lines.feed_data(asked(1, "initialize") + asked(2, "tools/list", cursor="c"))
     lines.feed_data(asked(3, "tools/call", name="add", arguments={"a": 1}))
-    lines.feed_data(asked(4, "tools/call", name="fail") + asked(5, "resources/list"))
+    lines.feed_data(asked(4, "tools/call", name="fail") + asked(5, "roots/list"))
+    lines.feed_data(asked(7, "prompts/get", name="p", arguments={"n": 1}))
+    lines.feed_data(asked(8, "resources/read", uri="u:1") + asked(9, "prompts/list"))
     lines.feed_data(asked(6, "tools/call", name="slow"))
     await client.is_slow.wait()
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}}
@@ -104,16 +117,21 @@ async def test_requests_are_handed_on_and_errors_come_back_in_words(client):
     await running
     answers = [json.loads(line) for line in said]
     by_id = {answer["id"]: answer for answer in answers if "id" in answer}
-    assert by_id[1]["result"]["capabilities"] == {"tools": {}}
+    assert by_id[1]["result"]["capabilities"] == {"tools": {}, "prompts": {}}
+    assert by_id[1]["result"]["serverInfo"] == {"name": "far"}
+    assert by_id[1]["result"]["instructions"] == "Be kind."
     assert by_id[2]["result"] == {"tools": ["c", "refresh"]}
     assert by_id[3]["result"] == {"content": ["add", {"a": 1}]}
     assert by_id[4]["error"]["message"] == "the far side said no"
-    assert "resources/list is not known here" in by_id[5]["error"]["message"]
+    assert "roots/list is not known here" in by_id[5]["error"]["message"]
+    assert by_id[7]["result"] == {"messages": ["p", {"n": "1"}]}
+    assert by_id[8]["result"] == {"contents": ["u:1", "refresh"]}
+    assert by_id[9]["result"] == {"tools": [None, "refresh"]}
     assert 6 not in by_id
     changed, progress = [answer for answer in answers if "method" in answer]
     assert changed["method"] == "notifications/tools/list_changed"
     assert progress["method"] == "notifications/progress"
-    assert progress["params"] == {"progressToken": 6, "message": "half"}
+    assert progress["params"] == {"progressToken": 6, "progress": 1, "message": "half"}
 
 
 async def test_without_the_sdk_one_line_says_what_to_install(monkeypatch):
@@ -146,3 +164,14 @@ async def test_a_server_at_an_address_is_spoken_with_through_the_sdk(stage):
         await stage.hub.aclose()
     assert {headers.get("Authorization") for headers in far.headers} == {"Bearer s3cret-token-1"}
     assert KEY not in json.dumps(far.headers)
+
+
+@pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")
+@pytest.mark.parametrize(("status", "why"), [(401, "wants a key"), (403, "refuses this key")])
+async def test_a_refused_key_is_said(stage, status, why):
+    with McpHttpServer() as far:
+        far.refusal = status
+        stage.add(argv=(), url=far.url)
+        await stage.take_up()
+        assert why in stage.hub.servers[0].why
+        await stage.hub.aclose()
