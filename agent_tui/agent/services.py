@@ -48,6 +48,7 @@ class RuntimeServices:
         hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
         max_retries: How often it is.
+        fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
     """
 
@@ -77,3 +78,4 @@ class RuntimeServices:
     sleep: Sleep = asyncio.sleep
     max_retries: int = MAX_RETRIES
     most_replies: int = 0
+    fallback_model: ModelRef | None = None

@@ -60,6 +60,7 @@ class Arguments:
     max_cost_usd: float | None = None
     allowed: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
+    fallback_model: str | None = None
 
     @property
     def is_headless(self) -> bool:
@@ -95,6 +96,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         max_cost_usd=values.max_cost_usd,
         allowed=tuple(values.allowed),
         denied=tuple(values.denied),
+        fallback_model=values.fallback_model,
     )
 
 
@@ -178,6 +180,11 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="any litellm name, such as openai/gpt-5 or ollama_chat/qwen3, "
         "or local/NAME for a model on this machine",
+    )
+    model.add_argument(
+        "--fallback-model",
+        metavar="NAME",
+        help="go on with this model where the first does not answer, after the usual retries",
     )
     model.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
     model.add_argument("--api-key-env", metavar="VAR", help="environment variable with the key")

@@ -27,7 +27,9 @@ from agent_tui.installation import foreign_program
 from agent_tui.permissions.engine import RUN_SOURCE, PermissionEngine
 from agent_tui.permissions.rules import Rule, parse_rule
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.providers.base import ModelRef
 from agent_tui.providers.budget import Budget
+from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.keys import key_values
 from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
@@ -219,6 +221,7 @@ def compose(
         server_offer=lambda: servers.offer,
         max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
         most_replies=arguments.max_turns,
+        fallback_model=_fallback_model(arguments, models.catalog),
     )
     return Program(
         runtime=AgentRuntime(services, model, cwd, settings.permission_mode),
@@ -262,6 +265,20 @@ def editor_of(
         "session_dir": arguments.session_dir,
     }
     return settings_editor(lambda: trusted_config_files(workspace(), trust), flags)
+
+
+def _fallback_model(arguments: Arguments, catalog: ModelCatalog) -> ModelRef | None:
+    """The model of ``--fallback-model``.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    if arguments.fallback_model is None:
+        return None
+    try:
+        return catalog.resolve(arguments.fallback_model)
+    except ConfigError as error:
+        raise UsageError(error.message, error.hint) from error
 
 
 def _rules_of_run(arguments: Arguments) -> tuple[Rule, ...]:

@@ -154,6 +154,7 @@ class Stage:
         servers: McpHub | None = None,
         hooks: Mapping[HookEvent, Sequence[HookSettings]] | None = None,
         most_replies: int = 0,
+        fallback_model: ModelRef | None = None,
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is.
 
@@ -191,6 +192,7 @@ class Stage:
             sleep=sleep,
             max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
             most_replies=most_replies,
+            fallback_model=fallback_model,
         )
         consent = ConsentFile(self.folder / "hooks.json", "hooks")
         sources = HookFiles(hooks or {}, self.config / "config.toml", self.trust, consent)
