@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.hooks.dispatcher import Hooks
+from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, Settings
@@ -50,6 +51,7 @@ class RuntimeServices:
         max_retries: How often it is.
         fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
+        files: Keeps what files held before and after what changes them.
     """
 
     provider: Provider
@@ -79,3 +81,4 @@ class RuntimeServices:
     max_retries: int = MAX_RETRIES
     most_replies: int = 0
     fallback_model: ModelRef | None = None
+    files: FileKeeper = field(default_factory=FileKeeper)
