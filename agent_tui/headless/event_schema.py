@@ -1,7 +1,7 @@
 """The JSON Schema of what ``--output-format stream-json`` prints, made from the events."""
 
 from collections.abc import Sequence
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, get_args
 
 from pydantic import TypeAdapter
 
@@ -22,10 +22,10 @@ def event_schema() -> JsonObject:
     schemas, shared = TypeAdapter.json_schemas(
         [(kind, "serialization", TypeAdapter(kind)) for kind in kinds]
     )
-    definitions = cast("dict[str, Any]", shared.get("$defs", {}))
+    definitions = shared.get("$defs", {})
     names = [_line_name(kind) for kind in kinds]
     for kind, name in zip(kinds, names, strict=True):
-        definition = _resolved(cast("dict[str, Any]", schemas[kind, "serialization"]), definitions)
+        definition = _resolved(schemas[kind, "serialization"], definitions)
         definitions[name] = _with_type(definition, name)
     for definition in definitions.values():
         _loosen(definition)
