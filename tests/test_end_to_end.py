@@ -74,6 +74,25 @@ def last_reply(log: SessionLog) -> AssistantMessage:
     return [m for m in messages if isinstance(m, AssistantMessage)][-1]
 
 
+def test_hooks_are_run_and_see_no_key(program, server):
+    config = program.folder / "config" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(
+        '[[hooks.PostToolUse]]\nmatcher = "Write"\n'
+        'command = "env > ../environ; echo line 1 is bad >&2; exit 2"\n'
+        '[[hooks.SessionEnd]]\ncommand = "cat > ../ended.json"\n'
+    )
+    write = Call("write", {"path": "a.py", "content": "import os\n"})
+    server.play(Reply(tool_calls=(write,)), Reply(text="Done."))
+    code, _, _ = program.run("-p", "go", "--permission-mode", "full")
+    assert code == 0
+    (told,) = [one for one in server.chats[1].body["messages"] if one["role"] == "tool"]
+    assert told["content"].endswith("[hook on PostToolUse]\nline 1 is bad")
+    assert "PATH=" in (program.folder / "environ").read_text()
+    ended = json.loads((program.folder / "ended.json").read_text())
+    assert ended["session_id"] == program.session().header.id
+
+
 def test_two_rounds_of_tools_change_files_and_a_rate_limit_is_waited_out(program, server):
     server.play(
         Reply(

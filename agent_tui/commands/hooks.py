@@ -14,7 +14,7 @@ from agent_tui.safe_text import printable_line
 
 _HOW = (
     ("/hooks ask", "say again which of the project's may be run"),
-    ("when it counts", "What files say of hooks counts from your next message on."),
+    ("when it counts", "A project's from your next message on, yours when agent-tui is started."),
     ("what they may", "Refuse, ask and add; nothing a hook says allows what would have asked."),
 )
 _HOW_TO_HAVE_ONE = (

@@ -37,6 +37,7 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.gc_pause import garbage_collection_paused
 from agent_tui.sessions.replay.changes import changes_context, in_force
 from agent_tui.sessions.replay.command_changes import result_changed
+from agent_tui.sessions.replay.hook_texts import superseded
 from agent_tui.sessions.replay.normalise import ContextMessage, normalise_messages
 from agent_tui.sessions.replay.pins import pinned_entries, taken_out
 from agent_tui.sessions.replay.scope_entries import replaced_by_scopes
@@ -84,7 +85,8 @@ def build_context(
     then everything after it; context edits replace or omit single messages, summaries of
     scopes stand for what was in them. What was taken back (see `agent_tui.sessions.replay.changes`)
     has no effect. Pinned texts (see `agent_tui.sessions.replay.pins`) are there word for word,
-    those from before the first kept entry right behind the summary.
+    those from before the first kept entry right behind the summary. Of what hooks wanted kept
+    behind compactions the newest is there.
 
     Args:
         path: Entries from the root to the leaf.
@@ -101,7 +103,8 @@ def build_context(
         drafts.append(_summary_message(summary, compaction))
     edits = _edits(changed)
     pinned = {entry.id: entry for entry in pinned_entries(changed).values()}
-    left_out = {*replaced_by_scopes(changed), *taken_out(changed)} - pinned.keys()
+    gone = {*replaced_by_scopes(changed), *taken_out(changed), *superseded(changed)}
+    left_out = gone - pinned.keys()
     staying = {entry.id for entry in kept} if compaction else pinned.keys()
     for entry in (*(pin for pin in pinned.values() if pin.id not in staying), *kept):
         message = _to_message(entry) if entry.id not in left_out else None
@@ -148,7 +151,7 @@ def extended_context(
         return None
     reply_id = known.messages[at].entry_id
     start = next((i for i in range(count - 1, -1, -1) if path[i].id == reply_id), -1)
-    gone = taken_out(path)
+    gone = taken_out(path) | superseded(path)
     drafts = [
         ContextMessage(entry.id, message)
         for entry in path[max(start, 0) :]

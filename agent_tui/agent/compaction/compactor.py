@@ -156,7 +156,10 @@ class Compactor:
             )
         outcome = await self.make_room("tool", emit, focus)
         if outcome is None:
-            return ToolOutput("Not compacted: there is nothing to gain now. Go on.", is_error=True)
+            return ToolOutput(
+                "Not compacted: nothing is to be gained now, or a hook refused it. Go on.",
+                is_error=True,
+            )
         left = conversation.usage.used
         summary = f"{used:,} -> {left:,} tokens"
         return ToolOutput(

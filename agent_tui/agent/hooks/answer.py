@@ -48,13 +48,13 @@ class HookAnswer:
     messages: tuple[str, ...] = ()
     problem: str = ""
 
-    @property
-    def outcome(self) -> str:
-        """What came of it, in a word or a line."""
+    def outcome(self, event: HookEvent) -> str:
+        """What came of a hook on `event`, in a word or a line."""
         if self.problem:
             return self.problem
         if self.refusal:
-            return f"refused: {self.refusal}"
+            did = {"PostToolUse": "found", "Stop": "sent the model on"}.get(event, "refused")
+            return f"{did}: {self.refusal}"
         if self.doubt:
             return f"has the person asked: {self.doubt}"
         return "added text" if self.added else "ok"

@@ -1,7 +1,6 @@
 """The hooks of one conversation: what they are told at each moment, and what is made of it."""
 
 import asyncio
-import html
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,18 +14,9 @@ from agent_tui.config import HookEvent
 from agent_tui.events import CompactionFinished, CompactionReason, Notice
 from agent_tui.messages import JsonObject, ToolCall
 from agent_tui.sessions.entries import CustomMessageEntry
+from agent_tui.sessions.replay.hook_texts import hook_entry
 from agent_tui.tool_names import names_of
 from agent_tui.tools.base import ToolOutput
-
-HOOK_MESSAGE = "hook"
-"""The custom type of what a hook tells the model."""
-
-
-def hook_entry(event: HookEvent, text: str) -> CustomMessageEntry:
-    """What tells the model something that a hook on `event` said."""
-    said = html.escape(text, quote=False)
-    content = f'<hook event="{event}">\n{said}\n</hook>'
-    return CustomMessageEntry(custom_type=HOOK_MESSAGE, content=content, display=False)
 
 
 class ConversationHooks:
@@ -81,16 +71,29 @@ class ConversationHooks:
         facts = call_facts(call, paths)
         facts["tool_response"] = result_facts(output)
         try:
-            answer = await self._run("PostToolUse", facts, names_of(call.name))
+            answer, changed = await self._look_at_result(facts, names_of(call.name), paths)
         except asyncio.CancelledError:
             return output
-        said = "\n".join(filter(None, (answer.refusal, answer.added)))
+        said = "\n".join(filter(None, (answer.refusal, answer.added, changed)))
         if said:
             output = replace(output, for_model=f"{output.for_model}\n[hook on PostToolUse]\n{said}")
         if answer.stops is not None:
             self._tell(f"A hook ends the turn: {answer.stops or 'it gave no reason'}")
             output = replace(output, ends_turn=output.ends_turn or "aborted")
         return output
+
+    async def _look_at_result(
+        self, facts: JsonObject, names: Sequence[str], paths: Sequence[Path]
+    ) -> tuple[HookAnswer, str]:
+        """What hooks say of a result, and which of the files of the call they changed."""
+        if not self._hooks.wanted("PostToolUse", names):
+            return HookAnswer(), ""
+        files = self._conversation.files
+        known = await asyncio.to_thread(files.known_as_they_are)
+        answer = await self._run("PostToolUse", facts, names)
+        changed = await asyncio.to_thread(files.take_in, [path for path in known if path in paths])
+        told = ", ".join(str(path) for path in changed)
+        return answer, f"(changed since by the hook: {told})" if told else ""
 
     async def goes_on(self, last_reply: str, times_before: int, most_times: int) -> bool:
         """Whether a hook sends the model on, which was about to end its turn.
@@ -127,7 +130,7 @@ class ConversationHooks:
         facts: JsonObject = {"trigger": trigger, "custom_instructions": focus}
         answer = await self._run("PreCompact", facts, (trigger,))
         why = answer.refusal
-        if why and reason == "overflow":
+        if why and (reason == "overflow" or self._conversation.is_overfull):
             self._tell(f"A hook on PreCompact refused, but nothing more fits: {why}")
             why = ""
         return why, (hook_entry("PreCompact", answer.added),) if answer.added else ()

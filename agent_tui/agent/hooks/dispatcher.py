@@ -120,7 +120,7 @@ class Hooks:
         if count := len(self.not_asked):
             problems.append(
                 f"{count} of the project's hooks {'is' if count == 1 else 'are'} not run, as you "
-                "were not asked about them yet: /hooks ask does."
+                "were not asked about them yet; on the screen or with --plain /hooks ask does."
             )
         for problem in problems:
             if problem not in self._told:
@@ -235,7 +235,10 @@ class Hooks:
         )
         answer = self._made_fit(read_answer(spec.event, ran))
         self.results[spec.fingerprint] = HookResult(
-            answer.outcome, time.monotonic() - began, datetime.now(), bool(answer.problem)
+            answer.outcome(spec.event),
+            time.monotonic() - began,
+            datetime.now(),
+            bool(answer.problem),
         )
         return answer
 

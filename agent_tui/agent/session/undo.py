@@ -18,6 +18,7 @@ from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.lineage.chain import is_of_another_program, parent_file
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import changes_context, newest_change, report_of, undo_mark
+from agent_tui.sessions.replay.hook_texts import was_kept_by_hook
 from agent_tui.sessions.replay.scope_entries import ScopePending, mark_of
 from agent_tui.sessions.store import SessionStore
 
@@ -117,7 +118,8 @@ def _goes_back(entry: Entry) -> bool:
     """Whether `entry` has a place in the earlier session; its name and its changes stay its own."""
     is_change = changes_context(entry) or report_of(entry) is not None
     awaits_change = isinstance(mark_of(entry), ScopePending)
-    return not (is_change or awaits_change or isinstance(entry, SessionInfoEntry))
+    is_of_change = awaits_change or was_kept_by_hook(entry)
+    return not (is_change or is_of_change or isinstance(entry, SessionInfoEntry))
 
 
 def _is_said(entry: Entry) -> bool:

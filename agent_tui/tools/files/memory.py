@@ -33,6 +33,13 @@ class FileMemory:
         """The files that hold what the model knows. Looks at each; reads those touched since."""
         return tuple(path for path in tuple(self.seen) if self._is_as_seen(path))
 
+    def take_in(self, known: Collection[Path]) -> tuple[Path, ...]:
+        """Those of `known` that were changed since; they are known as they are now."""
+        changed = tuple(path for path in known if not self._is_as_seen(path))
+        for path in changed:
+            self._remember_present(path)
+        return changed
+
     def note_command(self, known: Collection[Path], command: str, printed: str, cwd: Path) -> None:
         """Take in what a command of the model's did: what it changed or printed whole is known.
 
@@ -42,9 +49,7 @@ class FileMemory:
             printed: Its output, as the model got it.
             cwd: Where it ran.
         """
-        for path in known:
-            if not self._is_as_seen(path):
-                self._remember_present(path)
+        self.take_in(known)
         lines = f"\n{printed}\n"
         unnumbered = _LINE_NUMBER.sub("", lines)
         for path in _named_files(command, cwd, len(lines) * 4):

@@ -46,7 +46,8 @@ def said(value: Mapping[str, object]) -> str:
 
 def hook_texts(runtime) -> list[str]:
     entries = runtime.conversation.log.path_entries()
-    return [e.text for e in entries if isinstance(e, CustomMessageEntry) if e.custom_type == "hook"]
+    told = [e for e in entries if isinstance(e, CustomMessageEntry)]
+    return [e.text for e in told if e.custom_type.startswith("hook")]
 
 
 def decision(name: str, reason: str = "because") -> str:
@@ -195,6 +196,19 @@ async def test_findings_after_an_edit_are_in_its_result(stage, command):
     assert "E501" in stage.model.requests[1].messages[-1].content[0].text
 
 
+async def test_the_model_is_told_what_a_hook_made_of_its_file(stage):
+    again = call("c2", "write", path="a.txt", content="two\n")
+    script = [Reply(tool_calls=(WRITE,)), Reply(tool_calls=(again,)), Reply(text="Done.")]
+    hooks = {"PostToolUse": hook("echo formatted >> a.txt", "Write")}
+    runtime = stage.runtime(script, hooks=hooks)
+    events = await collect(runtime.submit("go"))
+    told = f"(changed since by the hook: {stage.workspace / 'a.txt'})"
+    for finished in of_kind(events, ToolFinished):
+        assert not finished.message.is_error
+        assert finished.message.text.endswith(told)
+    assert (stage.workspace / "a.txt").read_text() == "two\nformatted\n"
+
+
 async def test_continue_false_ends_the_turn(stage):
     command = said({"continue": False, "stopReason": "enough"})
     runtime = writing(stage, PostToolUse=hook(command))
@@ -271,15 +285,6 @@ def _runs(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-async def test_hooks_are_given_no_keys(stage, monkeypatch):
-    runtime = writing(stage, PreToolUse=hook(f"env > {stage.folder}/env; echo {'s3' + 'cret-key'}"))
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-notforhooks")
-    await collect(runtime.submit("go"))
-    given = (stage.folder / "env").read_text()
-    assert f"CLAUDE_PROJECT_DIR={stage.workspace}" in given
-    assert "sk-notforhooks" not in given
 
 
 async def test_no_key_comes_back_through_a_hook(stage):
@@ -388,14 +393,18 @@ async def test_what_a_hook_wants_kept_stands_behind_a_compaction_word_for_word(s
     assert GOOD_SUMMARY.split("\n")[1] in after["compact_summary"]
 
 
-async def test_what_a_hook_wants_kept_stands_behind_one_in_place(stage):
-    hooks = {"PreCompact": hook("echo Ticket 4711")}
-    runtime = full_conversation(stage, hooks)
-    events = []
-    for _ in range(6):
-        events += await collect(runtime.submit(LONG))
-    assert of_kind(events, CompactionFinished)
-    assert "Ticket 4711" in str(runtime.conversation.request().messages)
+async def test_only_the_newest_of_what_was_kept_is_there(stage):
+    counting = f"echo x >> {stage.folder}/count; echo Ticket $(wc -l < {stage.folder}/count)."
+    runtime = full_conversation(stage, {"PreCompact": hook(counting)})
+    made = 0
+    for _ in range(8):
+        made += len(of_kind(await collect(runtime.submit(LONG)), CompactionFinished))
+    count = len((stage.folder / "count").read_text().splitlines())
+    assert made > 1
+    seen = str(runtime.conversation.request().messages)
+    assert [f"Ticket {number}." in seen for number in range(1, count + 1)] == [
+        number == count for number in range(1, count + 1)
+    ]
 
 
 async def test_a_compaction_can_be_refused(stage):
@@ -440,3 +449,26 @@ async def test_a_helpers_calls_are_seen_and_its_end_is_not(stage):
         ("PreToolUse", "Read"),
         ("Stop", None),
     ]
+
+
+async def test_what_was_kept_goes_with_the_compaction_that_is_undone(stage):
+    runtime = full_conversation(stage, {"PreCompact": hook("echo Ticket 4711")})
+    await collect(runtime.submit(LONG))
+    await collect(runtime.submit(LONG))
+    assert hook_texts(runtime) == []
+    await collect(runtime.compact())
+    assert len(hook_texts(runtime)) == 1
+    await runtime.sessions.undo_compaction()
+    assert hook_texts(runtime) == []
+
+
+async def test_a_compaction_without_which_nothing_fits_is_not_refused(stage):
+    runtime = full_conversation(stage, {"PreCompact": hook("echo not now >&2; exit 2")})
+    events = []
+    for _ in range(8):
+        events += await collect(runtime.submit(LONG))
+    assert of_kind(events, CompactionFailed)
+    assert any(
+        "but nothing more fits: not now" in notice.text for notice in of_kind(events, Notice)
+    )
+    assert of_kind(events, CompactionFinished)

@@ -1,0 +1,44 @@
+import json
+
+from agent_tui.cli.doctor import configuration
+from agent_tui.cli.folders import kept_trust
+
+
+def test_each_hook_is_looked_for_and_none_is_run(environment, find, config, programs, tmp_path):
+    programs("here", f"touch {tmp_path}/started")
+    config.write_text(
+        '[[hooks.Stop]]\ncommand = "here --quickly"\n'
+        '[[hooks.PreToolUse]]\ncommand = "nowhere --at-all"\n'
+        '[[hooks.PostToolUse]]\ncommand = "./gone.sh"\n'
+        '[[hooks.PreCompact]]\ncommand = "cd docs && cat TICKETS.md"\n'
+    )
+    checks = find(configuration.check_hooks(environment()))
+    states = {name: check.state for name, check in checks.items()}
+    assert states == {
+        "Stop": "ok",
+        "PreToolUse": "warning",
+        "PostToolUse": "warning",
+        "PreCompact": "ok",
+    }
+    assert checks["PreToolUse"].found == "nowhere is not found: nowhere --at-all"
+    assert not (tmp_path / "started").exists()
+
+
+def test_what_cannot_be_used_is_named(environment, find, config):
+    config.write_text('[[hooks.Stop]]\ncommand = "true"\nmatcher = "("\n')
+    check = find(configuration.check_hooks(environment()))["left out"]
+    assert check.state == "warning"
+    assert "no regular expression" in check.found
+
+
+def test_a_projects_hook_is_named_once_it_is_trusted(environment, find, home):
+    kept_trust().decide(home / "work", "trusted")
+    hooks = {"Stop": [{"hooks": [{"command": "nowhere"}]}]}
+    (home / "work" / ".codex").mkdir()
+    (home / "work" / ".codex" / "hooks.json").write_text(json.dumps({"hooks": hooks}))
+    check = find(configuration.check_hooks(environment()))["Stop"]
+    assert (check.state, check.found) == ("info", "not asked about, so not run: nowhere")
+
+
+def test_without_hooks_one_line_says_how_to_have_one(environment, find):
+    assert "[[hooks.EVENT]]" in find(configuration.check_hooks(environment()))["hooks"].found
