@@ -42,6 +42,7 @@ from agent_tui.messages import (
 )
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import Decision, wider_rule
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.command_changes import changes_entry
 from agent_tui.tools.base import (
     History,
@@ -313,7 +314,8 @@ class ToolRunner:
             output = await prepared.run()
             said = [f"[hook on PreToolUse]\n{hooked.added}"] if hooked.added else []
             if hooked.updated_input is not None:
-                said.append(f"[a hook changed the arguments to {json.dumps(call.arguments)}]")
+                given = printable_line(json.dumps(call.arguments), 400)
+                said.append(f"[a hook changed the arguments to {given}]")
             output = _remarked(output, "\n".join(said))
             return await self._hooks.after_call(call, prepared.intent.paths, output)
 
