@@ -83,7 +83,8 @@ class Place:
         }
         arguments = ("-m", "openai/gpt-4o", "--base-url", self.server.base_url)
         command = (sys.executable, "-m", "agent_tui", "acp", *arguments)
-        async with spawn_agent_process(editor, *command, env=environ) as (connection, process):
+        client: Any = editor
+        async with spawn_agent_process(client, *command, env=environ) as (connection, process):
             await connection.initialize(protocol_version=PROTOCOL_VERSION)
             yield editor, connection, process
 

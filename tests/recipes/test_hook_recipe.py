@@ -1,7 +1,9 @@
 """The hook that the page about hooks begins with: ruff after every edit."""
 
+import os
 import re
 import shutil
+import sys
 import tomllib
 from pathlib import Path
 
@@ -31,7 +33,7 @@ def test_every_block_of_settings_on_the_page_is_valid():
 @pytest.mark.thorough
 async def test_what_ruff_finds_is_in_the_result_of_the_edit_and_gone_when_mended(tmp_path):
     stage = Stage(tmp_path)
-    ruff = shutil.which("ruff")
+    ruff = shutil.which("ruff", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     assert ruff is not None
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "ruff").symlink_to(ruff)
