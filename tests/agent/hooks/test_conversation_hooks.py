@@ -101,9 +101,11 @@ async def test_exit_code_2_refuses_a_call_that_its_matcher_means(stage, matcher)
 
 
 async def test_other_calls_are_left_alone(stage):
-    runtime = writing(stage, PreToolUse=hook("exit 2", "Edit|Bash|Rewrite|Writer"))
+    others = hook("exit 2", "Edit|Bash|Rewrite|Writer")
+    runtime = writing(stage, PreToolUse=(*others, *hook(noting(stage), "Write")))
     await collect(runtime.submit("go"))
     assert (stage.workspace / "a.txt").exists()
+    assert len(noted(stage)) == 1
 
 
 async def test_an_edit_hook_sees_a_patch_too(stage):
@@ -220,6 +222,14 @@ async def test_continue_false_ends_the_turn(stage):
     assert only(events, TurnFinished).outcome == "aborted"
     assert "A hook ends the turn: enough" in [n.text for n in of_kind(events, Notice)]
     assert (stage.workspace / "a.txt").exists()
+
+
+async def test_continue_false_before_a_call_ends_the_turn_without_it(stage):
+    runtime = writing(stage, PreToolUse=hook(said({"continue": False, "stopReason": "enough"})))
+    events = await collect(runtime.submit("go"))
+    assert only(events, TurnFinished).outcome == "aborted"
+    assert "refused this call: enough" in only(events, ToolFinished).message.text
+    assert not (stage.workspace / "a.txt").exists()
 
 
 @pytest.mark.parametrize(
@@ -341,6 +351,19 @@ async def test_what_hooks_print_at_the_beginning_goes_to_the_model_once(stage):
     await runtime.aclose()
     seen = [(one["hook_event_name"], one.get("source") or one["reason"]) for one in noted(stage)]
     assert seen == [("SessionStart", "startup"), ("SessionEnd", "other")]
+
+
+async def test_what_was_said_at_the_beginning_outlives_a_refused_message(stage):
+    hooks = {
+        "SessionStart": hook("echo the branch is main"),
+        "UserPromptSubmit": hook("grep -q password && exit 2; exit 0"),
+    }
+    runtime = stage.runtime([Reply(text="One."), Reply(text="Two.")], hooks=hooks)
+    await collect(runtime.submit("password"))
+    assert hook_texts(runtime) == []
+    for _ in range(2):
+        await collect(runtime.submit("hello"))
+        assert hook_texts(runtime) == ['<hook event="SessionStart">\nthe branch is main\n</hook>']
 
 
 async def test_another_session_ends_the_one_before(stage):
