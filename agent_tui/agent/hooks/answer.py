@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from agent_tui.agent.hooks.process import HookRun
 from agent_tui.config import HookEvent
 from agent_tui.messages import JsonObject
+from agent_tui.tools.processes.shell import ending_of
 
 _REFUSES = 2
 _ADD_TEXT = frozenset({"SessionStart", "UserPromptSubmit", "PreCompact"})
@@ -68,9 +69,8 @@ def read_answer(event: HookEvent, run: HookRun) -> HookAnswer:
         why = run.stderr.strip() or run.stdout.strip() or _NO_REASON
         return HookAnswer(refusal=why) if event in _CAN_REFUSE else HookAnswer(messages=(why,))
     if run.exit_code:
-        how = f"killed by signal {-run.exit_code}" if run.exit_code < 0 else "exit code"
-        how = how if run.exit_code < 0 else f"{how} {run.exit_code}"
-        said = next(iter(run.stderr.strip().splitlines()), "")
+        how = ending_of(run.exit_code, 0)
+        said = run.stderr.strip().partition("\n")[0]
         return HookAnswer(problem=": ".join(filter(None, (how, said))))
     printed = run.stdout.strip()
     if not printed.startswith("{"):

@@ -108,6 +108,22 @@ async def test_other_calls_are_left_alone(stage):
     assert len(noted(stage)) == 1
 
 
+async def test_a_hook_is_told_how_a_command_ended_and_not_of_what_never_ran(stage):
+    calls = (
+        call("c1", "bash", command="echo hi; exit 3"),
+        call("c2", "read", path="nowhere.txt"),
+    )
+    script = [Reply(tool_calls=calls), Reply(text="Done.")]
+    runtime = stage.runtime(script, hooks={"PostToolUse": hook(noting(stage))})
+    await collect(runtime.submit("go"))
+    (seen,) = noted(stage)
+    assert seen["tool_input"] == {"command": "echo hi; exit 3"}
+    response = seen["tool_response"]
+    assert (response["exit_code"], response["is_error"]) == (3, True)
+    assert response["stdout"] == response["content"]
+    assert response["content"].startswith("hi\n")
+
+
 async def test_an_edit_hook_sees_a_patch_too(stage):
     patch = "*** Begin Patch\n*** Add File: b.txt\n+one\n*** End Patch"
     script = [Reply(tool_calls=(call("c1", "apply_patch", patch=patch),)), Reply(text="Done.")]
@@ -367,7 +383,8 @@ async def test_what_was_said_at_the_beginning_outlives_a_refused_message(stage):
 
 
 async def test_another_session_ends_the_one_before(stage):
-    hooks = {"SessionStart": hook(noting(stage)), "SessionEnd": hook(noting(stage))}
+    ends = (*hook(noting(stage), "clear"), *hook("exit 1", "resume"), *hook("exit 1", "clear"))
+    hooks = {"SessionStart": hook(noting(stage)), "SessionEnd": ends}
     runtime = stage.runtime([Reply(text="One."), Reply(text="Two.")], hooks=hooks)
     await collect(runtime.submit("hello"))
     first = runtime.conversation.log.header.id
