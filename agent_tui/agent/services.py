@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.hooks.dispatcher import Hooks
+from agent_tui.agent.prompt.resource_mentions import ResourceReader, no_resources
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, Settings
@@ -44,6 +45,7 @@ class RuntimeServices:
         launch_cwd: Where the program was started, if it works elsewhere.
         take_up_tools: Awaited as a turn in a workspace begins, with what takes lines for the
             person: lets tools that came or went since into the toolbox; whether there are any.
+        read_resource: What an MCP server has at a URI, fit to go along with a message.
         server_offer: What the MCP servers give to the prompt of the present turn.
         hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
@@ -71,6 +73,7 @@ class RuntimeServices:
     keeps_sessions: bool = True
     launch_cwd: Path | None = None
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
+    read_resource: ResourceReader = no_resources
     server_offer: Callable[[], ServerOffer] = ServerOffer
     hooks: Hooks = field(default_factory=Hooks)
     sleep: Sleep = asyncio.sleep

@@ -208,6 +208,7 @@ def compose(
         keeps_sessions=arguments.keeps_session and not unkept,
         launch_cwd=launch_cwd,
         take_up_tools=servers.take_up,
+        read_resource=servers.read_resource,
         server_offer=lambda: servers.offer,
         max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
     )

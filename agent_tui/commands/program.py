@@ -46,14 +46,16 @@ def command_sections(registry: CommandRegistry, front: Front) -> tuple[PageSecti
     """Every command that does something in `front` by subject, then those of prompt files."""
     usable = [entry for entry in registry.commands if not entry.missing_in(front)]
     own = [entry for entry in usable if entry.source == "program"]
-    others = [entry for entry in usable if entry.source != "program"]
+    of_files = [entry for entry in usable if entry.source in ("user", "project")]
+    of_servers = [entry for entry in usable if entry.source == "server"]
     subject_of = {room: subject for subject, rooms in _SUBJECTS.items() for room in rooms}
     by_subject: dict[str, list[Row]] = {subject: [] for subject in (*_SUBJECTS, _OTHERS)}
     for entry in own:
         by_subject[subject_of.get(entry.room, _OTHERS)].append(_help_row(entry))
     sections = [PageSection(name, tuple(rows)) for name, rows in by_subject.items() if rows]
-    if others:
-        sections.append(PageSection("From prompt files", tuple(map(_help_row, others))))
+    for title, others in (("From prompt files", of_files), ("From MCP servers", of_servers)):
+        if others:
+            sections.append(PageSection(title, tuple(map(_help_row, others))))
     if registry.unusable:
         rows = tuple((file.shown, file.why) for file in registry.unusable)
         sections.append(PageSection("Prompt files that make no command", rows))

@@ -103,7 +103,10 @@ async def print_command(
     library = PromptLibrary(
         runtime.services.user_config_dir, runtime.services.trust, registry.own_names
     )
-    await PromptFileCommands(registry, library, lambda: runtime.conversation.cwd).refresh()
+    cwd, servers = runtime.conversation.cwd, services.servers
+    if servers is not None and ":" in line.partition(" ")[0]:  # it may be a server's prompt
+        await servers.take_up(cwd, lambda _line: None)
+    await PromptFileCommands(registry, library, lambda: cwd, servers=servers).refresh()
     called = registry.read(line)
     if called is None:
         text = "\n\n".join(filter(None, (line, attached)))

@@ -97,7 +97,11 @@ class Conversation:
             runtime.services.user_config_dir, runtime.services.trust, registry.own_names
         )
         self._prompt_files = PromptFileCommands(
-            registry, library, lambda: runtime.conversation.cwd, front.say
+            registry,
+            library,
+            lambda: runtime.conversation.cwd,
+            front.say,
+            front.services.servers,
         )
         self._is_leaving = False
 

@@ -96,7 +96,11 @@ def _prompt_files(
         runtime.services.user_config_dir, runtime.services.trust, registry.own_names
     )
     return PromptFileCommands(
-        registry, library, lambda: runtime.conversation.cwd, lambda text: view.say(text, "warning")
+        registry,
+        library,
+        lambda: runtime.conversation.cwd,
+        lambda text: view.say(text, "warning"),
+        options.servers,
     )
 
 

@@ -195,7 +195,10 @@ class Stage:
         services.hooks = Hooks(sources, None, environ, secrets)
         if servers is not None:
             services = dataclasses.replace(
-                services, take_up_tools=servers.take_up, server_offer=lambda: servers.offer
+                services,
+                take_up_tools=servers.take_up,
+                read_resource=servers.read_resource,
+                server_offer=lambda: servers.offer,
             )
         return AgentRuntime(services, model, self.workspace, mode)
 

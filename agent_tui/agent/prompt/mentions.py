@@ -2,11 +2,12 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from agent_tui.agent.prompt.resource_mentions import AttachedResource
 from agent_tui.attachments import without_attachments
 from agent_tui.errors import UsageError
 from agent_tui.messages import ImageContent
@@ -61,6 +62,7 @@ def attach(
     *,
     image_refusal: str = "",
     why_held: Callable[[Path], str] = lambda _path: "",
+    resources: Sequence[AttachedResource] = (),
 ) -> Attached:
     """`text` followed by what its mentions name, each in a ``<file>`` or ``<folder>`` block.
 
@@ -77,6 +79,7 @@ def attach(
         image_refusal: Why no image can be sent; empty if one can.
         why_held: Why a file (links followed) does not go along unasked, as a text that follows
             its name; empty where it may. What was pasted may mention keys, and so may a link.
+        resources: What servers gave for ``@server:uri``; goes along behind the files.
     """
     if without_attachments(text) != text:
         return Attached(text)
@@ -89,13 +92,16 @@ def attach(
         else _part(mention, limits, image_refusal)
         for mention in kept
     ]
+    parts += [part for each in resources for part in _resource_parts(each, image_refusal)]
     notices = [part.notice for part in parts if part.notice]
-    notices += [f"@{name} names no file, so nothing is attached." for name in _missing(text, cwd)]
+    of_servers = {each.written for each in resources}
+    missing = (name for name in _missing(text, cwd) if name not in of_servers)
+    notices += [f"@{name} names no file, so nothing is attached." for name in missing]
     if len(mentions) > len(kept):
         left = len(mentions) - len(kept)
         notices.append(f"Only the first {len(kept)} files are attached, {left} more are not.")
     return Attached(
-        "\n\n".join([text, *(part.block for part in parts)]),
+        "\n\n".join([text, *(part.block for part in parts if part.block)]),
         tuple(part.image for part in parts if part.image is not None),
         tuple(dict.fromkeys(notices)),
     )
@@ -169,6 +175,20 @@ def _part(mention: Mention, limits: OutputLimits, image_refusal: str) -> _Part:
 def _held_part(mention: Mention, why: str) -> _Part:
     notice = f"@{mention.written} is not attached: {why}. {_ASK_FOR_IT}"
     return _Part(f'<file path="{_attribute(mention.written)}" error="not attached" />', notice)
+
+
+def _resource_parts(resource: AttachedResource, image_refusal: str) -> Iterator[_Part]:
+    shown = _attribute(resource.written)
+    if resource.problem:
+        yield _Part(
+            f'<file path="{shown}" error="cannot be read" />',
+            f"@{resource.written} cannot be read: {resource.problem}",
+        )
+        return
+    notice = image_refusal if resource.images else ""
+    yield _Part(f'<file path="{shown}">\n{resource.text.rstrip()}\n</file>', notice)
+    if not image_refusal:
+        yield from (_Part("", image=image) for image in resource.images)
 
 
 def _image_part(shown: str, image: ImageFile, image_refusal: str) -> _Part:

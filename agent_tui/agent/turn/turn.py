@@ -13,6 +13,7 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.prompt.mentions import find_mentions
+from agent_tui.agent.prompt.resource_mentions import read_mentioned
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
@@ -279,12 +280,15 @@ class Turn:
     ) -> tuple[UserMessage, tuple[str, ...]]:
         conversation = self._conversation
         is_new = conversation.is_new
+        info, read_resource = conversation.model_info, conversation.services.read_resource
+        resources = await read_mentioned(text, info.window, read_resource)
 
         def read() -> tuple[UserMessage, tuple[str, ...]]:
             alike = conversation.sessions_begun_like(text) if is_new else ()
             why_held = conversation.permissions.why_attaching_asks
-            info = conversation.model_info
-            return user_message(text, images, conversation.cwd, info, alike, why_held)
+            return user_message(
+                text, images, conversation.cwd, info, alike, why_held, resources=resources
+            )
 
         return await asyncio.to_thread(read)
 

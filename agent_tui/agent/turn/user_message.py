@@ -5,6 +5,7 @@ from pathlib import Path
 
 from agent_tui.agent.prompt.earlier_work import hint_line, notice
 from agent_tui.agent.prompt.mentions import attach
+from agent_tui.agent.prompt.resource_mentions import AttachedResource
 from agent_tui.attachments import earlier_work_block
 from agent_tui.messages import ImageContent, TextContent, UserContent, UserMessage
 from agent_tui.providers.base import ModelInfo
@@ -26,6 +27,8 @@ def user_message(
     info: ModelInfo,
     alike: Sequence[SessionSummary] = (),
     why_held: Callable[[Path], str] = lambda _path: "",
+    *,
+    resources: Sequence[AttachedResource] = (),
 ) -> tuple[UserMessage, tuple[str, ...]]:
     """The message, and what the person is to be told of it. Reads files.
 
@@ -36,9 +39,12 @@ def user_message(
         info: The model it is for.
         alike: Earlier sessions to hint at.
         why_held: Why a file that is mentioned does not go along unasked; empty where it may.
+        resources: What servers gave for those that are mentioned.
     """
     refusal = image_refusal(info)
-    attached = attach(text, cwd, info.window, image_refusal=refusal, why_held=why_held)
+    attached = attach(
+        text, cwd, info.window, image_refusal=refusal, why_held=why_held, resources=resources
+    )
     pictures = (*images, *attached.images)
     told = attached.text
     if alike:

@@ -28,7 +28,7 @@ class Completion:
 Completions: TypeAlias = Iterable[str | Completion]
 CompletionSource: TypeAlias = Callable[[Front], Completions | Awaitable[Completions]]
 """What takes time to find out is awaited, in a task of its own."""
-CommandSource: TypeAlias = Literal["program", "user", "project"]
+CommandSource: TypeAlias = Literal["program", "user", "project", "server"]
 Need: TypeAlias = Literal["", "person", "screen"]
 """What a command cannot do without: somebody who answers, or a screen that is drawn on."""
 
@@ -48,7 +48,7 @@ class Command:
         harmless: Words in the argument with which it can run beside a turn all the same.
         takes_path: Whether paths complete the last word of the argument, after `completions`.
         needs: What the front must have.
-        source: Where it comes from: the program, or a prompt file of the person or project.
+        source: Where it comes from: the program, a prompt file of person or project, an MCP server.
     """
 
     name: str

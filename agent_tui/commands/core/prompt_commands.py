@@ -1,16 +1,25 @@
-"""Slash commands made of prompt files: ``review.md`` is ``/review``, sent as a message."""
+"""Slash commands made of prompt files: ``review.md`` is ``/review``, sent as a message.
+
+The prompts of MCP servers join them.
+"""
 
 import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent_tui.agent.prompt.prompt_library import FoundPrompts, LeftOut, PromptFile, PromptLibrary
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front, has_model
 from agent_tui.commands.core.registry import CommandRegistry, UnusableFile
+from agent_tui.commands.core.server_prompts import server_commands
 from agent_tui.commands.core.short_words import shown_file
+
+if TYPE_CHECKING:  # the first paint does not wait for the servers' room
+    from agent_tui.tools.mcp.hub import McpHub
+    from agent_tui.tools.mcp.prompts import RemotePrompt
 
 _MOST_TOLD = 3
 """Of many unusable files the others are named by ``/help``."""
@@ -26,6 +35,7 @@ class PromptFileCommands:
         library: Where the files are.
         cwd: The folder that is worked in.
         tell: Gets a line for each file that cannot be used, once.
+        servers: The MCP servers, whose prompts are commands, too; None where there can be none.
     """
 
     def __init__(
@@ -34,22 +44,27 @@ class PromptFileCommands:
         library: PromptLibrary,
         cwd: Callable[[], Path],
         tell: Callable[[str], object] = lambda _line: None,
+        servers: "McpHub | None" = None,
     ) -> None:
         self._registry = registry
         self._library = library
         self._cwd = cwd
         self._tell = tell
+        self._servers = servers
+        self._prompts: tuple[RemotePrompt, ...] = ()
         self._found = FoundPrompts()
         self._told: set[LeftOut] = set()
 
     async def refresh(self) -> bool:
         """Look for new, changed and removed files, in a thread; false where nothing changed."""
         found = await asyncio.to_thread(self._library.find, self._cwd())
-        if found == self._found:
+        prompts = self._servers.prompts if self._servers is not None else ()
+        if (found, prompts) == (self._found, self._prompts):
             return False
-        self._found = found
+        self._found, self._prompts = found, prompts
+        of_servers = server_commands(self._servers) if self._servers is not None else ()
         self._registry.use_prompt_files(
-            map(self._command, found.files),
+            (*map(self._command, found.files), *of_servers),
             [UnusableFile(self._shown(one), one.why, one.name) for one in found.left_out],
         )
         self._tell_of([one for one in found.left_out if one not in self._told])

@@ -8,8 +8,11 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from pydantic import JsonValue
+
 from agent_tui.messages import JsonObject
 from agent_tui.tools.mcp.json_rpc import (
+    METHOD_NOT_FOUND,
     STATELESS_VERSION,
     Incoming,
     NestedTooDeeplyError,
@@ -28,6 +31,10 @@ MAX_MESSAGE_BYTES: Final = 8_000_000
 _PARSED_ASIDE_BYTES = 200_000
 """Parsing what is longer would hold up the screen."""
 
+_LIST_CHANGES = frozenset(
+    f"notifications/{what}/list_changed" for what in ("tools", "prompts", "resources")
+)
+_MAX_PAGES = 20
 _MAX_UNREAD_CHARS = 200
 _MAX_PROGRESS_CHARS = 1_000
 _SHOWN_AT_ONCE = 50
@@ -58,8 +65,8 @@ class _Waiting:
     shown_at: float = 0.0
 
 
-def _ignore(_text: str) -> None:
-    pass
+def ignore(_text: str) -> None:
+    """Take a line about progress for nobody."""
 
 
 class Connection:
@@ -68,7 +75,7 @@ class Connection:
     Args:
         stdin: What it reads.
         stdout: What it writes; `read_all` has to run meanwhile.
-        on_changed: Called when it says that its tools are others now.
+        on_changed: Called when it says that what it offers is other now.
     """
 
     def __init__(
@@ -94,7 +101,7 @@ class Connection:
         params: JsonObject,
         *,
         timeout_s: float,
-        on_progress: Callable[[str], None] = _ignore,
+        on_progress: Callable[[str], None] = ignore,
     ) -> JsonObject:
         """Ask and wait for the result; a cancelled request is cancelled there too.
 
@@ -123,6 +130,32 @@ class Connection:
         if given.error:
             raise RequestFailed(given.error, given.error_code)
         return given.result
+
+    async def pages(
+        self, method: str, key: str, *, timeout_s: float
+    ) -> AsyncGenerator[list[JsonValue], None]:
+        """What a method lists under `key`, page by page; nothing where it is not known there.
+
+        Raises:
+            RequestFailed: It answered with an error, or with no list.
+            ServerGone: It ended.
+            TimeoutError: It did not answer in time.
+        """
+        cursor: JsonValue = None
+        for _ in range(_MAX_PAGES):
+            params: JsonObject = {} if cursor is None else {"cursor": cursor}
+            try:
+                page = await self.request(method, params, timeout_s=timeout_s)
+            except RequestFailed as error:
+                if error.code == METHOD_NOT_FOUND:
+                    return
+                raise
+            items, cursor = page.get(key), page.get("nextCursor")
+            if not isinstance(items, list):
+                raise RequestFailed(f"its list of {key} is none")
+            yield items
+            if not isinstance(cursor, str):
+                return
 
     async def tell(self, method: str) -> None:
         """Say something that needs no answer.
@@ -177,7 +210,7 @@ class Connection:
             case Request():
                 if self._stdin.transport.get_write_buffer_size() < _MAX_UNREAD_REPLIES_BYTES:
                     self._write(reply_line(message))
-            case Notification(method="notifications/tools/list_changed"):
+            case Notification(method=method) if method in _LIST_CHANGES:
                 self._on_changed()
             case Notification(method="notifications/progress", params=params):
                 self._show_progress(params)

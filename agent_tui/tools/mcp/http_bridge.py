@@ -37,6 +37,10 @@ _REFUSALS: Final = {
     401: "it wants a key or a login (HTTP 401): name the variable with its key in headers_env",
     403: "it refuses this key (HTTP 403)",
 }
+_LIST_CHANGES: Final = {
+    f"{what.title()}ListChangedNotification": f"notifications/{what}s/list_changed"
+    for what in ("tool", "prompt", "resource")
+}
 _Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
@@ -236,9 +240,9 @@ class Bridge:
         self._refused = response.status_code if response.status_code in _REFUSALS else 0
 
     async def _handle_notification(self, message: object) -> None:
-        """Hand on that the tools are others now."""
-        if type(message).__name__ == "ToolListChangedNotification":
-            self._write(message_line("notifications/tools/list_changed"))
+        """Hand on that what is offered is other now."""
+        if method := _LIST_CHANGES.get(type(message).__name__):
+            self._write(message_line(method))
 
 
 def main() -> None:

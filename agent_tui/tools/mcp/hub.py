@@ -9,9 +9,13 @@ from typing import Final, Protocol
 
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject
+from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.limits import OutputLimits
 from agent_tui.tools.mcp.finding import ServerLine, finder_specs
 from agent_tui.tools.mcp.offer import ServerOffer
+from agent_tui.tools.mcp.prompts import RemotePrompt, prompt_text
 from agent_tui.tools.mcp.remote_tools import RemoteTool
+from agent_tui.tools.mcp.results import call_output
 from agent_tui.tools.mcp.server import McpServer, ServerContext, ServerState
 from agent_tui.tools.mcp.spec import ServerSpec
 
@@ -218,8 +222,39 @@ class McpHub:
         """
         for server, tool in self._offered:
             if tool.name == name:
-                return await server.call(tool.own_name, arguments, on_progress)
+                return await server.call(tool, arguments, on_progress)
         raise ToolError(f"{name} is no longer there.")
+
+    @property
+    def prompts(self) -> tuple[RemotePrompt, ...]:
+        """The prompts of all servers as they are now."""
+        return tuple(prompt for server in self._servers.values() for prompt in server.prompts)
+
+    async def prompt(self, wanted: RemotePrompt, typed: str) -> str:
+        """The text of a prompt, filled with what the person typed behind its name.
+
+        Raises:
+            ToolError: Something is missing, or the server failed.
+        """
+        server = self._servers.get(wanted.server)
+        if server is None:
+            raise ToolError(f"The MCP server {wanted.server} is gone.")
+        return prompt_text(await server.fill_prompt(wanted.own_name, wanted.filled(typed)))
+
+    async def read_resource(self, server: str, uri: str, limits: OutputLimits) -> ToolOutput | None:
+        """A resource as the output of a call; None where no server of this name runs.
+
+        Raises:
+            ToolError: It cannot be read.
+        """
+        found = self._servers.get(server)
+        if found is None or found.state != "ready":
+            return None
+        result = await found.read(uri)
+        secrets = self._around.secrets
+        return await asyncio.to_thread(
+            call_output, result, limits=limits, output_dir=None, known_secrets=secrets
+        )
 
     async def answer(self, spec: ServerSpec, *, is_allowed: bool) -> None:
         """Start, or never start, a server of the project, as the person says.

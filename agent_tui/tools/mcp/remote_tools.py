@@ -34,11 +34,15 @@ _NOT_AT_THE_TOP = frozenset({"$schema", "$id", "title", "oneOf", "anyOf", "allOf
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """One tool. `own_name` is what its server calls it; `spec` is what the model is told."""
+    """One tool. `own_name` is what its server calls it; `spec` is what the model is told.
+
+    `reads_resources` marks the one that is none of the server's: it reads what that offers.
+    """
 
     server: str
     own_name: str
     spec: ToolSpec
+    reads_resources: bool = False
 
     @property
     def name(self) -> str:
@@ -70,7 +74,7 @@ class ToolList:
     @property
     def is_full(self) -> bool:
         """Whether no more are taken."""
-        return len(self._tools) == _MAX_TOOLS
+        return len(self._tools) >= _MAX_TOOLS
 
     @property
     def tools(self) -> tuple[RemoteTool, ...]:
@@ -86,6 +90,11 @@ class ToolList:
         if self._unread:
             said.append(f"{self._unread:,} tools left out: more than {_MAX_TOOLS}")
         return tuple(said)
+
+    def add(self, tool: RemoteTool) -> None:
+        """Take a tool of ours in, unless one of the server's has its name or it is not wanted."""
+        if self._picks.is_offered(tool.own_name):
+            self._tools.setdefault(tool.name, tool)
 
     def take(self, page: Sequence[JsonValue]) -> None:
         """Take what one answer to ``tools/list`` lists."""

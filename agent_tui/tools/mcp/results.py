@@ -34,21 +34,25 @@ class _Parts:
 
 
 def call_output(
-    result: JsonObject, *, limits: OutputLimits, output_dir: Path, known_secrets: Sequence[str]
+    result: JsonObject,
+    *,
+    limits: OutputLimits,
+    output_dir: Path | None,
+    known_secrets: Sequence[str],
 ) -> ToolOutput:
     """The output of a call. May write a file: not for the event loop.
 
     Args:
         result: What the server answered to ``tools/call``.
         limits: How much of it the model may be given.
-        output_dir: Where the whole text goes if that is less.
+        output_dir: Where the whole text goes if that is less; None for nowhere.
         known_secrets: Values that neither the result nor that file may hold.
     """
     parts = _parts(result)
     text = mask_values(plain_text("\n".join(parts.texts)), known_secrets).strip("\n")
     is_error = result.get("isError") is True
     kept = keep_ends(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
-    path = _keep(text, output_dir) if kept.is_cut else None
+    path = _keep(text, output_dir) if kept.is_cut and output_dir is not None else None
     shown = kept.text or ("" if parts.images else _NOTHING)
     if path is not None:
         shown += f"\n[The whole output is in {path}]"
@@ -59,6 +63,11 @@ def call_output(
         full_output_path=str(path) if path is not None else None,
     )
     return ToolOutput(shown, details, is_error=is_error, images=parts.images)
+
+
+def content_texts(content: Sequence[JsonValue]) -> list[str]:
+    """The texts of what a result or a message of a prompt holds."""
+    return [text for item in content for text in _texts(item)]
 
 
 def _parts(result: JsonObject) -> _Parts:

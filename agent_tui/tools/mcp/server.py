@@ -17,21 +17,21 @@ from agent_tui.messages import JsonObject
 from agent_tui.providers.log_file import ProcessLog
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.secret_text import mask_secrets
-from agent_tui.tools.mcp.connection import Connection, RequestFailed, ServerGone
+from agent_tui.tools.mcp.connection import Connection, RequestFailed, ServerGone, ignore
 from agent_tui.tools.mcp.introduction import Introduction, introduction
 from agent_tui.tools.mcp.json_rpc import (
-    METHOD_NOT_FOUND,
     PROTOCOL_VERSION,
     UNSUPPORTED_VERSION,
 )
+from agent_tui.tools.mcp.prompts import MAX_PROMPTS, RemotePrompt, listed_prompts
 from agent_tui.tools.mcp.remote_tools import RemoteTool, ToolList
+from agent_tui.tools.mcp.resources import listing_result, resource_result, resource_tool
 from agent_tui.tools.mcp.spec import ServerSpec, expand_variables
 from agent_tui.tools.processes.keeper import ProcessKeeper, TalkingChild
 
 ServerState: TypeAlias = Literal["off", "not asked", "starting", "ready", "failed"]
 
 _CLIENT: Final[JsonObject] = {"name": "agent-tui", "version": __version__}
-_MAX_PAGES = 20
 _MAX_REASON_CHARS = 200
 _MIN_SECRET_CHARS = 8
 _END_WITHIN_S = 1.0
@@ -74,6 +74,7 @@ class McpServer:
         state: Where it stands.
         why: Why it failed, or what else there is to say.
         tools: What it offers, by name.
+        prompts: Prompts that it offers.
         notes: What of its tools was left out.
         is_outdated: Whether it said that its tools are others now.
         introduction: What it says of itself.
@@ -86,6 +87,7 @@ class McpServer:
         self.state: ServerState = "off"
         self.why = ""
         self.tools: tuple[RemoteTool, ...] = ()
+        self.prompts: tuple[RemotePrompt, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.is_outdated = False
         self.introduction = Introduction()
@@ -122,7 +124,7 @@ class McpServer:
         if running is not None:
             running.cancel()
             await asyncio.wait((running,))
-        self.state, self.why, self.tools, self.notes = "off", "", (), ()
+        self.state, self.why, self.tools, self.prompts, self.notes = "off", "", (), (), ()
         self._start_ended.set()
 
     @property
@@ -150,21 +152,53 @@ class McpServer:
             self._tell(f"its new tools could not be listed: {self._reason(error)}")
 
     async def call(
-        self, own_name: str, arguments: JsonObject, on_progress: Callable[[str], None]
+        self, tool: RemoteTool, arguments: JsonObject, on_progress: Callable[[str], None]
     ) -> JsonObject:
         """Call a tool; a cancelled call is cancelled in the server too.
 
         Raises:
             ToolError: It failed; the words are for the model.
         """
+        if tool.reads_resources:
+            return await self.read(str(arguments.get("uri") or ""))
+        params: JsonObject = {"name": tool.own_name, "arguments": arguments}
+        return await self._asked("tools/call", params, on_progress)
+
+    async def read(self, uri: str) -> JsonObject:
+        """A resource, or with an empty `uri` what there is, as the result of a call.
+
+        Raises:
+            ToolError: It failed; the words are for model and person.
+        """
+        if uri:
+            return resource_result(await self._asked("resources/read", {"uri": uri}))
+        resources = await self._asked("resources/list", {})
+        try:
+            templates = await self._asked("resources/templates/list", {})
+        except ToolError:
+            templates = {}
+        return listing_result(
+            _items(resources, "resources"), _items(templates, "resourceTemplates")
+        )
+
+    async def fill_prompt(self, own_name: str, arguments: Mapping[str, str]) -> JsonObject:
+        """A prompt with its arguments, as the server answers it.
+
+        Raises:
+            ToolError: It failed; the words are for the person.
+        """
+        return await self._asked("prompts/get", {"name": own_name, "arguments": {**arguments}})
+
+    async def _asked(
+        self, method: str, params: JsonObject, on_progress: Callable[[str], None] = ignore
+    ) -> JsonObject:
         connection = self._connection
         if connection is None or self.state != "ready":
             why = f": {self.why}" if self.why else ""
             raise ToolError(f"The MCP server {self.spec.name} is {self.state}{why}.")
-        params: JsonObject = {"name": own_name, "arguments": arguments}
         try:
             result = await connection.request(
-                "tools/call", params, timeout_s=self.spec.timeout_s, on_progress=on_progress
+                method, params, timeout_s=self.spec.timeout_s, on_progress=on_progress
             )
         except ServerGone as error:
             raise ToolError(
@@ -181,7 +215,7 @@ class McpServer:
         while True:
             self._has_served = False
             why = await self._run_once()
-            self._connection, self.tools = None, ()
+            self._connection, self.tools, self.prompts = None, (), ()
             if not (self._has_served and self._may_restart):
                 break
             self._tell(f"{why}; it is started again")
@@ -250,22 +284,31 @@ class McpServer:
 
     async def _list_tools(self, connection: Connection) -> None:
         listed = ToolList(self.spec.name, self.spec.picks)
-        cursor: JsonValue = None
-        for _ in range(_MAX_PAGES):
-            params: JsonObject = {} if cursor is None else {"cursor": cursor}
-            try:
-                page = await connection.request("tools/list", params, timeout_s=self.spec.timeout_s)
-            except RequestFailed as error:
-                if error.code == METHOD_NOT_FOUND:
-                    break
-                raise
-            tools, cursor = page.get("tools"), page.get("nextCursor")
-            if not isinstance(tools, list):
-                raise RequestFailed("its list of tools is none")
-            await asyncio.to_thread(listed.take, tools)
-            if not isinstance(cursor, str) or listed.is_full:
+        async for page in connection.pages("tools/list", "tools", timeout_s=self.spec.timeout_s):
+            await asyncio.to_thread(listed.take, page)
+            if listed.is_full:
                 break
-        self.tools, self.notes = listed.tools, listed.problems
+        if "resources" in self.introduction.capabilities:
+            listed.add(resource_tool(self.spec.name))
+        problems = listed.problems
+        try:
+            self.prompts = await self._listed_prompts(connection)
+        except RequestFailed as error:
+            problems = (*problems, f"its prompts could not be listed: {self._reason(error)}")
+        self.tools, self.notes = listed.tools, problems
+
+    async def _listed_prompts(self, connection: Connection) -> tuple[RemotePrompt, ...]:
+        if "prompts" not in self.introduction.capabilities:
+            return ()
+        prompts: dict[str, RemotePrompt] = {}
+        async for page in connection.pages(
+            "prompts/list", "prompts", timeout_s=self.spec.timeout_s
+        ):
+            for prompt in listed_prompts(self.spec.name, page[:MAX_PROMPTS]):
+                prompts.setdefault(prompt.name, prompt)
+            if len(prompts) >= MAX_PROMPTS:
+                break
+        return tuple(prompts.values())
 
     @asynccontextmanager
     async def _started(self) -> AsyncGenerator[tuple[TalkingChild, ProcessLog], None]:
@@ -330,6 +373,11 @@ def bridge_environ(url: str, headers: Mapping[str, str]) -> dict[str, str]:
     for number, (name, value) in enumerate(headers.items()):
         variables[f"AGENT_TUI_MCP_HEADER_{number}"] = f"{name}: {value}"
     return variables
+
+
+def _items(page: JsonObject, key: str) -> list[JsonValue]:
+    items = page.get(key)
+    return items if isinstance(items, list) else []
 
 
 def _may_be_secret(value: str) -> bool:

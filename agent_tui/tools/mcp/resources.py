@@ -1,0 +1,62 @@
+"""The resources of a server: a tool of its own with which the model reads them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from agent_tui.messages import JsonObject, ToolSpec
+from agent_tui.safe_text import strip_control_characters
+from agent_tui.tools.mcp.remote_tools import PREFIX, RemoteTool
+
+READ_RESOURCE: Final = "read_resource"
+_MAX_LISTED = 200
+_MAX_WORDS = 160
+
+
+def resource_tool(server: str) -> RemoteTool:
+    """The tool that reads what `server` offers; its own name is that of no tool of the server."""
+    uri: JsonObject = {"type": "string", "description": "Omit it to list what there is"}
+    spec = ToolSpec(
+        name=f"{PREFIX}{server}__{READ_RESOURCE}",
+        description=f"Read a resource of the server {server} by its URI, such as of a link.",
+        parameters={"type": "object", "properties": {"uri": uri}, "required": []},
+    )
+    return RemoteTool(server, READ_RESOURCE, spec, reads_resources=True)
+
+
+def resource_result(answer: JsonObject) -> JsonObject:
+    """An answer to ``resources/read`` as one to ``tools/call``; pictures become pictures."""
+    contents = answer.get("contents")
+    items = contents if isinstance(contents, list) else []
+    content: list[JsonValue] = [_as_content(item) for item in items]
+    return {"content": content}
+
+
+def listing_result(resources: Sequence[JsonValue], templates: Sequence[JsonValue]) -> JsonObject:
+    """What there is to be read, as an answer to ``tools/call``."""
+    lines = [*_lines(resources, "uri"), *_lines(templates, "uriTemplate")]
+    more = [f"and {len(lines) - _MAX_LISTED:,} more"] if len(lines) > _MAX_LISTED else []
+    text = "\n".join([*lines[:_MAX_LISTED], *more]) or "It lists no resources."
+    content: list[JsonValue] = [{"type": "text", "text": text}]
+    return {"content": content}
+
+
+def _as_content(item: JsonValue) -> JsonValue:
+    match item:
+        case {"blob": str(blob), "mimeType": str(kind)} if kind.startswith("image/"):
+            return {"type": "image", "data": blob, "mimeType": kind}
+        case {"text": str(text)}:
+            return {"type": "text", "text": text}
+        case _:
+            return {"type": "resource", "resource": item}
+
+
+def _lines(items: Sequence[JsonValue], key: str) -> Iterator[str]:
+    for item in items:
+        uri = item.get(key) if isinstance(item, dict) else None
+        if not isinstance(item, dict) or not isinstance(uri, str):
+            continue
+        words = item.get("description") or item.get("title") or item.get("name")
+        said = strip_control_characters(words) if isinstance(words, str) else ""
+        yield f"{' '.join(uri.split())}  {' '.join(said.split())[:_MAX_WORDS]}".rstrip()
