@@ -1,6 +1,7 @@
 """What servers offer beside tools: prompts and resources."""
 
 import pytest
+from pydantic import JsonValue
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.limits import OutputLimits
@@ -42,7 +43,7 @@ def test_a_prompt_without_text_is_said(messages):
 
 
 def test_what_the_model_is_to_have_said_is_marked():
-    said = [
+    said: list[JsonValue] = [
         {"role": role, "content": {"type": "text", "text": role}} for role in ("user", "assistant")
     ]
     assert prompt_text({"messages": said}) == "user\n\nAssistant: assistant"
@@ -63,7 +64,7 @@ async def test_the_model_reads_and_lists_resources_with_a_tool_of_the_server(sta
     await stage.ready("library")
     box = CombinedToolbox(default_toolbox(), stage.hub)
 
-    async def read(**arguments: str):
+    async def read(**arguments: JsonValue):
         call = box.prepare("mcp__srv__read_resource", arguments, stage.context())
         assert call.intent.access == "outside"
         return await call.run()
