@@ -39,6 +39,7 @@ from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, thinking_effort
 from agent_tui.sessions.context import Context, build_context, extended_context, wrap_summary
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, MessageEntry
+from agent_tui.sessions.file.kept_files import KeptFiles
 from agent_tui.sessions.listing.summary import SessionSummary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.agent_runs import AgentRun, run_entry
@@ -78,6 +79,8 @@ class Conversation:
     files: FileMemory = field(default_factory=FileMemory)
     todos: list[Todo] = field(default_factory=list[Todo])
     jobs: JobTable = field(default_factory=JobTable)
+    kept_files: KeptFiles = field(default_factory=lambda: KeptFiles(None))
+    """What files held before and after they were changed here."""
     known_jobs: dict[str, Job] = field(default_factory=dict[str, Job])
     """Background commands by id, as the session tells of them last."""
     totals: TotalsChanged = field(default_factory=lambda: TotalsChanged(0, 0, 0.0))

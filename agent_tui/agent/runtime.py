@@ -17,6 +17,7 @@ from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.agent.session.model_choice import choose_model, choose_thinking, learn_model
+from agent_tui.agent.session.restoring import FileRestorer
 from agent_tui.agent.turn.message_queue import QueuedMessage
 from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
@@ -44,6 +45,7 @@ class AgentRuntime:
         services: What all conversations share: settings, session store, trust, tools.
         sessions: Opens, forks, names and leaves sessions; holds the present conversation.
         branches: Goes back to earlier entries of the present session.
+        files: Puts files back to where they were at such an entry.
         pending_approvals: Takes the answers to `ApprovalRequested`.
     """
 
@@ -65,6 +67,7 @@ class AgentRuntime:
             mode=mode,
         )
         self.branches = Branches(self.sessions, services)
+        self.files = FileRestorer(self.sessions)
 
     @property
     def conversation(self) -> Conversation:
@@ -307,5 +310,6 @@ class AgentRuntime:
             compact=self._compactor().answer_call,
             history=self.history,
             scope=self._scopes().answer_call,
+            files=services.files,
             explore=Explorer(conversation, services, self._past).answer_call,
         )

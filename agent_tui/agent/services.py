@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.prompt.resource_mentions import ResourceReader, no_resources
+from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, Settings
@@ -50,6 +51,7 @@ class RuntimeServices:
         hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
         max_retries: How often it is.
+        files: Keeps what files held before and after what changes them.
     """
 
     provider: Provider
@@ -78,3 +80,4 @@ class RuntimeServices:
     hooks: Hooks = field(default_factory=Hooks)
     sleep: Sleep = asyncio.sleep
     max_retries: int = MAX_RETRIES
+    files: FileKeeper = field(default_factory=FileKeeper)

@@ -9,6 +9,7 @@ from pathlib import Path
 from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.atomic_files import remove_leftovers
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compact.debug_log import context_debug_log
@@ -33,6 +34,7 @@ from agent_tui.sessions.file.status import session_status
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
+from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.environment import model_environ, person_environ
@@ -211,6 +213,7 @@ def compose(
         read_resource=servers.read_resource,
         server_offer=lambda: servers.offer,
         max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
+        files=FileKeeper(WorkTrees(keeper), trust.may_run_git),
     )
     return Program(
         runtime=AgentRuntime(services, model, cwd, settings.permission_mode),

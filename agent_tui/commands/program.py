@@ -33,7 +33,7 @@ async def exit_(front: Front, _argument: str) -> None:
 _SUBJECTS = {
     "Conversation": ("conversation", "jobs", "tools"),
     "Context": ("compaction", "context", "memory", "skills", "init"),
-    "Sessions": ("sessions", "tree"),
+    "Sessions": ("sessions", "tree", "undo"),
     "Model and cost": ("model", "cost"),
     "Permissions": ("permissions", "trust", "mcp"),
 }

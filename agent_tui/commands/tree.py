@@ -8,6 +8,7 @@ from agent_tui.attachments import without_attachments
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.questions import Choice, Listing, Question
+from agent_tui.commands.undo import choose_files, go_back
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import UserMessage
 from agent_tui.safe_text import printable_line
@@ -45,11 +46,14 @@ async def tree(front: Front, _argument: str) -> None:
     try:
         match action:
             case "go back":
-                front.show_events(await runtime.branches.go_back(picked.entry_id))
+                await go_back(front, picked.entry_id)
             case "fork":
                 front.show_events(await runtime.branches.fork(picked.entry_id))
             case "summarise":
-                await front.run(runtime.go_back_with_summary(picked.entry_id))
+                way, told = await choose_files(front, picked.entry_id)
+                if way in ("talk", "both"):
+                    await front.run(runtime.go_back_with_summary(picked.entry_id))
+                front.show_events(told)
             case None:
                 pass
     except AgentTuiError as error:

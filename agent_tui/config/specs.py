@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import UnionType
 from typing import Final, Literal, TypeAlias, cast, get_args, get_origin
 
@@ -99,9 +99,12 @@ def section_of(key: SettingKey) -> type[BaseModel]:
     """The table that `key`, which need not exist, is in; as deep as tables are known."""
     model: type[BaseModel] = Settings
     rest = list(key[:-1])
-    while rest and (field := model.model_fields.get(rest.pop(0))) and (inner := _inner(field)):
-        if _is_named_tables(field) and rest:
-            rest.pop(0)
+    while rest and (field := model.model_fields.get(rest.pop(0))):
+        inner = _listed(field) or _inner(field)
+        if inner is None:
+            break
+        named = _is_named_tables(field) + _is_named_lists(field)  # a name, then a number
+        del rest[:named]
         model = inner
     return model
 
@@ -173,7 +176,7 @@ def _specs(
         inner, value = _inner(field), getattr(present, name, None)
         if _is_named_lists(field):
             for own in cast("dict[str, object]", value or {}):
-                yield replace(_spec((*key, own), field, has_variable=False), kind="list")
+                yield _spec((*key, own), field, has_variable=False)
         elif inner is None:
             yield _spec(key, field, has_variable=has_variables)
         elif isinstance(value, dict):
@@ -222,6 +225,14 @@ def _inner(field: FieldInfo) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return None
+
+
+def _listed(field: FieldInfo) -> type[BaseModel] | None:
+    """The table that stands several times under each name in a field."""
+    if not _is_named_lists(field):
+        return None
+    found: object = get_args(get_args(field.annotation)[1])[0]
+    return found if isinstance(found, type) and issubclass(found, BaseModel) else None
 
 
 def _is_named_lists(field: FieldInfo) -> bool:

@@ -37,6 +37,7 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.gc_pause import garbage_collection_paused
 from agent_tui.sessions.replay.changes import changes_context, in_force
 from agent_tui.sessions.replay.command_changes import result_changed
+from agent_tui.sessions.replay.file_changes import is_file_changes
 from agent_tui.sessions.replay.hook_texts import superseded
 from agent_tui.sessions.replay.normalise import ContextMessage, normalise_messages
 from agent_tui.sessions.replay.pins import pinned_entries, taken_out
@@ -143,7 +144,7 @@ def extended_context(
     last, was_last = path[count - 1], before[-1]
     if last is not was_last and not (last.id == was_last.id and last.id in completed):
         return None
-    if not all(isinstance(entry, MessageEntry) or result_changed(entry) for entry in path[count:]):
+    if not all(map(_only_adds, path[count:])):
         return None
     found = (i for i in range(len(known.messages) - 1, -1, -1) if _is_reply(known.messages[i]))
     at = next(found, 0)
@@ -165,6 +166,12 @@ def extended_context(
     if completed:
         settled = _with_details(settled, [entry for entry in path if entry.id in completed])
     return replace(known, messages=(*settled, *normalise_messages(drafts, settled)))
+
+
+def _only_adds(entry: Entry) -> bool:
+    """Whether `entry` leaves what the model saw before it as that was."""
+    is_told = isinstance(entry, MessageEntry) or bool(result_changed(entry))
+    return is_told or is_file_changes(entry)
 
 
 def _with_details(

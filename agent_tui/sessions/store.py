@@ -20,6 +20,7 @@ from agent_tui.sessions.entries import (
     as_thinking_level,
 )
 from agent_tui.sessions.file.disk import describe_fault
+from agent_tui.sessions.file.kept_files import kept_folder
 from agent_tui.sessions.file.lock import SessionLock
 from agent_tui.sessions.listing.index import SessionFile, SessionIndex, session_files
 from agent_tui.sessions.listing.summary import SessionSummary
@@ -270,7 +271,7 @@ class SessionStore:
                 os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     def delete(self, path: Path) -> Path:
-        """Move the session at `path`, and those of its helpers, to the trash folder.
+        """Move the session at `path`, those of its helpers and what it kept to the trash folder.
 
         Returns where it is now.
 
@@ -285,6 +286,8 @@ class SessionStore:
             while target.exists():
                 target, number = folder / f"{path.stem}-{number}{path.suffix}", number + 1
             moved = path.rename(target)
+            if (kept := kept_folder(path)).is_dir():
+                kept.rename(kept_folder(target))
             explored = path.parent / EXPLORED / _id_in_name(path)
             if explored.is_dir():
                 explored.rename(make_private_dir(folder / EXPLORED) / target.stem)

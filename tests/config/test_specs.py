@@ -70,3 +70,14 @@ def test_values_are_written_as_toml_reads_them():
     for value in values:
         assert tomllib.loads(f"x = {toml_text(value)}")["x"] == value
     assert "\x1b" not in toml_text("\x1b")
+
+
+def test_hooks_that_are_set_are_listed_and_what_they_cannot_say_is_explained(tmp_path: Path):
+    settings = Settings.model_validate({"hooks": {"Stop": [{"command": "a"}]}})
+    found = {spec.name: value_at(settings, spec.key) for spec in setting_specs(settings)}
+    assert found["hooks.Stop"] == [{"matcher": "", "command": "a", "timeout_s": 60.0}]
+    file = tmp_path / "config.toml"
+    file.write_text('[[hooks.Stop]]\ncomand = "a"\n[[hooks.OnStop]]\ncommand = "a"\n')
+    problems = [problem.problem for problem in load_settings(file, {}).problems]
+    assert "no such setting; did you mean command?" in problems
+    assert any("'SessionStart', 'UserPromptSubmit'" in problem for problem in problems)

@@ -13,6 +13,7 @@ from agent_tui.agent.hooks.dispatcher import Hooks
 from agent_tui.agent.hooks.files import HookFiles
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import (
@@ -35,6 +36,7 @@ from agent_tui.providers.text_tools.provider import TextToolProvider
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
+from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.mcp.hub import McpHub
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
@@ -152,6 +154,7 @@ class Stage:
         is_interactive: bool = True,
         secrets: tuple[str, ...] = (),
         servers: McpHub | None = None,
+        trees: WorkTrees | None = None,
         hooks: Mapping[HookEvent, Sequence[HookSettings]] | None = None,
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is.
@@ -189,6 +192,7 @@ class Stage:
             secrets=secrets,
             sleep=sleep,
             max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
+            files=FileKeeper(trees),
         )
         consent = ConsentFile(self.folder / "hooks.json", "hooks")
         sources = HookFiles(hooks or {}, self.config / "config.toml", self.trust, consent)

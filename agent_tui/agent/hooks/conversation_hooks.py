@@ -13,6 +13,7 @@ from agent_tui.agent.hooks.terms import MODES, call_facts, result_facts
 from agent_tui.config import HookEvent
 from agent_tui.events import CompactionFinished, CompactionReason, Notice
 from agent_tui.messages import JsonObject, ToolCall
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.replay.hook_texts import hook_entry
 from agent_tui.tool_names import names_of
@@ -75,6 +76,8 @@ class ConversationHooks:
         except asyncio.CancelledError:
             return output
         said = "\n".join(filter(None, (answer.refusal, answer.added, changed)))
+        if answer.refusal:
+            self._emit(Notice("info", f"A hook on PostToolUse found: {_begin(answer.refusal)}"))
         if said:
             output = replace(output, for_model=f"{output.for_model}\n[hook on PostToolUse]\n{said}")
         if answer.stops is not None:
@@ -117,8 +120,7 @@ class ConversationHooks:
             )
             return False
         self._conversation.log.append(hook_entry("Stop", answer.refusal))
-        first = answer.refusal.splitlines()[0]
-        self._emit(Notice("info", f"A hook on Stop sends the model on: {first}"))
+        self._emit(Notice("info", f"A hook on Stop sends the model on: {_begin(answer.refusal)}"))
         return True
 
     async def before_compaction(
@@ -167,6 +169,13 @@ class ConversationHooks:
 
     def _tell(self, text: str) -> None:
         self._emit(Notice("warning", text))
+
+
+def _begin(text: str) -> str:
+    """The first line of `text`, and how many follow."""
+    first, *others = text.splitlines()
+    more = f" (and {len(others)} more)" if others else ""
+    return f"{printable_line(first)}{more}"
 
 
 def _trigger(reason: CompactionReason) -> str:

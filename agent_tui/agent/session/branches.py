@@ -53,6 +53,14 @@ class Branches:
         self._sessions.branch_to(place.leaf_id)
         return await self._shown(place)
 
+    def leaf_for(self, entry_id: str) -> str | None:
+        """Which entry `go_back` goes on from; None for none.
+
+        Raises:
+            SessionError: There is no such entry.
+        """
+        return _place_of(self._sessions.conversation.log, entry_id).leaf_id
+
     async def go_back_with_summary(self, entry_id: str, emit: Emit) -> None:
         """The same, with a summary of what is left in the place that is gone on from."""
         sessions = self._sessions

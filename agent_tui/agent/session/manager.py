@@ -20,6 +20,7 @@ from agent_tui.agent.session.opening import (
     new_log,
     open_conversation,
     prompt_fitter,
+    unfinished_files_note,
     unnamed_changes,
     working_folder,
 )
@@ -40,6 +41,7 @@ from agent_tui.events import (
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import SessionInfoEntry
+from agent_tui.sessions.file.kept_files import kept_folder
 from agent_tui.sessions.file.status import SessionStatus, session_status
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.lineage.chain import PastSessions, is_of_another_program
@@ -133,6 +135,8 @@ class SessionManager:
         unfinished = scopes.notices()
         if not unfinished and (note := cut_off_note(self.conversation.log)):
             unfinished = (Notice("info", note),)
+        if note := await asyncio.to_thread(unfinished_files_note, self.conversation.log):
+            unfinished = (*unfinished, Notice("warning", note))
         return (*events, *unfinished)
 
     async def _opened(
@@ -217,6 +221,9 @@ class SessionManager:
                 raise CompactionError("Not undone: work began meanwhile.", "Undo when it is done.")
             events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
             log.append_many(unnamed_changes(log, before.model, self.conversation.thinking))
+            if before.log.path is not None:
+                kept = kept_folder(before.log.path)
+                await asyncio.to_thread(self.conversation.kept_files.adopt, kept)
             left_out = [left_out_note(before.log)] if earlier.left_out else []
             events += tuple(Notice("warning", note) for note in (*left_out, *log.warnings))
         counted = await self.conversation.refresh_usage()

@@ -1,6 +1,6 @@
 """Beginning a conversation, and turning a session file into one that can go on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -18,7 +18,7 @@ from agent_tui.agent.prompt.fitted_prompt import (
 )
 from agent_tui.agent.prompt.skills import find_skills
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.errors import AgentTuiError
+from agent_tui.errors import AgentTuiError, SessionError
 from agent_tui.local_models.addresses import is_loopback, shown_address
 from agent_tui.messages import (
     AssistantMessage,
@@ -42,10 +42,14 @@ from agent_tui.sessions.entries import (
     ThinkingLevelChangeEntry,
     as_thinking_level,
 )
+from agent_tui.sessions.file.kept_files import KeptFiles, kept_folder
+from agent_tui.sessions.lineage.chain import parent_file
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.agent_runs import run_in
+from agent_tui.sessions.replay.file_changes import unfinished_restore
 from agent_tui.sessions.replay.jobs import known_jobs
 from agent_tui.text import repair_text
+from agent_tui.tools.files.versions import version_of
 from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.mcp.remote_tools import is_remote
 from agent_tui.tools.suited import suited_tools
@@ -107,9 +111,31 @@ def open_conversation(
         withheld_files=files.withheld,
         fit=prompt_fitter(services, cwd, files.in_force),
         jobs=jobs,
+        kept_files=_kept_files(services, log),
     )
     _take_up_history(conversation)
     return conversation
+
+
+def _kept_files(services: RuntimeServices, log: SessionLog) -> KeptFiles:
+    """Where the contents of files are kept: beside the session, those before it beside theirs."""
+    if log.path is None or log.is_read_only:
+        return KeptFiles(None)
+
+    def earlier() -> Iterator[Path]:
+        file, parent, seen = log.path, log.header.parent_session, set[Path]()
+        while parent and (file := parent_file(parent, file, services.store)) is not None:
+            if file in seen:
+                return
+            seen.add(file)
+            yield kept_folder(file)
+            try:
+                with SessionLog.open(file, read_only=True) as before:
+                    parent = before.header.parent_session
+            except SessionError:
+                return
+
+    return KeptFiles(kept_folder(log.path), earlier)
 
 
 def prompt_fitter(
@@ -252,6 +278,17 @@ def cut_off_note(log: SessionLog) -> str:
         case _:
             is_cut_off = False
     return "The last turn did not come to its end. /retry goes on with it." if is_cut_off else ""
+
+
+def unfinished_files_note(log: SessionLog) -> str:
+    """What to say of files that were being put back when the program ended. Reads them."""
+    plan = unfinished_restore(log.entries, lambda path: version_of(Path(path)))
+    if not plan.restores:
+        return ""
+    return (
+        f"Files were being put back when the program ended, and {len(plan.restores)} are not yet. "
+        "/undo goes on with it, or takes it back."
+    )
 
 
 def was_copied(log: SessionLog, entry: Entry) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.answer import HookAnswer
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
+from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.plan_decision import PlanDecision
@@ -40,6 +42,7 @@ from agent_tui.messages import (
 )
 from agent_tui.permissions.engine import PermissionEngine, Verdict
 from agent_tui.permissions.rules import Decision, wider_rule
+from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.command_changes import changes_entry
 from agent_tui.tools.base import (
     History,
@@ -96,6 +99,7 @@ class ToolServices:
     `environ` is for commands of the model, `person_environ` for those the person types.
     `history` gives what `recall` looks in; `compact` makes room for the `compact` tool, `scope`
     enters and leaves scopes for the `scope` tool, `explore` has a helper work for `explore`.
+    `files` keeps what files held before and after they are changed.
     """
 
     toolbox: Toolbox
@@ -109,6 +113,7 @@ class ToolServices:
     compact: Callable[[str, Emit], Awaitable[ToolOutput]]
     scope: AnswerScope | None = None
     explore: AnswerExplore | None = None
+    files: FileKeeper | None = None
 
 
 class ToolRunner:
@@ -281,7 +286,7 @@ class ToolRunner:
             return _Ready(permit, context.limits)
         self._touched += permit.touched
         context.only_reads = permit.only_reads
-        work = partial(self._run, call, prepared, hooked)
+        work = partial(self._run, call, prepared, hooked, only_reads=permit.only_reads)
         return _Ready(work, context.limits, only_reads=permit.only_reads)
 
     def _changed(self, call: ToolCall, given: JsonObject) -> ToolCall:
@@ -298,14 +303,27 @@ class ToolRunner:
             raise ToolError(f"This call was not run: a hook changed it, and {error}") from error
         return ToolCall(id=call.id, name=own.name, arguments=own.arguments)
 
-    async def _run(self, call: ToolCall, prepared: PreparedCall, hooked: HookAnswer) -> ToolOutput:
-        """Run `call`, and give its output with what hooks said before and say of it."""
-        output = await prepared.run()
-        said = [f"[hook on PreToolUse]\n{hooked.added}"] if hooked.added else []
-        if hooked.updated_input is not None:
-            said.append(f"[a hook changed the arguments to {json.dumps(call.arguments)}]")
-        output = _remarked(output, "\n".join(said))
-        return await self._hooks.after_call(call, prepared.intent.paths, output)
+    async def _run(
+        self, call: ToolCall, prepared: PreparedCall, hooked: HookAnswer, *, only_reads: bool
+    ) -> ToolOutput:
+        """Run `call`, and give its output with what hooks said before and say of it.
+
+        What it and hooks change in files is kept.
+        """
+        async with self._kept(prepared.intent, only_reads=only_reads):
+            output = await prepared.run()
+            said = [f"[hook on PreToolUse]\n{hooked.added}"] if hooked.added else []
+            if hooked.updated_input is not None:
+                given = printable_line(json.dumps(call.arguments), 400)
+                said.append(f"[a hook changed the arguments to {given}]")
+            output = _remarked(output, "\n".join(said))
+            return await self._hooks.after_call(call, prepared.intent.paths, output)
+
+    def _kept(self, intent: Intent, *, only_reads: bool) -> AbstractAsyncContextManager[None]:
+        services = self._services
+        if services.files is None or only_reads:
+            return nullcontext()
+        return services.files.watched(self._conversation, intent, services.environ)
 
     async def _output(self, ready: _Ready, remark: str) -> ToolOutput:
         if isinstance(ready.work, ToolOutput):

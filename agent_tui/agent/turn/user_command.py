@@ -59,7 +59,10 @@ async def run_user_command(
     emit(BashStarted(call_id, command))
     try:
         prepared = services.toolbox.prepare("bash", {"command": command}, context)
-        output = await prepared.run()
+        async with conversation.services.files.watched(
+            conversation, prepared.intent, services.person_environ
+        ):
+            output = await prepared.run()
         files = await output.find_changes() if output.find_changes else FileTouches()
     except ToolError as error:
         record(str(error), ToolDetails())

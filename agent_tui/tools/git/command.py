@@ -57,6 +57,8 @@ async def ask_git(
     environ: Mapping[str, str],
     *,
     allowed: tuple[int, ...] = (0,),
+    stdin: bytes | None = None,
+    most_bytes: int | None = None,
 ) -> bytes:
     """What git prints.
 
@@ -66,19 +68,21 @@ async def ask_git(
         cwd: Working folder.
         environ: The environment commands have here.
         allowed: Exit codes that are an answer.
+        stdin: What it reads.
+        most_bytes: Of an answer; None for `MAX_OUTPUT_BYTES`.
 
     Raises:
-        GitSilentError: another exit code, no git, or more than `MAX_OUTPUT_BYTES`.
+        GitSilentError: another exit code, no git, or more than that.
     """
     answer = bytearray()
     try:
         async with keeper.child_group(
-            argv, cwd=cwd, environ=git_environ(environ), keeps_stderr=False
+            argv, cwd=cwd, environ=git_environ(environ), stdin=stdin, keeps_stderr=False
         ) as child:
             async with aclosing(child.read_until_exit()) as chunks:
                 async for chunk in chunks:
                     answer += chunk
-                    if len(answer) > MAX_OUTPUT_BYTES:
+                    if len(answer) > (most_bytes or MAX_OUTPUT_BYTES):
                         raise GitSilentError("too long an answer")
             if child.exit_code not in allowed:
                 raise GitSilentError(f"git ended with {child.exit_code}")

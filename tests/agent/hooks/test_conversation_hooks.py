@@ -22,8 +22,10 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.providers.wires.chat.messages import openai_messages
 from agent_tui.sessions.entries import CustomMessageEntry
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only, roles, summary_or
+from tests.support.wire_rules import openai_problems
 
 
 def hook(command: str, matcher: str = "", timeout_s: float = 20) -> tuple[HookSettings, ...]:
@@ -194,6 +196,8 @@ async def test_findings_after_an_edit_are_in_its_result(stage, command):
     assert not result.is_error
     assert result.text.endswith("[hook on PostToolUse]\nE501 line too long")
     assert "E501" in stage.model.requests[1].messages[-1].content[0].text
+    is_told = any("found: E501 line too long" in notice.text for notice in of_kind(events, Notice))
+    assert is_told == ("additionalContext" not in command)
 
 
 async def test_the_model_is_told_what_a_hook_made_of_its_file(stage):
@@ -472,3 +476,30 @@ async def test_a_compaction_without_which_nothing_fits_is_not_refused(stage):
         "but nothing more fits: not now" in notice.text for notice in of_kind(events, Notice)
     )
     assert of_kind(events, CompactionFinished)
+
+
+async def test_what_is_kept_amid_calls_leaves_a_request_that_services_take(stage):
+    for number in range(1, 8):
+        (stage.workspace / f"f{number}.txt").write_text("word of a line\n" * 600)
+    reads = (call(f"c{n}", "read", path=f"f{n}.txt") for n in range(1, 8))
+    rounds = iter([*reads, call("c8", "compact", focus="tickets")])
+
+    def script(request):
+        if request.purpose == "summary":
+            return Reply(text=GOOD_SUMMARY)
+        one = next(rounds, None)
+        return Reply(tool_calls=(one,)) if one is not None else Reply(text="Done.")
+
+    hooks = {
+        "PreCompact": hook("echo Ticket 4711", "auto"),
+        "Stop": hook("grep -q '\"stop_hook_active\": true' || { echo go on >&2; exit 2; }"),
+    }
+    runtime = stage.runtime(script, window=60_000, hooks=hooks)
+    events = await collect(runtime.submit("read them all"))
+    assert only(events, TurnFinished).outcome == "done"
+    assert only(events, CompactionFinished).reason == "tool"
+    for request in stage.model.requests:
+        messages = openai_messages("", request.messages)
+        assert openai_problems(messages) == []
+    last = stage.model.requests[-1].messages
+    assert "Ticket 4711" in str(last)

@@ -63,6 +63,13 @@ def test_the_question_of_trust_names_the_file(tmp_path, project):
     assert question.files == (file,)
 
 
+def test_a_link_to_a_file_elsewhere_is_not_followed(tmp_path, project):
+    file = name_hook(project, "check it")
+    file.rename(tmp_path / "elsewhere.json")
+    file.symlink_to(tmp_path / "elsewhere.json")
+    assert files(tmp_path, trusted=project).find(project).hooks == ()
+
+
 def test_an_answer_holds_for_just_this_command(tmp_path, project):
     name_hook(project, "check it")
     sources = files(tmp_path, trusted=project)

@@ -1,0 +1,210 @@
+"""Putting files back to where they were at an earlier place of the conversation."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.session.manager import SessionManager
+from agent_tui.events import AgentEvent, Notice
+from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
+from agent_tui.sessions.replay.file_changes import (
+    FileChange,
+    FileChanges,
+    FileVersion,
+    Restore,
+    RestorePlan,
+    file_changes_entry,
+    is_file_changes,
+    plan_restore,
+    plan_taking_back,
+    unfinished_restore,
+)
+from agent_tui.tools.files.diffs import unified_diff
+from agent_tui.tools.files.versions import LINK, make_so, version_of
+
+_NOT_UNDOABLE = "what it holds now could not be kept"
+_CHANGED_MEANWHILE = "it changed meanwhile"
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What putting one file back changes in it. `diff` is empty where that cannot be shown."""
+
+    path: Path
+    diff: str
+    what: str
+
+
+class FileRestorer:
+    """Puts files back, for the conversation of `sessions`."""
+
+    def __init__(self, sessions: SessionManager) -> None:
+        self._sessions = sessions
+
+    async def plan_for(self, leaf_id: str | None) -> RestorePlan:
+        """What going back to behind the entry `leaf_id` means for files; changes nothing."""
+        written = tuple(self._sessions.conversation.log.entries)
+        return await asyncio.to_thread(plan_restore, written, leaf_id, _now)
+
+    async def plan_taking_back(self) -> RestorePlan:
+        """What takes the newest putting back of files back."""
+        written = tuple(self._sessions.conversation.log.entries)
+        return await asyncio.to_thread(plan_taking_back, written, _now)
+
+    @property
+    def is_said_since_restore(self) -> bool:
+        """Whether something was said after the newest putting back of files."""
+        for entry in reversed(self._sessions.conversation.log.entries):
+            if is_file_changes(entry):
+                return False
+            if isinstance(entry, MessageEntry):
+                return True
+        return False
+
+    async def plan_going_on(self) -> RestorePlan:
+        """What a putting back of files still has to do that the program ended in."""
+        written = tuple(self._sessions.conversation.log.entries)
+        return await asyncio.to_thread(unfinished_restore, written, _now)
+
+    async def differences(self, plan: RestorePlan) -> tuple[Difference, ...]:
+        """What `plan` changes, for the person."""
+        conversation = self._sessions.conversation
+        return await asyncio.to_thread(
+            lambda: tuple(_difference(conversation, restore) for restore in plan.restores)
+        )
+
+    def told_of_left(self, plan: RestorePlan) -> tuple[AgentEvent, ...]:
+        """That the files stay which `plan` leaves."""
+        return tuple(_notices((), plan.left, self._sessions.conversation.cwd))
+
+    async def carry_out(
+        self, plan: RestorePlan, *, tells_model: bool = False
+    ) -> tuple[AgentEvent, ...]:
+        """Put the files of `plan` back; each in one step, or not at all.
+
+        What is there now is kept and written to the session first, so that this can be taken back,
+        also where the program ends in the middle of it.
+
+        Args:
+            plan: What to do; files that changed meanwhile stay.
+            tells_model: The conversation goes on where it is, and the model is to know.
+
+        Raises:
+            AgentTuiError: Something runs, or it cannot be written to the session.
+        """
+        self._sessions.require_idle()
+        self._sessions.prepare_to_write()
+        conversation = self._sessions.conversation
+        ready, left = await asyncio.to_thread(_kept, conversation, plan.restores)
+        if ready:
+            conversation.log.append(file_changes_entry(_recorded(ready)))
+            conversation.log.sync()
+        done, failed = await asyncio.to_thread(_put_back, conversation, ready)
+        if tells_model and done:
+            conversation.log.append(_told(done, conversation.cwd))
+        return tuple(_notices(done, (*plan.left, *left, *failed), conversation.cwd))
+
+
+def _now(path: str) -> FileVersion:
+    return version_of(Path(path))
+
+
+def _kept(
+    conversation: Conversation, restores: Sequence[Restore]
+) -> tuple[list[Restore], list[tuple[str, str]]]:
+    """What can be done and taken back again, and why the rest cannot."""
+    ready: list[Restore] = []
+    left: list[tuple[str, str]] = []
+    why_held = conversation.permissions.why_attaching_asks
+    for restore in restores:
+        present = version_of(Path(restore.path), conversation.kept_files, why_held)
+        if not present.is_as(restore.present):
+            left.append((restore.path, _CHANGED_MEANWHILE))
+        elif not present.can_be_had:
+            left.append((restore.path, present.why_not or _NOT_UNDOABLE))
+        else:
+            ready.append(Restore(restore.path, present, restore.wanted))
+    return ready, left
+
+
+def _recorded(restores: Sequence[Restore]) -> FileChanges:
+    changes = (FileChange(path=r.path, before=r.present, after=r.wanted) for r in restores)
+    return FileChanges(changes=tuple(changes), is_restore=True)
+
+
+def _put_back(
+    conversation: Conversation, restores: Sequence[Restore]
+) -> tuple[list[str], list[tuple[str, str]]]:
+    done: list[str] = []
+    failed: list[tuple[str, str]] = []
+    for restore in restores:
+        path = Path(restore.path)
+        try:
+            if not version_of(path).is_as(restore.present):
+                failed.append((restore.path, _CHANGED_MEANWHILE))
+                continue
+            make_so(path, restore.wanted, conversation.kept_files)
+            done.append(restore.path)
+        except OSError as error:
+            failed.append((restore.path, error.strerror or str(error)))
+    return done, failed
+
+
+def _told(done: Sequence[str], cwd: Path) -> CustomMessageEntry:
+    names = ", ".join(shown_path(path, cwd) for path in done)
+    text = f"(The person put these files back to how they were earlier: {names}. Read them again.)"
+    return CustomMessageEntry(custom_type="files_restored", content=text, display=False)
+
+
+def _notices(
+    done: Sequence[str], left: Sequence[tuple[str, str]], cwd: Path
+) -> Sequence[AgentEvent]:
+    notices: list[AgentEvent] = []
+    if done:
+        count = f"{len(done)} file{'s' * (len(done) != 1)}"
+        named = ", ".join(shown_path(path, cwd) for path in done[:_NAMED])
+        more = f" and {len(done) - _NAMED} more" if len(done) > _NAMED else ""
+        notices.append(Notice("info", f"{count} put back: {named}{more}. /undo takes that back."))
+    for path, why in left:
+        notices.append(Notice("warning", f"{shown_path(path, cwd)} stays as it is: {why}."))
+    return notices
+
+
+def shown_path(path: str, cwd: Path) -> str:
+    """`path` as the person knows it: relative below `cwd`."""
+    root = cwd.resolve()
+    return Path(path).relative_to(root).as_posix() if Path(path).is_relative_to(root) else path
+
+
+def _difference(conversation: Conversation, restore: Restore) -> Difference:
+    path = Path(restore.path)
+    label = shown_path(restore.path, conversation.cwd)
+    if not restore.wanted.digest:
+        what = "is removed"
+    elif not restore.present.digest:
+        what = "is there again"
+    else:
+        what = ""
+    present = _text(conversation, path, restore.present)
+    wanted = _text(conversation, None, restore.wanted)
+    if present is None or wanted is None:
+        return Difference(path, "", what or "is no text")
+    diff = unified_diff(present, wanted, label)
+    return Difference(path, diff.text, what or f"+{diff.added} -{diff.removed}")
+
+
+def _text(conversation: Conversation, path: Path | None, version: FileVersion) -> str | None:
+    if not version.digest:
+        return ""
+    if version.mode == LINK:
+        return None
+    try:
+        if path is not None:
+            return path.read_bytes().decode("utf-8")
+        content = conversation.kept_files.content(version.digest)
+        return content.decode("utf-8") if content is not None else None
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,126 @@
+"""Keeping what files held before and after what changes them, so that they can be put back."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_tui.sessions.replay.file_changes import (
+    FileChange,
+    FileChanges,
+    FileVersion,
+    file_changes_entry,
+)
+from agent_tui.tools.base import Intent
+from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, stored, version_of
+from agent_tui.tools.git.trees import ChangedFile, Tree, WorkTrees
+
+if TYPE_CHECKING:
+    from agent_tui.agent.conversation import Conversation
+
+_MODES = frozenset({FILE, PROGRAM, LINK})
+
+
+class FileKeeper:
+    """Watches what calls and commands change in files, and writes it to the session.
+
+    Args:
+        trees: Looks at work trees, for commands; None where only edits are kept.
+        may_ask_git: Whether git may be asked in a folder.
+    """
+
+    def __init__(
+        self, trees: WorkTrees | None = None, may_ask_git: Callable[[Path], bool] = lambda _: True
+    ) -> None:
+        self._trees = trees
+        self._may_ask_git = may_ask_git
+
+    @asynccontextmanager
+    async def watched(
+        self, conversation: "Conversation", intent: Intent, environ: Mapping[str, str]
+    ) -> AsyncGenerator[None, None]:
+        """Keep what is done within, however it ends.
+
+        Raises:
+            SessionError: It cannot be recorded.
+        """
+        if not conversation.kept_files.is_there:
+            yield
+        elif intent.access == "write":
+            before = await asyncio.to_thread(self._versions, conversation, intent.paths)
+            try:
+                yield
+            finally:
+                after = await asyncio.to_thread(self._versions, conversation, intent.paths)
+                changes = map(_change, intent.paths, before, after)
+                self._record(conversation, [change for change in changes if change is not None])
+        elif intent.access in ("execute", "outside") and self._trees is not None:
+            tree = await self._look(self._trees, conversation.cwd, environ)
+            try:
+                yield
+            finally:
+                if tree is not None:
+                    found = await self._changed_since(self._trees, tree, conversation, environ)
+                    self._record(conversation, found)
+        else:
+            yield
+
+    async def _look(self, trees: WorkTrees, cwd: Path, environ: Mapping[str, str]) -> Tree | None:
+        if not await asyncio.to_thread(self._may_ask_git, cwd):
+            return None
+        return await trees.look(cwd, environ)
+
+    async def _changed_since(
+        self,
+        trees: WorkTrees,
+        before: Tree,
+        conversation: "Conversation",
+        environ: Mapping[str, str],
+    ) -> list[FileChange]:
+        after = await self._look(trees, conversation.cwd, environ)
+        if after is None:
+            return []
+        changed = [
+            file
+            for file in await trees.changes(before, after)
+            if {file.before_mode, file.after_mode} <= _MODES | {0}
+        ]
+        ids = [file.before_id for file in changed if file.before_id]
+        contents = await trees.contents(before.root, ids)
+        return await asyncio.to_thread(_of_command, conversation, changed, contents)
+
+    def _versions(self, conversation: "Conversation", paths: Sequence[Path]) -> list[FileVersion]:
+        why_held = conversation.permissions.why_attaching_asks
+        return [version_of(path, conversation.kept_files, why_held) for path in paths]
+
+    def _record(self, conversation: "Conversation", changes: Sequence[FileChange]) -> None:
+        if changes:
+            conversation.log.append(file_changes_entry(FileChanges(changes=tuple(changes))))
+
+
+def _of_command(
+    conversation: "Conversation", changed: Sequence[ChangedFile], contents: Mapping[str, bytes]
+) -> list[FileChange]:
+    """What a command changed, with what git knows of the files before it."""
+    kept, why_held = conversation.kept_files, conversation.permissions.why_attaching_asks
+    changes: list[FileChange] = []
+    for file in changed:
+        before = FileVersion()
+        if file.before_id:
+            content, why = contents.get(file.before_id), why_held(file.path)
+            if content is None or why:
+                digest = f"git:{file.before_id}"
+                before = FileVersion(digest=digest, mode=file.before_mode, why_not=why)
+            else:
+                before = stored(content, file.before_mode, kept)
+        change = _change(file.path, before, version_of(file.path, kept, why_held))
+        if change is not None:
+            changes.append(change)
+    return changes
+
+
+def _change(path: Path, before: FileVersion, after: FileVersion) -> FileChange | None:
+    if before.is_as(after):
+        return None
+    return FileChange(path=str(path), before=before, after=after)

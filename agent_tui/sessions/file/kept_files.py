@@ -1,0 +1,109 @@
+"""Contents of files as they were, beside a session: each once, under the hash of what it holds."""
+
+import contextlib
+import hashlib
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from agent_tui.atomic_files import replace_private_file
+
+MOST_FILE_BYTES = 5_000_000
+"""A larger file is not kept: nobody wrote it by hand."""
+
+MOST_STORED_BYTES = 200_000_000
+"""Compressed, of one session; the oldest contents go first."""
+
+_SUFFIX = ".files"
+
+
+def kept_folder(session: Path) -> Path:
+    """Where the contents of the session at this path are."""
+    return session.with_suffix(_SUFFIX)
+
+
+class KeptFiles:
+    """The contents of one session. Blocking; readable by the owner only.
+
+    Args:
+        folder: Where they are; None keeps nothing.
+        earlier: The folders of the sessions that it goes on from, asked where something is missing.
+        most_bytes: Of all that is kept.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        earlier: Callable[[], Iterable[Path]] = lambda: (),
+        most_bytes: int = MOST_STORED_BYTES,
+    ) -> None:
+        self._folder = folder
+        self._earlier = earlier
+        self._most_bytes = most_bytes
+        self._stored_bytes: int | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anything can be kept."""
+        return self._folder is not None
+
+    def keep(self, content: bytes) -> bool:
+        """Keep `content` under `digest_of` it; false where it is not kept."""
+        if self._folder is None or len(content) > MOST_FILE_BYTES:
+            return False
+        path = _path(self._folder, digest_of(content))
+        try:
+            if not path.is_file():
+                packed = zlib.compress(content, 1)
+                self._make_room(len(packed))
+                replace_private_file(path, packed)
+        except OSError:
+            return False
+        return True
+
+    def content(self, digest: str) -> bytes | None:
+        """What was kept under `digest`; None where that is gone or damaged."""
+        folders = () if self._folder is None else (self._folder,)
+        for folder in (*folders, *self._earlier()):
+            with contextlib.suppress(OSError, zlib.error):
+                content = zlib.decompress(_path(folder, digest).read_bytes())
+                if digest_of(content) == digest:
+                    return content
+        return None
+
+    def adopt(self, folder: Path) -> None:
+        """Keep what another session kept in `folder`, too."""
+        for path in folder.glob("*/*"):
+            with contextlib.suppress(OSError, zlib.error):
+                self.keep(zlib.decompress(path.read_bytes()))
+
+    def _make_room(self, packed_bytes: int) -> None:
+        """Let the oldest go where there would be too much."""
+        assert self._folder is not None
+        if self._stored_bytes is None:
+            self._stored_bytes = sum(size for _, size, _ in self._stored())
+        self._stored_bytes += packed_bytes
+        if self._stored_bytes <= self._most_bytes:
+            return
+        for _, size, path in sorted(self._stored()):
+            path.unlink(missing_ok=True)
+            self._stored_bytes -= size
+            if self._stored_bytes <= self._most_bytes // 2:
+                break
+
+    def _stored(self) -> Iterable[tuple[int, int, Path]]:
+        """Time, size and path of each."""
+        assert self._folder is not None
+        for path in self._folder.glob("*/*"):
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                yield status.st_mtime_ns, status.st_size, path
+
+
+def digest_of(content: bytes) -> str:
+    """The name of `content`: its SHA-256 as hex digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _path(folder: Path, digest: str) -> Path:
+    return folder / digest[:2] / digest[2:]

@@ -1,0 +1,189 @@
+"""What was changed in files, with what they held before and after: which way back there is."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from agent_tui.messages import Stored
+from agent_tui.sessions.entries import CustomEntry, Entry
+
+FILE_CHANGES = "file_changes"
+"""The custom type of the entry."""
+
+
+class FileVersion(Stored):
+    """A file at one moment: the hash of its content and its mode; both empty where there is none.
+
+    Of a link the content is where it leads. ``is_kept``: the content is beside the session;
+    ``why_not`` says why it is not.
+    """
+
+    digest: str = ""
+    mode: int = 0
+    is_kept: bool = False
+    why_not: str = ""
+
+    def is_as(self, other: "FileVersion") -> bool:
+        """Whether both are the same on the disk."""
+        return (self.digest, self.mode) == (other.digest, other.mode)
+
+    @property
+    def can_be_had(self) -> bool:
+        """Whether a file can be made like this again."""
+        return self.is_kept or not self.digest
+
+
+class FileChange(Stored):
+    """One change of one file, whose path is absolute."""
+
+    path: str
+    before: FileVersion
+    after: FileVersion
+
+
+class FileChanges(Stored):
+    """Changes made in one go, by a call, a command, or by putting files back (``is_restore``)."""
+
+    changes: tuple[FileChange, ...] = ()
+    is_restore: bool = False
+
+
+def file_changes_entry(changes: FileChanges) -> CustomEntry:
+    """The entry that records `changes`."""
+    return CustomEntry(
+        custom_type=FILE_CHANGES, data=changes.model_dump(mode="json", by_alias=True)
+    )
+
+
+def is_file_changes(entry: Entry) -> bool:
+    """Whether `entry` records changes of files."""
+    return isinstance(entry, CustomEntry) and entry.custom_type == FILE_CHANGES
+
+
+def file_changes_in(entry: Entry) -> FileChanges | None:
+    """What `entry` records; None for any other entry and one that cannot be read."""
+    if not isinstance(entry, CustomEntry) or entry.custom_type != FILE_CHANGES:
+        return None
+    try:
+        return FileChanges.model_validate(entry.data)
+    except ValidationError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """One file to be put back.
+
+    Attributes:
+        path: Absolute.
+        present: As it is.
+        wanted: As it was, and is to be.
+    """
+
+    path: str
+    present: FileVersion
+    wanted: FileVersion
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """What going back means for files.
+
+    Attributes:
+        restores: What is put back.
+        left: Files that stay as they are although they were otherwise, and why.
+    """
+
+    restores: tuple[Restore, ...] = ()
+    left: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be done or told."""
+        return not self.restores and not self.left
+
+
+SOMEBODY_ELSE = "changed since by somebody else"
+NOT_KEPT = "what it held was not kept"
+
+ReadVersion = Callable[[str], FileVersion]
+
+
+def plan_restore(written: Sequence[Entry], leaf_id: str | None, now: ReadVersion) -> RestorePlan:
+    """What brings files to where they were when the entry `leaf_id` was the newest.
+
+    The disk goes through the entries in the order they were written, whichever branch they are
+    on: so each file is put back to before its first change after that entry. One that is not as
+    the session last left it was changed by somebody else, and stays.
+
+    Args:
+        written: All entries of the session, in the order they were written.
+        leaf_id: None for before all of them.
+        now: Looks at a file.
+    """
+    ids = [entry.id for entry in written]
+    since = written[ids.index(leaf_id) + 1 :] if leaf_id in ids else written
+    targets: dict[str, FileVersion] = {}
+    for change in _changes(since):
+        targets.setdefault(change.path, change.before)
+    return _plan(targets, _last_known(written), now)
+
+
+def plan_taking_back(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
+    """What takes the newest putting back of files back; empty where that is not the newest change.
+
+    Args:
+        written: All entries of the session, in the order they were written.
+        now: Looks at a file.
+    """
+    newest = next(filter(None, map(file_changes_in, reversed(written))), None)
+    if newest is None or not newest.is_restore:
+        return RestorePlan()
+    targets = {change.path: change.before for change in newest.changes}
+    return _plan(targets, _last_known(written), now)
+
+
+def unfinished_restore(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
+    """What the newest putting back of files has not done, because the program ended in it."""
+    newest = next(filter(None, map(file_changes_in, reversed(written))), None)
+    if newest is None or not newest.is_restore:
+        return RestorePlan()
+    undone = [change for change in newest.changes if now(change.path).is_as(change.before)]
+    targets = {change.path: change.after for change in undone}
+    return _plan(targets, _last_known(written), now)
+
+
+def _plan(
+    targets: dict[str, FileVersion], known: dict[str, tuple[FileVersion, ...]], now: ReadVersion
+) -> RestorePlan:
+    restores: list[Restore] = []
+    left: list[tuple[str, str]] = []
+    for path, wanted in targets.items():
+        present = now(path)
+        if present.is_as(wanted):
+            continue
+        if not any(present.is_as(version) for version in known[path]):
+            left.append((path, SOMEBODY_ELSE))
+        elif not wanted.can_be_had:
+            left.append((path, wanted.why_not or NOT_KEPT))
+        else:
+            restores.append(Restore(path, present, wanted))
+    return RestorePlan(tuple(restores), tuple(left))
+
+
+def _last_known(written: Iterable[Entry]) -> dict[str, tuple[FileVersion, ...]]:
+    """How the session last left each file; two ways where it may have ended in between."""
+    known: dict[str, tuple[FileVersion, ...]] = {}
+    for entry in written:
+        found = file_changes_in(entry)
+        for change in found.changes if found is not None else ():
+            ways = (change.after, change.before) if found and found.is_restore else (change.after,)
+            known[change.path] = ways
+    return known
+
+
+def _changes(entries: Iterable[Entry]) -> Iterable[FileChange]:
+    for entry in entries:
+        if (found := file_changes_in(entry)) is not None:
+            yield from found.changes

@@ -1,0 +1,109 @@
+"""A file as it is at one moment, and making it so again."""
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from agent_tui.atomic_files import scratch_beside
+from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES, KeptFiles, digest_of
+from agent_tui.sessions.replay.file_changes import FileVersion
+
+FILE, PROGRAM, LINK = 0o100644, 0o100755, 0o120000
+"""The modes that are told apart, as git does."""
+
+TOO_LARGE = f"it is larger than {MOST_FILE_BYTES // 1_000_000} MB"
+NO_FILE = "it is no file"
+_UNREADABLE = "it could not be read"
+_NO_ROOM = "there was no room for it"
+_CHUNK_BYTES = 1 << 20
+
+WhyHeld = Callable[[Path], str]
+"""Why the content of a file is not to be copied anywhere; empty where it may be."""
+
+
+def version_of(
+    path: Path, kept: KeptFiles | None = None, why_held: WhyHeld = lambda _path: ""
+) -> FileVersion:
+    """The file at `path` as it is now, its content kept where it can be. Links are not followed.
+
+    Args:
+        path: Absolute.
+        kept: Takes the content; None keeps nothing.
+        why_held: Asked before anything is kept.
+    """
+    try:
+        status = path.lstat()
+    except OSError:
+        return FileVersion()
+    if stat.S_ISLNK(status.st_mode):
+        with contextlib.suppress(OSError):
+            return stored(os.fsencode(path.readlink()), LINK, kept)
+        return FileVersion(digest=_UNREADABLE, why_not=_UNREADABLE)
+    if not stat.S_ISREG(status.st_mode):
+        return FileVersion(digest=NO_FILE, why_not=NO_FILE)
+    mode = PROGRAM if status.st_mode & stat.S_IXUSR else FILE
+    try:
+        if status.st_size > MOST_FILE_BYTES:
+            return FileVersion(digest=_digest(path), mode=mode, why_not=TOO_LARGE)
+        content = path.read_bytes()
+    except OSError:
+        return FileVersion(digest=_UNREADABLE, mode=mode, why_not=_UNREADABLE)
+    if why := why_held(path) if kept is not None else "":
+        return FileVersion(digest=digest_of(content), mode=mode, why_not=why)
+    return stored(content, mode, kept)
+
+
+def stored(content: bytes, mode: int, kept: KeptFiles | None) -> FileVersion:
+    """The version that has this content, which is kept if it can be."""
+    is_kept = kept is not None and kept.keep(content)
+    why_not = "" if is_kept or kept is None else _NO_ROOM
+    return FileVersion(digest=digest_of(content), mode=mode, is_kept=is_kept, why_not=why_not)
+
+
+def make_so(path: Path, wanted: FileVersion, kept: KeptFiles) -> None:
+    """Make the file at `path` as it was, in one step; folders that are missing are made.
+
+    A file that is there keeps its permissions but for whether it can be run.
+
+    Raises:
+        OSError: It cannot be done, or what it held is gone; the file is as it was.
+    """
+    if path.parent.resolve() != path.parent:
+        raise OSError(f"{path.parent} leads elsewhere now")
+    if not wanted.digest:
+        path.unlink(missing_ok=True)
+        return
+    content = kept.content(wanted.digest)
+    if content is None:
+        raise OSError("what it held is not kept any more")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with scratch_beside(path) as scratch:
+        if wanted.mode == LINK:
+            scratch.symlink_to(os.fsdecode(content))
+        else:
+            descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                os.fchmod(file.fileno(), _permissions(path, scratch, wanted.mode))
+                os.fsync(file.fileno())
+        scratch.replace(path)
+
+
+def _permissions(path: Path, scratch: Path, mode: int) -> int:
+    """Those of what is at `path`, else of a new file; to be run where `mode` says so."""
+    place = path if path.is_file() and not path.is_symlink() else scratch
+    usual = stat.S_IMODE(place.stat().st_mode)
+    if mode == PROGRAM:
+        return usual | (usual & 0o444) >> 2
+    return usual & ~0o111
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()

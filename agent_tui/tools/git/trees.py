@@ -1,0 +1,253 @@
+"""What the files of a work tree held before and after a command, as trees in a place of our own.
+
+The person's repository is only read: which files it knows or does not ignore, and its objects. The
+index and new objects are in a folder of ours, with a configuration and attributes of its own:
+no filter or hook runs, no line end is converted, and an object holds the very bytes of a file.
+Left out are ignored files, other repositories within, large files and those whose names speak of
+keys.
+"""
+
+import asyncio
+import atexit
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from agent_tui.tools.files.protected import is_secret_name
+from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
+from agent_tui.tools.git.status import top_folder
+from agent_tui.tools.processes.keeper import ProcessKeeper
+
+LOOK_S = 3.0
+"""How long a command may be held up: the first look at 20,000 files takes a second."""
+
+MOST_FILES = 50_000
+MOST_CHANGES = 500
+"""A command that changes more (a checkout, an unpacking) has a way back of its own."""
+
+MOST_FILE_BYTES = 5_000_000
+_MOST_READ_BYTES = 100_000_000
+_CHANCES = 2
+"""Where looking was too slow so often it is given up."""
+
+_PREFIX = "agent-tui-trees-"
+_ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding\n"
+_EXACT = ("core.autocrlf=false", "core.safecrlf=false", "core.symlinks=true", "gc.auto=0")
+
+
+_SAME_MOMENT_NS = 50_000_000
+"""What was changed so shortly before a look is looked at again: file systems have coarse clocks."""
+
+_Stamp: TypeAlias = tuple[int, int, int, int, int]
+"""Times of change in nanoseconds, size, inode and mode of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A look at a work tree: its top folder, and the id that git gives all of it."""
+
+    root: Path
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that differs between two looks; ids are empty and modes 0 where there is none."""
+
+    path: Path
+    before_id: str
+    before_mode: int
+    after_id: str
+    after_mode: int
+
+
+@dataclass(slots=True)
+class _Place:
+    """Our folder for one work tree, and what its index has by now: files, and all of it."""
+
+    environ: dict[str, str]
+    names: set[bytes] = field(default_factory=set[bytes])
+    stamps: dict[bytes, _Stamp] = field(default_factory=dict[bytes, _Stamp])
+    tree: str = ""
+
+
+class WorkTrees:
+    """Looks at work trees, with git calls that `keeper` starts.
+
+    Args:
+        keeper: Starts processes.
+    """
+
+    def __init__(self, keeper: ProcessKeeper) -> None:
+        self._keeper = keeper
+        self._places: dict[Path, _Place] = {}
+        self._slow_looks: dict[Path, int] = {}
+        self._lock = asyncio.Lock()
+
+    async def look(self, cwd: Path, environ: Mapping[str, str]) -> Tree | None:
+        """The work tree that `cwd` is in, as it is now.
+
+        None where there is none, or it takes too long. Never raises for anything git does.
+        """
+        if self._slow_looks.get(cwd, 0) >= _CHANCES:
+            return None
+        try:
+            async with asyncio.timeout(LOOK_S), self._lock:
+                root = await top_folder(self._keeper, cwd, environ)
+                return Tree(root, await self._write_tree(root, environ))
+        except TimeoutError:
+            self._slow_looks[cwd] = self._slow_looks.get(cwd, 0) + 1
+        except (GitSilentError, OSError):
+            pass
+        return None
+
+    async def changes(self, before: Tree, after: Tree) -> tuple[ChangedFile, ...]:
+        """The files that differ; none where they are too many, or git does not tell."""
+        place = self._places.get(before.root)
+        if place is None or before.root != after.root or before.id == after.id:
+            return ()
+        argv = git_argv("diff-tree", "-r", "-z", "--raw", "--no-renames", before.id, after.id)
+        try:
+            answer = await ask_git(self._keeper, argv, before.root, place.environ)
+            changed = tuple(_changed(before.root, answer))
+        except (GitSilentError, ValueError):
+            return ()
+        return changed if len(changed) <= MOST_CHANGES else ()
+
+    async def contents(self, root: Path, ids: Sequence[str]) -> dict[str, bytes]:
+        """What the objects of these ids hold, as far as git tells."""
+        place = self._places.get(root)
+        if place is None or not ids:
+            return {}
+        argv = git_argv("cat-file", "--batch")
+        asked = "".join(f"{object_id}\n" for object_id in dict.fromkeys(ids)).encode()
+        try:
+            answer = await ask_git(
+                self._keeper, argv, root, place.environ, stdin=asked, most_bytes=_MOST_READ_BYTES
+            )
+            return dict(_objects(answer))
+        except (GitSilentError, ValueError):
+            return {}
+
+    async def _write_tree(self, root: Path, environ: Mapping[str, str]) -> str:
+        """Bring our index up to date; its tree."""
+        place = self._places.get(root)
+        if place is None:
+            place = self._places[root] = await self._make_place(root, environ)
+        listing = git_argv("ls-files", "-co", "--exclude-standard", "-z")
+        answer = await ask_git(self._keeper, listing, root, environ, most_bytes=MOST_FILES * 200)
+        begun_ns = time.time_ns()
+        stamps = await asyncio.to_thread(_stamps, root, answer, place.names)
+        if len(stamps) > MOST_FILES:
+            raise TimeoutError
+        fresh = {name for name, stamp in stamps.items() if place.stamps.get(name) != stamp}
+        if (given := fresh | (place.names - stamps.keys())) or not place.tree:
+            place.names |= fresh
+            place.stamps = {}  # until git has taken them all
+            update = git_argv(
+                "update-index", "--add", "--remove", "--replace", "-z", "--stdin", settings=_EXACT
+            )
+            lines = b"".join(name + b"\0" for name in sorted(given))
+            await ask_git(self._keeper, update, root, place.environ, stdin=lines)
+            tree = await ask_git(self._keeper, git_argv("write-tree"), root, place.environ)
+            place.tree = tree.decode("ascii").strip()
+        settled_ns = begun_ns - _SAME_MOMENT_NS
+        place.names = set(stamps)
+        place.stamps = {name: at for name, at in stamps.items() if max(at[:2]) < settled_ns}
+        return place.tree
+
+    async def _make_place(self, root: Path, environ: Mapping[str, str]) -> _Place:
+        """A repository of ours for the work tree `root`, which may read the objects of theirs."""
+        shown = git_argv("rev-parse", "--show-object-format", "--git-path", "objects")
+        kind, _, objects = os.fsdecode(await ask_git(self._keeper, shown, root, environ)).partition(
+            "\n"
+        )
+        folder = await asyncio.to_thread(_new_folder)
+        ours = {**environ, "GIT_DIR": str(folder), "GIT_WORK_TREE": str(root)}
+        ours.pop("GIT_INDEX_FILE", None)
+        init = git_argv("init", "-q", f"--object-format={kind}", "--template=")
+        await ask_git(self._keeper, init, root, ours)
+        (folder / "info").mkdir(exist_ok=True)
+        (folder / "info" / "attributes").write_text(_ATTRIBUTES, "utf-8")
+        alternates = folder / "objects" / "info" / "alternates"
+        alternates.parent.mkdir(exist_ok=True)
+        alternates.write_bytes(os.fsencode(root / objects.removesuffix("\n")) + b"\n")
+        return _Place(ours)
+
+
+def _new_folder() -> Path:
+    """A folder that goes with the program; those that killed ones left are removed."""
+    above = Path(tempfile.gettempdir())
+    for left in above.glob(f"{_PREFIX}*"):
+        pid = left.name.removeprefix(_PREFIX).partition("-")[0]
+        if pid.isdecimal() and not _is_alive(int(pid)) and left.lstat().st_uid == os.getuid():
+            shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _stamps(root: Path, listing: bytes, known: Set[bytes]) -> dict[bytes, _Stamp]:
+    """The names in `listing` that stand for files to be kept, with what changes when they do."""
+    top = os.fsencode(root) + b"/"
+    stamps: dict[bytes, _Stamp] = {}
+    for name in listing.split(b"\0"):
+        if not name or name.endswith(b"/"):
+            continue
+        if name not in known and is_secret_name(_last_part(name)):
+            continue
+        with contextlib.suppress(OSError):
+            status = os.lstat(top + name)
+            is_file = stat.S_ISREG(status.st_mode) and status.st_size <= MOST_FILE_BYTES
+            if is_file or stat.S_ISLNK(status.st_mode):
+                times = status.st_mtime_ns, status.st_ctime_ns
+                stamps[name] = (*times, status.st_size, status.st_ino, status.st_mode)
+    return stamps
+
+
+def _last_part(name: bytes) -> str:
+    return os.fsdecode(name.rpartition(b"/")[2])
+
+
+def _changed(root: Path, answer: bytes) -> Iterator[ChangedFile]:
+    """The lines of ``diff-tree --raw -z``: ``:mode mode id id status``, then the name."""
+    fields = answer.split(b"\0")
+    for about, name in zip(fields[0::2], fields[1::2], strict=False):
+        before_mode, after_mode, before_id, after_id, _ = about.decode("ascii")[1:].split(" ")
+        yield ChangedFile(
+            root / os.fsdecode(name),
+            before_id if before_id.strip("0") else "",
+            int(before_mode, 8),
+            after_id if after_id.strip("0") else "",
+            int(after_mode, 8),
+        )
+
+
+def _objects(answer: bytes) -> Iterator[tuple[str, bytes]]:
+    """What ``cat-file --batch`` says: ``id blob size``, the content, a new line."""
+    at = 0
+    while at < len(answer):
+        head, _, _ = answer[at : at + 200].partition(b"\n")
+        parts = head.decode("ascii").split(" ")
+        at += len(head) + 1
+        if len(parts) == 3 and parts[1] == "blob":
+            size = int(parts[2])
+            yield parts[0], answer[at : at + size]
+            at += size + 1

@@ -1,0 +1,493 @@
+"""Files go back with the talk: exactly, and never over what somebody else wrote."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.errors import AgentTuiError
+from agent_tui.events import AgentEvent, Notice
+from agent_tui.messages import ToolCall
+from agent_tui.providers.scripted.provider import Reply
+from agent_tui.sessions.entries import Entry, MessageEntry
+from agent_tui.sessions.file.kept_files import KeptFiles, kept_folder
+from agent_tui.sessions.replay.file_changes import (
+    NOT_KEPT,
+    SOMEBODY_ELSE,
+    FileChange,
+    FileChanges,
+    FileVersion,
+    RestorePlan,
+    file_changes_entry,
+    file_changes_in,
+    plan_restore,
+    unfinished_restore,
+)
+from agent_tui.tools.files.versions import make_so, version_of
+from agent_tui.tools.git.trees import WorkTrees
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from tests.support.runtime import Stage, collect, of_kind
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+@pytest.fixture
+def keeper() -> Iterator[ProcessKeeper]:
+    keeper = ProcessKeeper()
+    yield keeper
+    keeper.close()
+
+
+def tool(name: str, id: str = "c1", **arguments: object) -> Reply:
+    return Reply(tool_calls=(ToolCall(id=id, name=name, arguments=arguments),))  # pyright: ignore
+
+
+def write(path: str, content: str, id: str = "w1") -> Reply:
+    return tool("write", id, path=path, content=content)
+
+
+def said(runtime: AgentRuntime, number: int) -> str:
+    """The entry of the person's message `number`, from 0."""
+    entries = runtime.conversation.log.entries
+    users = [e for e in entries if isinstance(e, MessageEntry) and e.message.role == "user"]
+    return users[number].id
+
+
+async def back_to(runtime: AgentRuntime, number: int) -> RestorePlan:
+    return await runtime.files.plan_for(runtime.branches.leaf_for(said(runtime, number)))
+
+
+def notices(events: tuple[AgentEvent, ...]) -> list[str]:
+    return [notice.text for notice in of_kind(list(events), Notice)]
+
+
+async def test_an_edit_and_a_new_file_are_put_back_and_that_is_taken_back(stage: Stage):
+    old = stage.workspace / "old.py"
+    old.write_bytes(b"one\r\ntwo\r\n")
+    old.chmod(0o751)
+    edit = tool("edit", "e1", path="old.py", old_text="two", new_text="2")
+    runtime = stage.runtime(
+        [tool("read", "r1", path="old.py"), edit, write("src/new.py", "new\n"), Reply(text="Done.")]
+    )
+    await collect(runtime.submit("Do it."))
+    assert old.read_bytes() == b"one\r\n2\r\n"
+    plan = await back_to(runtime, 0)
+    assert {Path(r.path).name for r in plan.restores} == {"old.py", "new.py"}
+    told = notices(await runtime.files.carry_out(plan))
+    assert told == ["2 files put back: old.py, src/new.py. /undo takes that back."]
+    assert old.read_bytes() == b"one\r\ntwo\r\n"
+    assert old.stat().st_mode & 0o777 == 0o751
+    assert not (stage.workspace / "src/new.py").exists()
+    again = await runtime.files.plan_taking_back()
+    await runtime.files.carry_out(again)
+    assert old.read_bytes() == b"one\r\n2\r\n"
+    assert (stage.workspace / "src/new.py").read_text() == "new\n"
+
+
+async def test_each_message_has_its_own_way_back(stage: Stage):
+    file = stage.workspace / "a.txt"
+    runtime = stage.runtime(
+        [
+            *(write("a.txt", "first"), Reply(text="1")),
+            *(tool("read", "r", path="a.txt"), write("a.txt", "second", "w2"), Reply(text="2")),
+        ]
+    )
+    await collect(runtime.submit("One."))
+    await collect(runtime.submit("Two."))
+    await runtime.files.carry_out(await back_to(runtime, 1))
+    assert file.read_text() == "first"
+    await runtime.files.carry_out(await back_to(runtime, 0))
+    assert not file.exists()
+
+
+async def test_what_somebody_else_changed_since_stays_and_is_named(stage: Stage):
+    runtime = stage.runtime([write("a.txt", "ours"), write("b.txt", "b", "w2"), Reply(text="1")])
+    await collect(runtime.submit("Go."))
+    (stage.workspace / "a.txt").write_text("theirs")
+    plan = await back_to(runtime, 0)
+    assert [Path(r.path).name for r in plan.restores] == ["b.txt"]
+    told = notices(await runtime.files.carry_out(plan))
+    assert told[1] == f"a.txt stays as it is: {SOMEBODY_ELSE}."
+    assert (stage.workspace / "a.txt").read_text() == "theirs"
+
+
+async def test_what_changes_between_the_plan_and_its_doing_stays(stage: Stage):
+    runtime = stage.runtime([write("a.txt", "ours"), Reply(text="1")])
+    await collect(runtime.submit("Go."))
+    plan = await back_to(runtime, 0)
+    (stage.workspace / "a.txt").write_text("theirs")
+    assert notices(await runtime.files.carry_out(plan)) == [
+        "a.txt stays as it is: it changed meanwhile."
+    ]
+    assert (stage.workspace / "a.txt").read_text() == "theirs"
+
+
+async def test_a_file_that_may_hold_keys_is_not_copied_and_stays(stage: Stage):
+    (stage.workspace / ".env").write_text("OLD=1")
+    runtime = stage.runtime([tool("bash", "b", command="true"), Reply(text="1")])
+    kept = runtime.conversation.kept_files
+    held = version_of(
+        stage.workspace / ".env", kept, runtime.conversation.permissions.why_attaching_asks
+    )
+    assert "may hold keys" in held.why_not
+    assert not held.is_kept
+
+
+async def test_talk_alone_leaves_the_files_and_they_can_still_go_back_later(stage: Stage):
+    runtime = stage.runtime([write("a.txt", "ours"), Reply(text="1"), Reply(text="2")])
+    await collect(runtime.submit("Go."))
+    first = said(runtime, 0)
+    await runtime.branches.go_back(first)
+    await collect(runtime.submit("Otherwise."))
+    leaf = runtime.branches.leaf_for(first)
+    await runtime.files.carry_out(await runtime.files.plan_for(leaf))
+    assert not (stage.workspace / "a.txt").exists()
+
+
+async def test_another_branch_has_its_files_again(stage: Stage):
+    file = stage.workspace / "a.txt"
+    runtime = stage.runtime(
+        [write("a.txt", "left"), Reply(text="1"), write("a.txt", "right", "w2"), Reply(text="2")]
+    )
+    await collect(runtime.submit("Go."))
+    tip = runtime.conversation.log.leaf_id
+    await runtime.files.carry_out(await back_to(runtime, 0))
+    await runtime.branches.go_back(said(runtime, 0))
+    await collect(runtime.submit("Otherwise."))
+    assert file.read_text() == "right"
+    assert tip is not None
+    await runtime.files.carry_out(await runtime.files.plan_for(tip))
+    assert file.read_text() == "left"
+
+
+async def test_files_alone_tell_the_model(stage: Stage):
+    runtime = stage.runtime([write("a.txt", "ours"), Reply(text="1"), Reply(text="2")])
+    await collect(runtime.submit("Go."))
+    await runtime.files.carry_out(await back_to(runtime, 0), tells_model=True)
+    await collect(runtime.submit("And now?"))
+    request = stage.model.requests[-1]
+    assert any("put these files back" in m.text and "a.txt" in m.text for m in request.messages)
+
+
+async def test_nothing_goes_back_while_something_runs(stage: Stage):
+    refused: list[str] = []
+    runtime: AgentRuntime
+
+    async def attempt() -> None:
+        try:
+            await runtime.files.carry_out(RestorePlan())
+        except AgentTuiError as error:
+            refused.append(str(error))
+
+    runtime = stage.runtime([Reply(text="1")])
+    async for _ in runtime.submit("Go."):
+        if not refused:
+            await attempt()
+    assert "Something is running" in refused[0]
+
+
+async def test_a_session_in_memory_keeps_nothing(stage: Stage):
+    runtime = stage.runtime([write("a.txt", "ours"), Reply(text="1")])
+    runtime.conversation.kept_files = KeptFiles(None)
+    await collect(runtime.submit("Go."))
+    assert not any(map(file_changes_in, runtime.conversation.log.entries))
+
+
+async def test_a_deleted_session_takes_what_it_kept_along(stage: Stage):
+    runtime = stage.runtime([write("a.txt", "ours"), Reply(text="1")])
+    await collect(runtime.submit("Go."))
+    path = runtime.conversation.log.path
+    assert path is not None
+    assert kept_folder(path).is_dir()
+    assert all(f.stat().st_mode & 0o077 == 0 for f in kept_folder(path).rglob("*"))
+    await runtime.aclose()
+    moved = runtime.services.store.delete(path)
+    assert not kept_folder(path).exists()
+    assert kept_folder(moved).is_dir()
+
+
+async def test_a_fork_finds_what_the_session_before_it_kept(stage: Stage):
+    (stage.workspace / "a.txt").write_text("old")
+    runtime = stage.runtime(
+        [tool("read", "r", path="a.txt"), write("a.txt", "ours"), Reply(text="1")]
+    )
+    await collect(runtime.submit("Go."))
+    await runtime.branches.fork()
+    await runtime.files.carry_out(await back_to(runtime, 0))
+    assert (stage.workspace / "a.txt").read_text() == "old"
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def repository(folder: Path) -> None:
+    git(folder, "init", "-q")
+    (folder / "clean.txt").write_bytes(b"clean\r\n")
+    (folder / "run.sh").write_text("#!/bin/sh\n")
+    (folder / "run.sh").chmod(0o755)
+    (folder / ".gitignore").write_text("ignored.txt\n")
+    (folder / ".gitattributes").write_text("* text=auto eol=lf\n*.x filter=trap\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "x")
+
+
+COMMAND = (
+    "printf changed > clean.txt; rm run.sh; echo more >> dirty.txt; echo n > new.txt;"
+    " rm link; ln -s new.txt link; echo i > ignored.txt; git add -A; git commit -qm y --no-verify"
+)
+
+
+@pytest.mark.parametrize("kind", ["model", "person"])
+async def test_what_a_command_changed_in_a_repository_goes_back(
+    stage: Stage, keeper: ProcessKeeper, kind: str
+):
+    folder = stage.workspace
+    repository(folder)
+    for key in ("user.name", "user.email"):
+        git(folder, "config", key, "a@b")
+    git(folder, "config", "filter.trap.clean", f"touch {folder}/trapped; cat")
+    (folder / "dirty.txt").write_text("dirty\n")
+    (folder / "a.x").write_text("x")
+    (folder / "link").symlink_to("clean.txt")
+    objects = {path.name for path in (folder / ".git/objects").rglob("*")}
+    trees = WorkTrees(keeper)
+    runtime = stage.runtime(
+        [tool("bash", command="true"), Reply(text="0"), tool("bash", "b", command=COMMAND), Reply()]
+        if kind == "model"
+        else [],
+        trees=trees,
+    )
+    if kind == "model":
+        await collect(runtime.submit("Look."))
+        assert {path.name for path in (folder / ".git/objects").rglob("*")} == objects
+        assert not (folder / "trapped").exists()
+        leaf = runtime.conversation.log.leaf_id
+        await collect(runtime.submit("Go."))
+    else:
+        leaf = runtime.conversation.log.leaf_id
+        await collect(runtime.run_bash(COMMAND, in_context=True))
+    plan = await runtime.files.plan_for(leaf)
+    names = {"clean.txt", "run.sh", "dirty.txt", "new.txt", "link"}
+    assert {Path(r.path).name for r in plan.restores} - {"trapped"} == names
+    await runtime.files.carry_out(plan)
+    assert (folder / "clean.txt").read_bytes() == b"clean\r\n"
+    assert os.access(folder / "run.sh", os.X_OK)
+    assert (folder / "dirty.txt").read_text() == "dirty\n"
+    assert (folder / "link").readlink() == Path("clean.txt")
+    assert not (folder / "new.txt").exists()
+    assert (folder / "ignored.txt").exists()
+
+
+async def test_what_the_person_changes_between_commands_is_not_the_commands(
+    stage: Stage, keeper: ProcessKeeper
+):
+    folder = stage.workspace
+    repository(folder)
+    runtime = stage.runtime([], trees=WorkTrees(keeper))
+    await collect(runtime.run_bash("echo 1 > one.txt", in_context=True))
+    (folder / "clean.txt").write_text("mine")
+    await collect(runtime.run_bash("echo 2 > two.txt", in_context=True))
+    plan = await runtime.files.plan_for(None)
+    assert {Path(r.path).name for r in plan.restores} == {"one.txt", "two.txt"}
+
+
+def change(path: str, before: str, after: str, *, is_kept: bool = True) -> FileChange:
+    versions = [
+        FileVersion(digest=text, mode=0o100644, is_kept=is_kept) if text else FileVersion()
+        for text in (before, after)
+    ]
+    return FileChange(path=path, before=versions[0], after=versions[1])
+
+
+def log(*changes: FileChanges):
+    return tuple(
+        file_changes_entry(each).model_copy(update={"id": str(number)})
+        for number, each in enumerate(changes)
+    )
+
+
+def test_what_was_not_kept_stays_with_the_reason():
+    entries = log(FileChanges(changes=(change("/a", "x", "y", is_kept=False),)))
+    now = FileVersion(digest="y", mode=0o100644)
+    assert plan_restore(entries, None, lambda _: now).left == (("/a", NOT_KEPT),)
+
+
+def test_a_putting_back_that_was_cut_short_can_be_gone_on_with_and_taken_back():
+    done, open_ = change("/a", "x", "y"), change("/b", "x", "y")
+    entries = log(FileChanges(changes=(done, open_), is_restore=True))
+    disk = {"/a": done.after, "/b": open_.before}
+    left = unfinished_restore(entries, disk.__getitem__)
+    assert [(r.path, r.wanted.digest) for r in left.restores] == [("/b", "y")]
+    before = plan_restore(entries, None, disk.__getitem__)
+    assert [(r.path, r.wanted.digest) for r in before.restores] == [("/a", "x")]
+
+
+CONTENTS = st.one_of(st.none(), st.binary(max_size=20))
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["us", "them", "back"]),
+        st.sampled_from("abc"),
+        CONTENTS,
+        st.booleans(),
+        st.integers(0, 20),
+    ),
+    max_size=12,
+)
+
+
+class Disk:
+    """Files that we, they and going back change, and how they were after each entry."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.kept = KeptFiles(root / "kept")
+        self.entries: list[Entry] = []
+        self.theirs: set[str] = set()
+        self.moments = [self.look()]
+
+    def look(self) -> dict[str, FileVersion]:
+        return {name: version_of(self.root / name, self.kept) for name in "abc"}
+
+    def put(self, name: str, content: bytes | None, *, runs: bool) -> None:
+        path = self.root / name
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_bytes(content)
+            path.chmod(0o755 if runs else 0o644)
+
+    def record(self, changes: Sequence[FileChange], *, is_restore: bool) -> None:
+        if changes:
+            made = FileChanges(changes=tuple(changes), is_restore=is_restore)
+            entry = file_changes_entry(made).model_copy(update={"id": str(len(self.entries))})
+            self.entries.append(entry)
+            self.moments.append(self.look())
+
+    def ours(self, name: str, content: bytes | None, *, runs: bool) -> None:
+        path = self.root / name
+        before = version_of(path, self.kept)
+        self.put(name, content, runs=runs)
+        after = version_of(path, self.kept)
+        if not before.is_as(after):
+            made = FileChange(path=str(path), before=before, after=after)
+            self.record([made], is_restore=False)
+
+    def back(self, number: int) -> None:
+        """Go back to behind an entry, and look at what came of it."""
+        at = number % len(self.moments)
+        present = self.look()
+        leaf = str(at - 1) if at else None
+        plan = plan_restore(self.entries, leaf, lambda path: version_of(Path(path)))
+        made = [
+            FileChange(path=r.path, before=version_of(Path(r.path), self.kept), after=r.wanted)
+            for r in plan.restores
+        ]
+        for each in plan.restores:
+            make_so(Path(each.path), each.wanted, self.kept)
+        left = {Path(path).name for path, _ in plan.left}
+        now = self.look()
+        assert left <= self.theirs
+        assert all(now[name].is_as(present[name]) for name in left)
+        assert all(now[name].is_as(self.moments[at][name]) for name in set("abc") - self.theirs)
+        self.record(made, is_restore=True)
+
+
+@settings(max_examples=150)
+@given(STEPS)
+def test_whatever_happens_going_back_is_exact_or_names_what_it_leaves(
+    steps: list[tuple[str, str, bytes | None, bool, int]],
+):
+    with tempfile.TemporaryDirectory() as name:
+        disk = Disk(Path(name).resolve())
+        for who, file, content, runs, number in steps:
+            match who:
+                case "them":
+                    disk.put(file, content, runs=runs)
+                    disk.theirs.add(file)
+                case "us":
+                    disk.ours(file, content, runs=runs)
+                case _:
+                    disk.back(number)
+
+
+RESTORING = """
+import asyncio, sys
+from pathlib import Path
+from tests.support.runtime import Stage
+
+async def main(folder, session):
+    runtime = Stage(Path(folder)).runtime([])
+    await runtime.sessions.open(session)
+    print("ready", flush=True)
+    await runtime.files.carry_out(await runtime.files.plan_for(None))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("number", range(4))
+async def test_a_kill_in_the_middle_leaves_whole_files_and_can_be_gone_on_with(
+    stage: Stage, number: int
+):
+    count = 200
+    folder = stage.workspace / "many"
+    folder.mkdir()
+    calls = [write(f"many/{n}.txt", "new" * 5_000, f"w{n}").tool_calls[0] for n in range(count)]
+    runtime = stage.runtime([Reply(tool_calls=tuple(calls)), Reply(text="Done.")])
+    await collect(runtime.submit("Go."))
+    assert len(list(folder.iterdir())) == count
+    session = str(runtime.conversation.log.path)
+    await runtime.aclose()
+    command = [sys.executable, "-c", RESTORING, str(stage.folder), session]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        while len(list(folder.iterdir())) > count - 1 - 40 * number and child.poll() is None:
+            pass
+        child.kill()
+    left = list(folder.glob("*.txt"))
+    assert all(path.read_text() == "new" * 5_000 for path in left)
+    again = stage.runtime([])
+    opened = await again.sessions.open(session)
+    going_on = await again.files.plan_going_on()
+    assert len(going_on.restores) == len(left)
+    assert bool(left) == any("were being put back" in text for text in notices(opened))
+    await again.files.carry_out(going_on)
+    assert not list(folder.glob("*.txt"))
+
+
+def test_the_store_keeps_each_content_once_and_lets_the_oldest_go(tmp_path: Path):
+    kept = KeptFiles(tmp_path / "k", most_bytes=5_000)
+    first = os.urandom(1_000)
+    assert kept.keep(first)
+    assert kept.keep(first)
+    assert len(list((tmp_path / "k").glob("*/*"))) == 1
+    os.utime(next((tmp_path / "k").glob("*/*")), (1, 1))
+    for _ in range(6):
+        kept.keep(os.urandom(1_000))
+    stored = sum(path.stat().st_size for path in (tmp_path / "k").glob("*/*"))
+    assert stored <= 5_000
+    digest = version_of(tmp_path / "none").digest
+    assert digest == ""
+
+
+def test_damaged_content_is_not_given(tmp_path: Path):
+    kept = KeptFiles(tmp_path / "k")
+    kept.keep(b"words")
+    (file,) = (tmp_path / "k").glob("*/*")
+    digest = file.parent.name + file.name
+    assert kept.content(digest) == b"words"
+    file.write_bytes(b"damaged")
+    assert kept.content(digest) is None

@@ -1,0 +1,132 @@
+"""``/undo``, ``/tree`` and Esc Esc ask what goes back where files were changed."""
+
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.ui.screens.choice import ChoiceScreen
+from agent_tui.ui.screens.diff import DiffScreen
+from agent_tui.ui.screens.tree import TreeScreen
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, running_app
+
+
+def changing(tmp_path: Path) -> AbstractAsyncContextManager[Ui]:
+    """A conversation whose model is about to write two files."""
+    stage = Stage(tmp_path)
+    (stage.workspace / "old.txt").write_text("one\ntwo\n")
+    calls = (
+        call("r", "read", path="old.txt"),
+        call("e", "edit", path="old.txt", old_text="two", new_text="2\n3"),
+        call("w", "write", path="new.txt", content="new\n"),
+    )
+    replies = [*(Reply(tool_calls=(each,)) for each in calls), Reply(text="Done.")]
+    more = [Reply(text="Again."), Reply(text="And again.")]
+    return running_app(tmp_path, stage=stage, runtime=stage.runtime([*replies, *more]))
+
+
+def facts(ui: Ui) -> str:
+    return "\n".join(str(widget.render()) for widget in ui.app.screen.query("Static"))
+
+
+async def question(ui: Ui, line: str) -> str:
+    await ui.submit(line)
+    await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+    await ui.settle()
+    return facts(ui)
+
+
+def present(tmp_path: Path) -> tuple[str, bool]:
+    folder = tmp_path / "workspace"
+    return (folder / "old.txt").read_text(), (folder / "new.txt").exists()
+
+
+BEFORE, AFTER = ("one\ntwo\n", False), ("one\n2\n3\n", True)
+
+
+async def test_both_go_back_and_that_is_taken_back(tmp_path: Path):
+    async with changing(tmp_path) as ui:
+        await ui.send("Change them")
+        asked = await question(ui, "/undo")
+        assert "old.txt: +1 -2" in asked
+        assert "new.txt: is removed" in asked
+        assert present(tmp_path) == AFTER
+        await ui.pilot.press("b")
+        await ui.until(lambda: ui.text == "Change them")
+        assert present(tmp_path) == BEFORE
+        assert ui.notices[-1] == "2 files put back: old.txt, new.txt. /undo takes that back."
+        await ui.pilot.press("ctrl+u")
+        assert "yes: 2 files as before that" in await question(ui, "/undo")
+        await ui.pilot.press("y")
+        await ui.until(lambda: present(tmp_path) == AFTER)
+
+
+async def test_the_changes_are_shown_before_it_is_decided(tmp_path: Path):
+    async with changing(tmp_path) as ui:
+        await ui.send("Change them")
+        await question(ui, "/undo")
+        await ui.pilot.press("d")
+        await ui.until(lambda: isinstance(ui.app.screen, DiffScreen))
+        await ui.pilot.press("escape")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert present(tmp_path) == AFTER
+        assert ui.text == ""
+
+
+async def test_talk_alone_and_files_alone(tmp_path: Path):
+    async with changing(tmp_path) as ui:
+        await ui.send("Change them")
+        await question(ui, "/undo")
+        await ui.pilot.press("t")
+        await ui.until(lambda: ui.text == "Change them")
+        assert present(tmp_path) == AFTER
+        await ui.pilot.press("ctrl+u")
+        await ui.send("Otherwise")
+        await ui.submit("/tree")
+        await ui.until(lambda: isinstance(ui.app.screen, TreeScreen))
+        await ui.settle()
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await ui.pilot.press("t")
+        await ui.until(lambda: ui.text == "Otherwise")
+        assert present(tmp_path) == AFTER
+
+
+async def test_the_tree_asks_too(tmp_path: Path):
+    async with changing(tmp_path) as ui:
+        await ui.send("Change them")
+        await ui.submit("/tree")
+        await ui.until(lambda: isinstance(ui.app.screen, TreeScreen))
+        await ui.settle()
+        await ui.pilot.press("home")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await ui.pilot.press("f")
+        await ui.until(lambda: present(tmp_path) == BEFORE)
+        assert ui.text == ""
+        assert ui.answers == ["", "", "", "Done."]
+
+
+async def test_what_somebody_else_changed_is_named_before_and_after(tmp_path: Path):
+    async with changing(tmp_path) as ui:
+        await ui.send("Change them")
+        (tmp_path / "workspace" / "old.txt").write_text("theirs")
+        assert "old.txt stays: changed since by somebody else" in await question(ui, "/undo")
+        await ui.pilot.press("b")
+        await ui.until(lambda: not (tmp_path / "workspace" / "new.txt").exists())
+        assert ui.notices[-1] == "old.txt stays as it is: changed since by somebody else."
+        assert (tmp_path / "workspace" / "old.txt").read_text() == "theirs"
+
+
+async def test_the_way_may_be_named(tmp_path: Path):
+    async with changing(tmp_path) as ui:
+        await ui.send("/undo")
+        assert ui.notices[-1] == "Nothing was said yet that could be taken back."
+        await ui.send("Change them")
+        await ui.send("/undo everything")
+        assert ui.notices[-1] == "/undo takes both, talk, files, not everything."
+        await ui.send("/undo files")
+        await ui.until(lambda: present(tmp_path) == BEFORE)
+        assert ui.text == ""
