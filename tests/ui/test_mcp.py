@@ -62,7 +62,7 @@ async def asked(ui: Ui) -> QuietChoiceScreen:
 
 
 def facts(screen: QuietChoiceScreen) -> tuple[str, ...]:
-    return screen._question.facts
+    return screen.question.facts
 
 
 async def test_servers_start_after_the_first_paint_and_the_page_shows_them(stage, tmp_path):
@@ -190,6 +190,7 @@ async def test_a_form_of_a_server_is_filled_seen_and_sent(stage, tmp_path):
         for typed in ("A", "Ada", "", "", "yes", ""):  # too short, then right; some are left out
             await until(ui, lambda: isinstance(ui.app.screen, LineInputScreen))
             screen = ui.app.screen
+            await ui.pilot.pause()
             await ui.pilot.press(*typed, "enter")
             await until(ui, lambda screen=screen: ui.app.screen is not screen)
         assert facts(await asked(ui)) == ("who: Ada", "size: s", "sure: True")
