@@ -276,6 +276,7 @@ class AgentRuntime:
             emit,
             services.sleep,
             get_ready,
+            services.most_replies,
         )
 
     async def _take_up_tools(self, conversation: Conversation, emit: Emit) -> None:
