@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
 from agent_tui.commands.core.pages import Showable, page_lines
-from agent_tui.commands.core.questions import Pickable, Question
+from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.program import command_sections
 from agent_tui.errors import UsageError
@@ -73,6 +73,10 @@ class HeadlessFront:
         self.say("\n".join(page_lines(await shown.page())))
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
+        """Refuse: nobody answers."""
+        raise _nobody_answers(question.title)
+
+    async def ask_text(self, question: TextQuestion) -> str | None:
         """Refuse: nobody answers."""
         raise _nobody_answers(question.title)
 

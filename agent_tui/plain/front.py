@@ -13,7 +13,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
 from agent_tui.commands.core.pages import PageSection, Row, Showable, page_lines
-from agent_tui.commands.core.questions import Pickable, Question
+from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.core.short_words import counted
 from agent_tui.commands.program import command_sections
@@ -101,6 +101,10 @@ class PlainFront:
     async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
         """Ask for a letter."""
         return await self.agent.asked_in_main(partial(self.asker.question, question))
+
+    async def ask_text(self, question: TextQuestion) -> str | None:
+        """Ask for a line."""
+        return await self.agent.asked_in_main(partial(self.asker.text, question))
 
     async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
         """Ask for a number, or a name."""

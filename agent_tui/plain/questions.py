@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.commands.core.questions import Listing, Question
+from agent_tui.commands.core.questions import Listing, Question, TextQuestion
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import ApprovalRequest
 from agent_tui.plain.diff_words import diff_words
@@ -91,6 +91,18 @@ class Asker:
                 if typed in values:
                     return values[typed]
                 self.lines.line(f"{typed!r} is no answer. Type one letter, then Enter.")
+        except (EOFError, KeyboardInterrupt):
+            self.lines.line()
+        return None
+
+    def text(self, question: TextQuestion) -> str | None:
+        """Ask for a line; None after Ctrl+C, or at the end of input. Enter alone keeps what is."""
+        self.lines.line(f"Question: {_one_line(question.title)}")
+        if question.about:
+            self.lines.line(f"{_INDENT}{_one_line(question.about)}")
+        empty = f"takes {question.present}" if question.present else question.empty_means
+        try:
+            return self.keyboard.line(f"Enter alone {empty}: ").strip() or question.present
         except (EOFError, KeyboardInterrupt):
             self.lines.line()
         return None

@@ -11,6 +11,7 @@ from typing import TextIO, TypeVar
 
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.commands.core.discovery import built_in_commands
+from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import has_model
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand
@@ -149,6 +150,7 @@ class Conversation:
         """Start those that may be, say what they say, and ask about the others."""
         if (servers := self._front.services.servers) is not None:
             servers.listen(self._front.say)
+            servers.let_answer(form_filler(self._front))
         await ask_about_started(self._front)
 
     async def _resume(self, ref: str) -> None:

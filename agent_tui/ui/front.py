@@ -14,7 +14,7 @@ from agent_tui.commands.compaction import PreviewPage
 from agent_tui.commands.context import ContextPage
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
 from agent_tui.commands.core.pages import Showable
-from agent_tui.commands.core.questions import Pickable, Question
+from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.diff import DiffPage
 from agent_tui.commands.model import PickableModels
@@ -137,6 +137,15 @@ class ScreenFront:
     async def ask(self, question: Question[ResultT]) -> ResultT | None:
         """Ask above the chat; letters that were meant for the prompt get there."""
         return await _ask(self._window, question)
+
+    async def ask_text(self, question: TextQuestion) -> str | None:
+        """Ask in a field above the chat."""
+        from agent_tui.ui.screens.line_input import LineInputScreen
+
+        screen = LineInputScreen(
+            question.title, question.about, question.present, empty_means=question.empty_means
+        )
+        return await self._window.ask(screen)
 
     async def pick(self, wanted: Pickable[ResultT]) -> ResultT | str | None:
         """Have one thing picked, in the screen made for that kind or else in a list."""

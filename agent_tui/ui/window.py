@@ -1,5 +1,6 @@
 """What is there from the first paint on, for all that works behind the screens."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
@@ -38,9 +39,24 @@ class Window:
         self.use_keys = use_keys
 
     async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
-        """Show a screen and wait for its result; None if it was left without one."""
+        """Show a screen and wait for its result; None if it was left without one.
+
+        A task that is cancelled takes its screen along.
+        """
         screen.add_class(*size_classes(self.app.size))
-        return await self.app.push_screen_wait(screen)
+        answer: asyncio.Future[ResultT | None] = asyncio.get_running_loop().create_future()
+
+        def take(result: ResultT | None) -> None:
+            if not answer.done():
+                answer.set_result(result)
+
+        self.app.push_screen(screen, take)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            if screen.is_current:
+                self.app.pop_screen()
+            raise
 
     def start_work(self, work: Coroutine[None, None, None], *, group: str = "work") -> None:
         """Run a coroutine in a task of the app's, which ends with it."""

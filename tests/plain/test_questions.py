@@ -4,7 +4,7 @@ from typing import Literal
 import pytest
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.commands.core.questions import Choice, Listing, Question
+from agent_tui.commands.core.questions import Choice, Listing, Question, TextQuestion
 from agent_tui.commands.trust import trust_question
 from agent_tui.events import ApprovalRequest
 from agent_tui.permissions.trust import TrustQuestion
@@ -161,3 +161,13 @@ def test_a_plan_stays_as_it_was_where_the_editor_fails(monkeypatch):
     assert ask.approval(plan) == ApprovalAnswer("no", "the docs", plan="1. Do it")
     assert "The plan is as it was." in out.getvalue()
     assert "What is missing? " in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"), [("Ada", "Ada"), ("", "Eve"), (EOFError, None), (KeyboardInterrupt, None)]
+)
+def test_a_line_of_text_is_asked_for(typed, answer):
+    asking, out = asker(typed)
+    assert asking.text(TextQuestion("srv: Your name", "Takes: text", "Eve", "asks again")) == answer
+    assert "Question: srv: Your name" in out.getvalue()
+    assert "Enter alone takes Eve" in out.getvalue()

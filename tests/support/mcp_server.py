@@ -38,6 +38,13 @@ TOOLS = [
     tool("environment"),
     tool("change"),
 ]
+FORM = {
+    "who": {"type": "string", "title": "Your name", "minLength": 2},
+    "age": {"type": "integer", "minimum": 1, "maximum": 99},
+    "size": {"type": "string", "enum": ["s", "l"], "enumNames": ["small", "large"], "default": "s"},
+    "sure": {"type": "boolean"},
+    "likes": {"type": "array", "items": {"type": "string", "enum": ["tea", "cake"]}},
+}
 REVIEW = {
     "name": "Review it",
     "description": "Looks at\n\x1b[31msomething",
@@ -68,6 +75,7 @@ class Server:
     def __init__(self, fault: str, notes: str) -> None:
         self.fault = fault
         self.notes = notes
+        self.asking: object = None
         self.tools: list[object] = [*TOOLS]
 
     def note(self, text: str) -> None:
@@ -93,8 +101,13 @@ class Server:
         method, params = message.get("method"), message.get("params", {})
         if method == "notifications/cancelled":
             self.note("cancelled" if params.get("reason") else "cancelled without a reason")
+        if method is None and message.get("id") == "form":
+            send({"id": self.asking, "result": texts(json.dumps(message["result"]))})
+            return
         if "id" not in message or method is None:
             return
+        if method == "initialize" and self.fault == "form":
+            self.note(f"capabilities {json.dumps(params['capabilities'])}")
         if method == "initialize" and self.fault == "stateless":
             send({"id": message["id"], "error": {"code": -32022, "message": "no handshake"}})
             return
@@ -152,6 +165,8 @@ class Server:
             return {"tools": [*BAD_TOOLS, *TOOLS]}
         if self.fault == "many tools":
             return {"tools": [*MANY, tool("echo", text=TEXT)]}
+        if self.fault == "form":
+            return {"tools": [tool("form"), tool("page")]}
         if "cursor" not in params:
             return {"tools": self.tools[:4], "nextCursor": "4"}
         return {"tools": self.tools[4:]}
@@ -189,6 +204,18 @@ class Server:
                 return texts("after all")
             case "environment":
                 return texts("\n".join(sorted(os.environ)))
+            case "form" | "page":
+                self.asking = message["id"]
+                schema = {"type": "object", "properties": FORM, "required": ["who"]}
+                form = {"message": "Who \x1b[31mare\x1b[0m you?", "requestedSchema": schema}
+                page = {"mode": "url", "message": "Pay here.", "url": "https://pay.invalid/"}
+                send(
+                    {
+                        "id": "form",
+                        "method": "elicitation/create",
+                        "params": form if name == "form" else page,
+                    }
+                )
             case "change":
                 self.tools = [tool("echo", text=TEXT), tool("new")]
                 send({"method": "notifications/tools/list_changed"})

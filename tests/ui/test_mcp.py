@@ -1,5 +1,7 @@
 """MCP servers on the screen: the page, the question, the command."""
 
+import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +12,10 @@ from textual.widgets import Static
 from agent_tui.commands.mcp import mcp_page
 from agent_tui.commands.trust import server_question
 from agent_tui.tools.mcp.hub import FoundServer, ServerView
+from agent_tui.tools.mcp.results import content_texts
 from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.ui.screens.line_input import LineInputScreen
 from agent_tui.ui.screens.page import PageScreen
 from agent_tui.ui.screens.quiet_choice import QuietChoiceScreen
 from tests.support.mcp_servers import Stage
@@ -55,6 +59,10 @@ async def asked(ui: Ui) -> QuietChoiceScreen:
     assert isinstance(screen, QuietChoiceScreen)
     screen._quiet_s = 0.0
     return screen
+
+
+def facts(screen: QuietChoiceScreen) -> tuple[str, ...]:
+    return screen.question.facts
 
 
 async def test_servers_start_after_the_first_paint_and_the_page_shows_them(stage, tmp_path):
@@ -169,3 +177,51 @@ async def test_a_long_command_scrolls_and_the_answers_stay_in_sight(tmp_path):
         assert scrolled.scroll_offset.y == 9
         await ui.pilot.press("up", "pageup")
         assert scrolled.scroll_offset.y == 0
+
+
+async def test_a_form_of_a_server_is_filled_seen_and_sent(stage, tmp_path):
+    stage.add("srv", fault="form")
+    async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
+        await until(ui, lambda: stage.hub.servers != () and stage.hub.servers[0].state == "ready")
+        await stage.take_up()
+        calling = asyncio.create_task(stage.hub.call("mcp__srv__form", {}, stage.told.append))
+        assert "It says: Who are you?" in facts(await asked(ui))
+        await ui.pilot.press("a")
+        for typed in ("A", "Ada", "", "", "yes", ""):  # too short, then right; some are left out
+            await until(ui, lambda: isinstance(ui.app.screen, LineInputScreen))
+            screen = ui.app.screen
+            await ui.pilot.pause()
+            await ui.pilot.press(*typed, "enter")
+            await until(ui, lambda screen=screen: ui.app.screen is not screen)
+        assert facts(await asked(ui)) == ("who: Ada", "size: s", "sure: True")
+        await ui.pilot.press("s")
+        (said,) = content_texts((await calling)["content"])  # pyright: ignore[reportArgumentType]
+        answer = {"who": "Ada", "size": "s", "sure": True}
+        assert json.loads(said) == {"action": "accept", "content": answer}
+
+
+async def test_a_form_that_is_left_is_cancelled_and_a_page_only_told(stage, tmp_path):
+    stage.add("srv", fault="form")
+    async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
+        await until(ui, lambda: stage.hub.servers != () and stage.hub.servers[0].state == "ready")
+        await stage.take_up()
+        calling = asyncio.create_task(stage.hub.call("mcp__srv__form", {}, stage.told.append))
+        await asked(ui)
+        await ui.pilot.press("a")
+        await until(ui, lambda: isinstance(ui.app.screen, LineInputScreen))
+        await ui.pilot.press("escape")
+        assert '"cancel"' in str(await calling)
+        page = await stage.hub.call("mcp__srv__page", {}, stage.told.append)
+        assert '"decline"' in str(page)
+        assert "Pay here. https://pay.invalid/" in ui.notices[-1]
+
+
+async def test_a_form_goes_with_its_call(stage, tmp_path):
+    stage.add("srv", fault="form")
+    async with running_app(tmp_path, size=(100, 40), servers=stage.hub) as ui:
+        await until(ui, lambda: stage.hub.servers != () and stage.hub.servers[0].state == "ready")
+        await stage.take_up()
+        calling = asyncio.create_task(stage.hub.call("mcp__srv__form", {}, stage.told.append))
+        screen = await asked(ui)
+        calling.cancel()
+        await until(ui, lambda: ui.app.screen is not screen)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
 
 from agent_tui.commands.core.pages import PageSection, Showable
-from agent_tui.commands.core.questions import Pickable, Question
+from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
 
 if TYPE_CHECKING:  # pydantic and the conversation come after the first paint
     from agent_tui.agent.runtime import AgentRuntime
@@ -177,6 +177,10 @@ class Front(Protocol):
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
         """Ask something with a few answers; None if it was left without one."""
+        ...
+
+    async def ask_text(self, question: TextQuestion) -> str | None:
+        """Ask for a line of text; None if it was left without one."""
         ...
 
     async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:

@@ -44,6 +44,23 @@ class Question(Generic[ValueT]):
 
 
 @dataclass(frozen=True, slots=True)
+class TextQuestion:
+    """Something that is answered with a line of text.
+
+    Attributes:
+        title: What is asked for.
+        about: More about it, one line.
+        present: What stands there at first; empty for nothing.
+        empty_means: What an empty answer does.
+    """
+
+    title: str
+    about: str
+    present: str
+    empty_means: str
+
+
+@dataclass(frozen=True, slots=True)
 class Listing(Generic[ValueT_co]):
     """Things to pick one from.
 

@@ -3,10 +3,10 @@
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from pydantic import JsonValue
 
@@ -22,6 +22,7 @@ from agent_tui.tools.mcp.json_rpc import (
     message_line,
     parse_line,
     reply_line,
+    result_line,
 )
 from agent_tui.tools.processes.keeper import READ_BYTES
 
@@ -45,6 +46,10 @@ _MAX_UNREAD_REPLIES_BYTES = 1_000_000
 """A server that asks and does not read what it is answered is answered no more."""
 
 
+Asking: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
+"""Answers a server that wants to ask the person, by the parameters of its question."""
+
+
 class ServerGone(Exception):
     """The server has ended, or closed its output."""
 
@@ -61,6 +66,8 @@ class RequestFailed(Exception):
 class _Waiting:
     answer: "asyncio.Future[Response]"
     on_progress: Callable[[str], None]
+    clock: asyncio.Timeout
+    timeout_s: float
     shown: int = 0
     shown_at: float = 0.0
 
@@ -76,6 +83,8 @@ class Connection:
         stdin: What it reads.
         stdout: What it writes; `read_all` has to run meanwhile.
         on_changed: Called when it says that what it offers is other now.
+        on_ask: Answers its questions to the person, one at a time and only during a request of
+            ours; None where it may ask none.
     """
 
     def __init__(
@@ -83,10 +92,13 @@ class Connection:
         stdin: asyncio.StreamWriter,
         stdout: asyncio.StreamReader,
         on_changed: Callable[[], None],
+        on_ask: Asking | None = None,
     ) -> None:
         self._stdin = stdin
         self._stdout = stdout
         self._on_changed = on_changed
+        self._on_ask = on_ask
+        self._asking: asyncio.Task[None] | None = None
         self._ids = itertools.count(1)
         self._waiting: dict[int, _Waiting] = {}
         self._is_open = True
@@ -114,10 +126,11 @@ class Connection:
             raise ServerGone
         request_id = next(self._ids)
         answer = asyncio.get_running_loop().create_future()
-        self._waiting[request_id] = _Waiting(answer, on_progress)
+        clock = asyncio.timeout(timeout_s)
+        self._waiting[request_id] = _Waiting(answer, on_progress, clock, timeout_s)
         meta: JsonObject = {**self.meta, "progressToken": request_id}
         try:
-            async with asyncio.timeout(timeout_s):
+            async with clock:
                 await self._send(message_line(method, {**params, "_meta": meta}, request_id))
                 given = await answer
         except (TimeoutError, asyncio.CancelledError):
@@ -125,6 +138,8 @@ class Connection:
             raise
         finally:
             del self._waiting[request_id]
+            if self._asking is not None and not self._waiting:
+                self._asking.cancel()  # what it asked for is no longer wanted
             if answer.done() and not answer.cancelled():
                 answer.exception()  # nobody else may come to ask for it
         if given.error:
@@ -186,6 +201,8 @@ class Connection:
                         await self._take_in(line)
         finally:
             self._is_open = False
+            if self._asking is not None:
+                self._asking.cancel()
             self._fail_all(ServerGone())
 
     async def _take_in(self, line: bytes) -> None:
@@ -207,6 +224,8 @@ class Connection:
                 waiting = self._waiting.get(message.id)
                 if waiting is not None and not waiting.answer.done():
                     waiting.answer.set_result(message)
+            case Request(method="elicitation/create") if self._on_ask is not None:
+                self._ask(message, self._on_ask)
             case Request():
                 if self._stdin.transport.get_write_buffer_size() < _MAX_UNREAD_REPLIES_BYTES:
                     self._write(reply_line(message))
@@ -218,6 +237,27 @@ class Connection:
                 pass
             case _:
                 assert_never(message)
+
+    def _ask(self, asked: Request, on_ask: Asking) -> None:
+        """Have one question answered beside the reading; no call runs out of time meanwhile."""
+        if self._asking is not None or not self._waiting:
+            self._write(result_line(asked.id, {"action": "decline"}))
+            return
+        self._asking = asyncio.create_task(self._answer(asked, on_ask))
+
+    async def _answer(self, asked: Request, on_ask: Asking) -> None:
+        self._set_clocks(is_running=False)
+        try:
+            self._write(result_line(asked.id, await on_ask(asked.params)))
+        finally:
+            self._asking = None
+            self._set_clocks(is_running=True)
+
+    def _set_clocks(self, *, is_running: bool) -> None:
+        now = asyncio.get_running_loop().time()
+        for waiting in self._waiting.values():
+            if not waiting.clock.expired():
+                waiting.clock.reschedule(now + waiting.timeout_s if is_running else None)
 
     def _show_progress(self, params: JsonObject) -> None:
         token = params.get("progressToken")

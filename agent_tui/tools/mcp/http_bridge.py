@@ -7,6 +7,7 @@ the headers are in the environment. Only this process imports the SDK, which tak
 
 import asyncio
 import importlib
+import itertools
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,6 +23,7 @@ from agent_tui.tools.mcp.json_rpc import (
     PROTOCOL_VERSION,
     Notification,
     Request,
+    Response,
     error_line,
     message_line,
     parse_line,
@@ -90,11 +92,33 @@ class _Answer(Protocol):
     status_code: int
 
 
+class _Asking(Protocol):
+    """Answers what a server asks the person."""
+
+    async def __call__(self, _context: object, asked: _Dumped, /) -> object: ...
+
+
+class _Validating(Protocol):
+    """A class of models of the SDK."""
+
+    def model_validate(self, value: JsonObject) -> object: ...
+
+
+class _Types(Protocol):
+    """As much of ``mcp.types`` as is used here."""
+
+    ElicitResult: _Validating
+
+
 class _Sdk(Protocol):
     """As much of the ``mcp`` package as is used here."""
 
     def Client(
-        self, server: object, *, message_handler: Callable[[object], Awaitable[None]]
+        self,
+        server: object,
+        *,
+        message_handler: Callable[[object], Awaitable[None]],
+        elicitation_callback: _Asking | None,
     ) -> AbstractAsyncContextManager[_Client]: ...
 
 
@@ -133,6 +157,9 @@ class Bridge:
         self._write = write
         self._client: _Client | None = None
         self._refused = 0
+        self._may_ask = False
+        self._ids = itertools.count(1)
+        self._asked: dict[int, asyncio.Future[JsonObject]] = {}
         self._calls: dict[JsonValue, asyncio.Task[None]] = {}
 
     async def run(self, lines: asyncio.StreamReader) -> None:
@@ -142,10 +169,17 @@ class Bridge:
                 for message in parse_line(line):
                     match message:
                         case Request(method="initialize"):
+                            capabilities = message.params.get("capabilities")
+                            self._may_ask = isinstance(capabilities, dict) and (
+                                "elicitation" in capabilities
+                            )
                             # In this task, as the connection must end in the one it began in.
                             await self._answer(message, self._connect(held))
                         case Request():
                             self._begin(message)
+                        case Response(id=answered, result=result):
+                            if (waiting := self._asked.pop(answered, None)) is not None:
+                                waiting.set_result(result)
                         case Notification(method="notifications/cancelled", params=params):
                             if (call := self._calls.get(params.get("requestId"))) is not None:
                                 call.cancel()
@@ -187,7 +221,11 @@ class Bridge:
             self._url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES
         )
         self._client = await held.enter_async_context(
-            sdk.Client(transport, message_handler=self._handle_notification)
+            sdk.Client(
+                transport,
+                message_handler=self._handle_notification,
+                elicitation_callback=self._ask if self._may_ask else None,
+            )
         )
         client = self._client
         return {
@@ -234,6 +272,17 @@ class Bridge:
 
         name = str(asked.params.get("name"))
         return _dumped(await client.call_tool(name, arguments, progress_callback=tell))
+
+    async def _ask(self, _context: object, asked: _Dumped) -> object:
+        """Hand a question to the person on, and the answer back."""
+        number = next(self._ids)
+        answer = self._asked[number] = asyncio.get_running_loop().create_future()
+        self._write(message_line("elicitation/create", _dumped(asked), number))
+        try:
+            types = cast(_Types, importlib.import_module("mcp.types"))
+            return types.ElicitResult.model_validate(await answer or {"action": "decline"})
+        finally:
+            self._asked.pop(number, None)
 
     async def _note_refusal(self, response: _Answer) -> None:
         """Keep that the server wants a key: the SDK does not tell."""

@@ -11,6 +11,7 @@ from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.limits import OutputLimits
+from agent_tui.tools.mcp.elicitation import Elicitation, FormFiller
 from agent_tui.tools.mcp.finding import ServerLine, finder_specs
 from agent_tui.tools.mcp.offer import ServerOffer
 from agent_tui.tools.mcp.prompts import RemotePrompt, prompt_text
@@ -88,6 +89,8 @@ class McpHub:
         self._told: set[str] = set()
         self._untold: list[str] = []
         self._listener: Callable[[str], None] | None = None
+        self._fill: FormFiller | None = None
+        self._filling = asyncio.Lock()
         self._reconciling = asyncio.Lock()
         self._starting: asyncio.Task[None] | None = None
         self._offered: tuple[tuple[McpServer, RemoteTool], ...] = ()
@@ -130,6 +133,15 @@ class McpHub:
         for line in untold:
             listener(line)
 
+    def let_answer(self, fill: FormFiller) -> None:
+        """Have servers that are started from now on ask the person by `fill`, one at a time."""
+
+        async def in_turn(asked: Elicitation) -> JsonObject:
+            async with self._filling:
+                return await fill(asked)
+
+        self._fill = in_turn
+
     def start(self, cwd: Path) -> None:
         """Start the servers for work in `cwd` in the background; needs a running event loop."""
         if self._starting is None or self._starting.done():
@@ -150,7 +162,7 @@ class McpHub:
             before = self._servers
             self._servers = {
                 name: before.get(name)
-                or McpServer(one.spec, replace(self._around, cwd=cwd), self._tell)
+                or McpServer(one.spec, replace(self._around, cwd=cwd), self._tell, self._fill)
                 for name, one in wanted.items()
             }
             for name, server in self._servers.items():

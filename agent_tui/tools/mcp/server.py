@@ -12,12 +12,13 @@ from typing import Final, Literal, TypeAlias
 from pydantic import JsonValue
 
 from agent_tui import __version__
-from agent_tui.errors import ToolError
+from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.providers.log_file import ProcessLog
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.secret_text import mask_secrets
 from agent_tui.tools.mcp.connection import Connection, RequestFailed, ServerGone, ignore
+from agent_tui.tools.mcp.elicitation import DECLINED, FormFiller, decline, elicitation
 from agent_tui.tools.mcp.introduction import Introduction, introduction
 from agent_tui.tools.mcp.json_rpc import (
     PROTOCOL_VERSION,
@@ -68,6 +69,7 @@ class McpServer:
         spec: What is started.
         around: What it is started with.
         on_news: Takes lines for the person.
+        fill: Has the person fill its forms; None where nobody is there.
 
     Attributes:
         spec: What is started.
@@ -81,7 +83,11 @@ class McpServer:
     """
 
     def __init__(
-        self, spec: ServerSpec, around: ServerContext, on_news: Callable[[str], None]
+        self,
+        spec: ServerSpec,
+        around: ServerContext,
+        on_news: Callable[[str], None],
+        fill: FormFiller | None = None,
     ) -> None:
         self.spec = spec
         self.state: ServerState = "off"
@@ -94,6 +100,7 @@ class McpServer:
         self._around = around
         self._secrets = around.secrets
         self._on_news = on_news
+        self._fill = fill
         self._connection: Connection | None = None
         self._running: asyncio.Task[None] | None = None
         self._starts = 0
@@ -228,7 +235,12 @@ class McpServer:
         """Start it and wait for its end, which is told."""
         try:
             async with self._started() as (child, log):
-                connection = Connection(child.stdin, child.stdout, self._note_change)
+                connection = Connection(
+                    child.stdin,
+                    child.stdout,
+                    self._note_change,
+                    None if self._fill is None else self._answer_form,
+                )
                 reading = asyncio.create_task(connection.read_all())
                 try:
                     return await self._serve(connection, reading, child, log)
@@ -269,7 +281,7 @@ class McpServer:
     async def _shake_hands(self, connection: Connection) -> None:
         params: JsonObject = {
             "protocolVersion": PROTOCOL_VERSION,
-            "capabilities": {},
+            "capabilities": {} if self._fill is None else {"elicitation": {}},
             "clientInfo": _CLIENT,
         }
         try:
@@ -335,6 +347,15 @@ class McpServer:
         finally:
             if log is not None:
                 await log.finish()
+
+    async def _answer_form(self, params: JsonObject) -> JsonObject:
+        """Have the person fill a form; what cannot be asked, or failed, is declined."""
+        try:
+            asked = elicitation(self.spec.name, params)
+            return await (self._fill or decline)(asked)
+        except (ValueError, AgentTuiError) as error:
+            self._tell(f"it wanted to ask you something: {self._reason(error)}")
+            return DECLINED
 
     def _note_start(self) -> None:
         self.state, self.why = "starting", ""

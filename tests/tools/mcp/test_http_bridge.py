@@ -76,7 +76,9 @@ def client(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
     made = FakeClient()
 
     @asynccontextmanager
-    async def connected(_transport: object, *, message_handler) -> AsyncGenerator[FakeClient]:
+    async def connected(
+        _transport: object, *, message_handler, elicitation_callback
+    ) -> AsyncGenerator[FakeClient]:
         await message_handler(ToolListChangedNotification())
         yield made
 

@@ -1,0 +1,73 @@
+"""Having the person fill a form of an MCP server, with the questions that every front asks."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.core.questions import Choice, Question, TextQuestion
+from agent_tui.tools.mcp.elicitation import (
+    CANCELLED,
+    DECLINED,
+    Elicitation,
+    FormField,
+    accepted,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from agent_tui.messages import JsonObject
+
+_ANSWERS: Final = (Choice(True, "answer it", "a"), Choice(False, "decline", "d"))
+_SEND: Final = (Choice(True, "send this", "s"), Choice(False, "decline", "d"))
+
+
+def form_filler(front: Front) -> "Callable[[Elicitation], Awaitable[JsonObject]]":
+    """Fills forms by asking at `front`; nothing is sent before the person saw all of it."""
+
+    async def fill(asked: Elicitation) -> "JsonObject":
+        if asked.url:
+            front.say(
+                f"MCP server {asked.server} wants you to open a page, which is declined: "
+                f"{asked.message} {asked.url}",
+                "warning",
+            )
+            return DECLINED
+        facts = (f"It says: {asked.message}", *(f"- {each.title}" for each in asked.fields))
+        title = f"The MCP server {asked.server} asks you something. Answer it?"
+        if not await front.ask(Question(title, facts, _ANSWERS, is_grave=True, unanswered="no")):
+            return DECLINED
+        values: dict[str, JsonValue] = {}
+        for field in asked.fields:
+            typed = await _typed(front, asked.server, field)
+            if typed is None:
+                return CANCELLED
+            if typed:
+                values[field.name] = field.value(typed)
+        shown = tuple(f"{name}: {value}" for name, value in values.items())
+        title = f"Send this to the MCP server {asked.server}?"
+        is_sent = await front.ask(Question(title, shown, _SEND, is_grave=True, unanswered="no"))
+        return accepted(values) if is_sent else DECLINED
+
+    return fill
+
+
+async def _typed(front: Front, server: str, field: FormField) -> str | None:
+    """What the person types for `field`, once it can be that; empty to leave it out."""
+    takes = ", ".join(label for _, label in field.choices) or field.kind
+    wrong = ""
+    while True:
+        about = ". ".join(filter(None, (wrong, field.about, f"Takes: {takes}")))
+        empty = "asks again" if field.is_required else "leaves it out"
+        question = TextQuestion(f"{server}: {field.title}", about, field.present, empty)
+        typed = await front.ask_text(question)
+        if typed is None or (not typed and not field.is_required):
+            return typed
+        try:
+            if not typed:
+                raise ValueError("a value")
+            field.value(typed)
+        except ValueError as error:
+            wrong = f"It must be {error}"
+            continue
+        return typed

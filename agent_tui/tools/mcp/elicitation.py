@@ -1,0 +1,219 @@
+"""What a server asks the person in the middle of a call: a form of a few flat fields."""
+
+import math
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from pydantic import JsonValue
+
+from agent_tui.messages import JsonObject
+from agent_tui.safe_text import strip_control_characters
+
+FieldKind: TypeAlias = Literal["text", "number", "integer", "yes or no", "one of", "some of"]
+
+DECLINED: Final[JsonObject] = {"action": "decline"}
+CANCELLED: Final[JsonObject] = {"action": "cancel"}
+
+_MAX_FIELDS = 20
+_MAX_CHOICES = 100
+_MAX_MESSAGE_CHARS = 1_000
+_MAX_WORDS = 200
+_KINDS: Final[dict[str, FieldKind]] = {
+    "string": "text",
+    "number": "number",
+    "integer": "integer",
+    "boolean": "yes or no",
+    "array": "some of",
+}
+_YES: Final = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One thing that is asked for.
+
+    Args:
+        name: What the server calls it.
+        title: What the person reads.
+        kind: What it takes.
+        about: More about it; may be empty.
+        choices: Of ``one of`` and ``some of``: values, and what the person reads for each.
+        present: The value that the server suggests; empty for none.
+        is_required: Whether it has to be given.
+        least: The least number or length; None for any.
+        most: The most.
+    """
+
+    name: str
+    title: str
+    kind: FieldKind
+    about: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    present: str = ""
+    is_required: bool = False
+    least: float | None = None
+    most: float | None = None
+
+    def value(self, typed: str) -> JsonValue:
+        """What the person typed, as the server takes it.
+
+        Raises:
+            ValueError: It cannot be that; says what it takes.
+        """
+        match self.kind:
+            case "text":
+                self._check(len(typed), "characters")
+                return typed
+            case "number" | "integer":
+                return self._number(typed)
+            case "yes or no":
+                if typed.casefold() not in _YES:
+                    raise ValueError("yes or no")
+                return _YES[typed.casefold()]
+            case "one of":
+                return self._chosen(typed)
+            case "some of":
+                words = [word.strip() for word in typed.split(",") if word.strip()]
+                self._check(len(words), "of them")
+                return [self._chosen(word) for word in words]
+
+    def _number(self, typed: str) -> float | int:
+        try:
+            number = int(typed) if self.kind == "integer" else float(typed)
+        except ValueError as error:
+            whole = "a whole number" if self.kind == "integer" else "a number"
+            raise ValueError(whole) from error
+        if not math.isfinite(number):
+            raise ValueError("a number")
+        self._check(number, "")
+        return number
+
+    def _chosen(self, typed: str) -> str:
+        for value, label in self.choices:
+            if typed.casefold() in (value.casefold(), label.casefold()):
+                return value
+        raise ValueError(f"one of {', '.join(label for _, label in self.choices)}")
+
+    def _check(self, size: float, unit: str) -> None:
+        is_less = self.least is not None and size < self.least
+        if is_less or (self.most is not None and size > self.most):
+            low = f"at least {self.least:g}" if self.least is not None else ""
+            high = f"at most {self.most:g}" if self.most is not None else ""
+            raise ValueError(f"{' and '.join(filter(None, (low, high)))} {unit}".rstrip())
+
+
+@dataclass(frozen=True, slots=True)
+class Elicitation:
+    """A form that `server` wants filled; of a page that it wants opened, `url` alone."""
+
+    server: str
+    message: str
+    fields: tuple[FormField, ...] = ()
+    url: str = ""
+
+
+FormFiller: TypeAlias = Callable[[Elicitation], Awaitable[JsonObject]]
+"""Has the person fill a form; gives the whole answer to the server."""
+
+
+async def decline(_asked: Elicitation) -> JsonObject:
+    """A `FormFiller` where nobody can answer."""
+    return DECLINED
+
+
+def accepted(values: JsonObject) -> JsonObject:
+    """The answer to a form that was filled with `values`."""
+    return {"action": "accept", "content": values}
+
+
+def elicitation(server: str, params: JsonObject) -> Elicitation:
+    """What the parameters of ``elicitation/create`` ask for.
+
+    Raises:
+        ValueError: It cannot be asked.
+    """
+    said = params.get("message")
+    message = _words(said, _MAX_MESSAGE_CHARS) if isinstance(said, str) else ""
+    url = params.get("url")
+    if isinstance(url, str):
+        return Elicitation(server, message, url=_words(url, 2_000))
+    match params.get("requestedSchema"):
+        case {"properties": dict(properties), **rest} if len(properties) <= _MAX_FIELDS:
+            required = rest.get("required")
+            names = required if isinstance(required, list) else []
+            fields = tuple(
+                _field(name, given, is_required=name in names) for name, given in properties.items()
+            )
+            return Elicitation(server, message, fields)
+        case _:
+            raise ValueError("its form has no fields, or too many")
+
+
+def _field(name: str, given: JsonValue, *, is_required: bool) -> FormField:
+    if not isinstance(given, dict) or not isinstance(kind := given.get("type"), str):
+        raise ValueError(f"its field {name[:40]!r} has no type")
+    if kind not in _KINDS:
+        raise ValueError(f"its field {name[:40]!r} takes a {kind[:40]}")
+    items = given.get("items")
+    choices = tuple(_choices(items if isinstance(items, dict) else given))[:_MAX_CHOICES]
+    own = _KINDS[kind]
+    if own == "some of" and not choices:
+        raise ValueError(f"its field {name[:40]!r} has no choices")
+    return FormField(
+        name=name,
+        title=_text(given, "title") or _words(name, _MAX_WORDS),
+        kind="one of" if own == "text" and choices else own,
+        about=_text(given, "description"),
+        choices=choices,
+        present=_present(given.get("default")),
+        is_required=is_required,
+        least=_limit(given, "minimum", "minLength", "minItems"),
+        most=_limit(given, "maximum", "maxLength", "maxItems"),
+    )
+
+
+def _choices(given: JsonObject) -> Iterator[tuple[str, str]]:
+    values, names = given.get("enum"), given.get("enumNames")
+    if isinstance(values, list):
+        labels = names if isinstance(names, list) and len(names) == len(values) else values
+        for value, label in zip(values, labels, strict=True):
+            if isinstance(value, str):
+                yield value, _words(str(label), _MAX_WORDS)
+    titled = given.get("oneOf") or given.get("anyOf")
+    for each in titled if isinstance(titled, list) else ():
+        match each:
+            case {"const": str(value)}:
+                yield value, _text(each, "title") or _words(value, _MAX_WORDS)
+            case _:
+                pass
+
+
+def _present(value: JsonValue) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(each for each in value if isinstance(each, str))
+        case str() | int() | float():
+            return _words(str(value), _MAX_MESSAGE_CHARS)
+        case _:
+            return ""
+
+
+def _limit(given: JsonObject, *names: str) -> float | None:
+    for name in names:
+        value = given.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def _text(given: JsonObject, key: str) -> str:
+    value = given.get(key)
+    return _words(value, _MAX_WORDS) if isinstance(value, str) else ""
+
+
+def _words(text: str, limit: int) -> str:
+    plain = " ".join(strip_control_characters(text).split())
+    return plain if len(plain) <= limit else f"{plain[:limit].rstrip()}…"
