@@ -24,7 +24,7 @@ from agent_tui.tokens import ContextUsage
 
 CompactionReason: TypeAlias = Literal["manual", "threshold", "overflow", "tool"]
 SessionChangeReason: TypeAlias = Literal["new", "resumed", "compacted", "renamed", "forked"]
-TurnOutcome: TypeAlias = Literal["done", "aborted", "error", "length"]
+TurnOutcome: TypeAlias = Literal["done", "aborted", "error", "length", "limit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,7 +386,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """The turn is over; `error` is for the person when `outcome` is ``error``."""
+    """The turn is over; `error` is for the person when `outcome` is ``error`` or ``limit``.
+
+    ``limit``: it took as many requests, or the run cost as much, as was allowed.
+    """
 
     outcome: TurnOutcome
     error: str = ""

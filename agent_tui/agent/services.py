@@ -51,6 +51,8 @@ class RuntimeServices:
         hooks: The commands that are run when something happens.
         sleep: Waits before a request is tried again.
         max_retries: How often it is.
+        fallback_model: Gone on with where another does not answer after retries; None for none.
+        most_replies: A turn of the conversation ends after so many; 0 for any number.
         files: Keeps what files held before and after what changes them.
     """
 
@@ -80,4 +82,6 @@ class RuntimeServices:
     hooks: Hooks = field(default_factory=Hooks)
     sleep: Sleep = asyncio.sleep
     max_retries: int = MAX_RETRIES
+    most_replies: int = 0
+    fallback_model: ModelRef | None = None
     files: FileKeeper = field(default_factory=FileKeeper)

@@ -1,6 +1,7 @@
 """The command line without a subcommand, as a typed value."""
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,7 @@ examples:
   git diff | agent-tui -p "review this"
   agent-tui -p -- "--x: what is it?"    text after -- or piped in is never an option
 
-exit codes of -p: 0 done, 1 failed, 2 usage, 130 interrupted"""
+exit codes of -p: 0 done, 1 failed, 2 usage, 3 a limit was reached, 130 interrupted"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ class Arguments:
     keeps_session: bool
     trusts_folder: bool
     is_plain: bool = False
+    max_turns: int = 0
+    max_cost_usd: float | None = None
+    allowed: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    fallback_model: str | None = None
 
     @property
     def is_headless(self) -> bool:
@@ -86,7 +92,32 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         keeps_session=not values.no_session,
         trusts_folder=values.trusts_folder,
         is_plain=values.is_plain,
+        max_turns=values.max_turns,
+        max_cost_usd=values.max_cost_usd,
+        allowed=tuple(values.allowed),
+        denied=tuple(values.denied),
+        fallback_model=values.fallback_model,
     )
+
+
+_RULE_EXAMPLES = {"allow": '"bash(pytest *)"', "deny": '"write(docs/**)"'}
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return number
+
+
+def _dollars(text: str) -> float:
+    try:
+        amount = float(text.removeprefix("$"))
+    except ValueError:
+        amount = 0.0
+    if not 0 < amount < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount in dollars, such as 0.50")
+    return amount
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -150,6 +181,11 @@ def build_parser() -> argparse.ArgumentParser:
         help="any litellm name, such as openai/gpt-5 or ollama_chat/qwen3, "
         "or local/NAME for a model on this machine",
     )
+    model.add_argument(
+        "--fallback-model",
+        metavar="NAME",
+        help="go on with this model where the first does not answer, after the usual retries",
+    )
     model.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
     model.add_argument("--api-key-env", metavar="VAR", help="environment variable with the key")
     model.add_argument(
@@ -183,6 +219,31 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         dest="trusts_folder",
         help="obey this folder's AGENTS.md and .agent-tui/config.toml in this run",
+    )
+    for decision, dest in (("allow", "allowed"), ("deny", "denied")):
+        safety.add_argument(
+            f"--{decision}",
+            action="append",
+            default=[],
+            metavar="RULE",
+            dest=dest,
+            help=f"{decision} in this run what RULE says, such as {_RULE_EXAMPLES[decision]}; "
+            "may be repeated, and what is denied anywhere stays so",
+        )
+    limits = parser.add_argument_group("limits of this run")
+    limits.add_argument(
+        "--max-turns",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="end the work on a message after N replies of the model",
+    )
+    limits.add_argument(
+        "--max-cost",
+        type=_dollars,
+        metavar="DOLLARS",
+        dest="max_cost_usd",
+        help="ask models nothing more once this is spent, summaries and helpers included",
     )
     add("--version", action="version", version=f"agent-tui {__version__}")
     return parser

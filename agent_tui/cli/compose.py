@@ -23,10 +23,14 @@ from agent_tui.compaction.model_client import ModelClient
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import LoadedSettings, PermissionMode, Settings
 from agent_tui.config.editor import SettingsEditor
-from agent_tui.errors import UsageError
+from agent_tui.errors import ConfigError, UsageError
 from agent_tui.installation import foreign_program
-from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.engine import RUN_SOURCE, PermissionEngine
+from agent_tui.permissions.rules import Rule, parse_rule
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.providers.base import ModelRef
+from agent_tui.providers.budget import Budget
+from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.keys import key_values
 from agent_tui.providers.retry import MAX_RETRIES, UNWATCHED_RETRIES
 from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
@@ -135,7 +139,8 @@ def compose(
     may_go_without = arguments.keeps_session and not settings.session_dir
     unkept = _why_no_session_is_kept(store.root) if may_go_without else ""
 
-    models = open_models(settings, os.environ)
+    budget = Budget(arguments.max_cost_usd)
+    models = open_models(settings, os.environ, budget)
     if arguments.is_demo:
         cwd, model, model_problem = _demo_folder(), DEMO_MODEL, ""
     else:
@@ -143,6 +148,9 @@ def compose(
         model, model_problem = first_model(
             models.catalog, is_named=arguments.model is not None, is_local=arguments.is_local
         )
+    if model != NO_MODEL and (why := budget.refusal(model, models.catalog.info(model))):
+        raise UsageError(why, "Choose another model, or start without it.")
+    run_rules = _rules_of_run(arguments)
     own_keys = models.catalog.secret_env_names()
 
     sandbox, keeper = command_sandbox(settings, os.environ), ProcessKeeper(settings.max_processes)
@@ -162,7 +170,7 @@ def compose(
     )
 
     def make_permissions(workspace: Path, mode: PermissionMode) -> PermissionEngine:
-        return PermissionEngine(
+        permissions = PermissionEngine(
             mode=mode,
             rules=settings_in(workspace).settings.permissions,
             workspace=workspace,
@@ -171,6 +179,8 @@ def compose(
             is_interactive=is_interactive,
             git_risk=trust.git_risk,
         )
+        permissions.add_run_rules(run_rules)
+        return permissions
 
     counter, client = TokenCounter(), ModelClient(models.provider)
     passed = settings.permissions.pass_environment
@@ -213,6 +223,8 @@ def compose(
         read_resource=servers.read_resource,
         server_offer=lambda: servers.offer,
         max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
+        most_replies=arguments.max_turns,
+        fallback_model=_fallback_model(arguments, models.catalog),
         files=FileKeeper(WorkTrees(keeper), trust.may_run_git),
     )
     return Program(
@@ -257,6 +269,35 @@ def editor_of(
         "session_dir": arguments.session_dir,
     }
     return settings_editor(lambda: trusted_config_files(workspace(), trust), flags)
+
+
+def _fallback_model(arguments: Arguments, catalog: ModelCatalog) -> ModelRef | None:
+    """The model of ``--fallback-model``.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    if arguments.fallback_model is None:
+        return None
+    try:
+        return catalog.resolve(arguments.fallback_model)
+    except ConfigError as error:
+        raise UsageError(error.message, error.hint) from error
+
+
+def _rules_of_run(arguments: Arguments) -> tuple[Rule, ...]:
+    """The rules of ``--deny`` and ``--allow``.
+
+    Raises:
+        UsageError: one is no rule.
+    """
+    try:
+        return (
+            *(parse_rule(text, "deny", RUN_SOURCE) for text in arguments.denied),
+            *(parse_rule(text, "allow", RUN_SOURCE) for text in arguments.allowed),
+        )
+    except ConfigError as error:
+        raise UsageError(error.message, error.hint) from error
 
 
 def _why_no_session_is_kept(sessions: Path) -> str:

@@ -10,6 +10,7 @@ from agent_tui.config import Settings
 from agent_tui.errors import ConfigError, UsageError
 from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.base import ModelRef
+from agent_tui.providers.budget import Budget, BudgetedProvider
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.litellm.host import ProviderHost
 from agent_tui.providers.local.pool import LocalServers
@@ -40,8 +41,10 @@ class ModelAccess:
     library: ModelLibrary
 
 
-def open_models(settings: Settings, environ: MutableMapping[str, str]) -> ModelAccess:
-    """The way to every model under `settings`; nothing is started yet.
+def open_models(
+    settings: Settings, environ: MutableMapping[str, str], budget: Budget | None = None
+) -> ModelAccess:
+    """The way to every model under `settings`, while `budget` lasts; nothing is started yet.
 
     A key that is put into `environ` later is seen when the next process starts.
     """
@@ -57,7 +60,8 @@ def open_models(settings: Settings, environ: MutableMapping[str, str]) -> ModelA
     catalog = ModelCatalog(settings, environ, library=library, served=local.served)
     own = {name: provider.build(environ) for name, provider in OWN_PROVIDERS.items()}
     routed = RoutedProvider(host, local, own)
-    pictured = PictureProvider(routed, catalog.info)
+    budgeted = BudgetedProvider(routed, catalog.info, budget or Budget())
+    pictured = PictureProvider(budgeted, catalog.info)
     return ModelAccess(TextToolProvider(pictured, catalog.info), host, catalog, library)
 
 

@@ -90,6 +90,9 @@ _ROWS = (
         "the script with which your shell completes all this",
         "completion.command",
     ),
+    Subcommand(
+        "events", "schema", "the JSON Schema of what -p prints as it works", "events_command"
+    ),
     Subcommand("doctor", "", "what works here, and what to do about the rest", "doctor.command"),
 )
 SUBCOMMANDS: Mapping[str, Subcommand] = MappingProxyType({row.name: row for row in _ROWS})

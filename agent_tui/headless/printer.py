@@ -32,6 +32,7 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.headless.front import HeadlessFront
+from agent_tui.headless.result import ContextResult, RunResult, TokensResult
 from agent_tui.messages import ImageContent, Job, JsonObject
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.secret_text import mask_values
@@ -47,6 +48,7 @@ class ExitCode(IntEnum):
     DONE = 0
     FAILED = 1
     USAGE = 2
+    LIMIT = 3
     INTERRUPTED = 130
 
 
@@ -64,7 +66,8 @@ async def print_turn(
     ``json``: one object at the end. ``stream-json``: one object an event, as it happens.
 
     Returns:
-        `ExitCode.DONE` when the model finished, `ExitCode.FAILED` otherwise.
+        `ExitCode.DONE` when the model finished, `ExitCode.LIMIT` where it came to an end that was
+        set for it, `ExitCode.FAILED` otherwise.
     """
     watcher = _WATCHERS[output_format](runtime, out, err)
     runtime.listen_to_jobs(watcher.see)
@@ -136,7 +139,7 @@ async def print_command(
     return ExitCode.USAGE if why else code
 
 
-def _event_json(event: AgentEvent) -> JsonObject:
+def event_json(event: AgentEvent) -> JsonObject:
     """An event as JSON: ``type`` is its class name, fields as in `agent_tui.events`."""
     fields: JsonObject = to_jsonable_python(event, by_alias=True, exclude_none=True)
     return {"type": type(event).__name__, **fields}
@@ -180,6 +183,8 @@ class _Watcher:
                 return ExitCode.DONE
             case "aborted":
                 return ExitCode.INTERRUPTED
+            case "limit":
+                return ExitCode.LIMIT
             case "error" | "length":
                 return ExitCode.FAILED
 
@@ -246,7 +251,7 @@ class _TextWatcher(_Watcher):
 class _JsonWatcher(_Watcher):
     def close(self) -> ExitCode:
         code = super().close()
-        self.print_json(self.result(code))
+        self.print_json(to_jsonable_python(self.result(code)))
         return code
 
     def print_json(self, value: JsonObject) -> None:
@@ -256,32 +261,23 @@ class _JsonWatcher(_Watcher):
             mask_values(line, self.runtime.conversation.services.secrets), file=self.out, flush=True
         )
 
-    def result(self, code: ExitCode) -> JsonObject:
+    def result(self, code: ExitCode) -> RunResult:
         """The one object of ``json``, and the last of ``stream-json``."""
-        runtime = self.runtime
-        return {
-            "type": "result",
-            "result": self.text,
-            "outcome": self.finished.outcome,
-            "error": self.finished.error,
-            "exit_code": int(code),
-            "session_id": runtime.conversation.log.header.id,
-            "session_path": str(runtime.conversation.log.path)
-            if runtime.conversation.log.path
-            else None,
-            "model": runtime.conversation.model.name,
-            "context": {
-                "used": runtime.conversation.usage.used,
-                "window": runtime.conversation.usage.window,
-                "is_estimate": runtime.conversation.usage.is_estimate,
-            },
-            "tokens": {
-                "input": runtime.conversation.totals.input_tokens,
-                "output": runtime.conversation.totals.output_tokens,
-            },
-            "cost_usd": _cost(runtime.conversation),
-            "stopped_jobs": [job.command for job in self.stopped],
-        }
+        conversation = self.runtime.conversation
+        log, usage, totals = conversation.log, conversation.usage, conversation.totals
+        return RunResult(
+            result=self.text,
+            outcome=self.finished.outcome,
+            error=self.finished.error,
+            exit_code=int(code),
+            session_id=log.header.id,
+            session_path=str(log.path) if log.path else None,
+            model=conversation.model.name,
+            context=ContextResult(usage.used, usage.window, usage.is_estimate),
+            tokens=TokensResult(totals.input_tokens, totals.output_tokens),
+            cost_usd=_cost(conversation),
+            stopped_jobs=tuple(job.command for job in self.stopped),
+        )
 
 
 def _cost(conversation: Conversation) -> float | None:
@@ -294,7 +290,7 @@ def _cost(conversation: Conversation) -> float | None:
 class _StreamJsonWatcher(_JsonWatcher):
     def see(self, event: AgentEvent) -> None:
         super().see(event)
-        self.print_json(_event_json(event))
+        self.print_json(event_json(event))
 
 
 _WATCHERS: dict[OutputFormat, Callable[[AgentRuntime, TextIO, TextIO], _Watcher]] = {

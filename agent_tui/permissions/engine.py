@@ -68,6 +68,7 @@ _ALLOWED_BY_RULE = Verdict("allow", "", by="rule")
 _DECISIONS: tuple[Decision, ...] = ("deny", "ask", "allow")
 _PROJECT_SOURCE = "project"
 _SESSION_SOURCE = "session"
+RUN_SOURCE = "command line"
 
 
 class PermissionEngine:
@@ -111,7 +112,7 @@ class PermissionEngine:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """All rules in force: settings, project, session."""
+        """All rules in force: command line, settings, project, session."""
         return tuple(self._rules)
 
     @property
@@ -195,6 +196,10 @@ class PermissionEngine:
         self.log = previous.log
         self._rules += [rule for rule in previous.rules if rule.source == _SESSION_SOURCE]
 
+    def add_run_rules(self, rules: Sequence[Rule]) -> None:
+        """Go by `rules` of the command line, too."""
+        self._rules += rules
+
     def add_session_rule(self, rule: str) -> None:
         """Allow what `rule` says until the program ends; empty adds nothing."""
         if rule:
@@ -223,8 +228,11 @@ class PermissionEngine:
         """Take a rule of this session or project back.
 
         Raises:
-            ConfigError: it comes from the settings, or the rules file cannot be written.
+            ConfigError: it comes from the settings or the command line, or the rules file cannot
+                be written.
         """
+        if rule.source == RUN_SOURCE:
+            raise ConfigError(f"{rule} comes from the command line.", "Start without it.")
         if rule.source not in (_SESSION_SOURCE, _PROJECT_SOURCE):
             raise ConfigError(
                 f"{rule} comes from the settings.", "Take it out of config.toml: /settings."

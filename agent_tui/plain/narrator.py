@@ -220,6 +220,8 @@ class Narrator:
                     self._voice.say(again.strip())
             case "error":
                 self._voice.say(f"Error: {event.error}{again}")
+            case "limit":
+                self._voice.say(f"Stopped. {event.error}{again}")
             case "length":
                 self._voice.say(f"The reply was cut off at the model's limit.{again}")
             case "aborted":

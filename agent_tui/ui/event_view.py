@@ -414,6 +414,8 @@ class EventView:
                     self.widgets.transcript.append(NoticeBlock("info", again.strip()))
             case "error":
                 self.widgets.transcript.append(NoticeBlock("error", event.error + again))
+            case "limit":
+                self.widgets.transcript.append(NoticeBlock("warning", event.error + again))
             case "length":
                 text = f"The reply was cut off at the model's limit.{again}"
                 self.widgets.transcript.append(NoticeBlock("warning", text))

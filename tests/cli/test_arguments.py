@@ -13,3 +13,19 @@ def test_the_help_says_how_to_pass_a_prompt_that_begins_with_a_dash(capsys):
     with pytest.raises(SystemExit):
         parse_arguments(["--help"])
     assert "agent-tui -p -- " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [["--max-turns", "0"], ["--max-turns", "x"], ["--max-cost", "-1"], ["--max-cost", "inf"]],
+)
+def test_limits_that_limit_nothing_are_refused(wrong, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse_arguments(["-p", "hi", *wrong])
+    assert ended.value.code == 2
+    assert "is not a" in capsys.readouterr().err
+
+
+def test_rules_of_the_run_may_be_repeated():
+    arguments = parse_arguments(["--allow", "bash(ls)", "--allow", "read", "--deny", "write"])
+    assert (arguments.allowed, arguments.denied) == (("bash(ls)", "read"), ("write",))

@@ -141,3 +141,17 @@ def test_stream_json_tells_every_event_and_the_result_last(tmp_path, environ):
     assert kinds[0] == "UserMessageAdded"
     assert events[0]["text"] == "hello from a pipe"
     assert kinds[-2:] == ["TurnFinished", "result"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--allow", "bahs(ls)"), "'bahs(ls)' can never hold: there is no tool bahs."),
+        (("--deny", "bash("), "is not a rule"),
+        (("-m", "openai/nobody-knows", "--max-cost", "1"), "costs is not known"),
+    ],
+)
+def test_a_rule_or_limit_that_cannot_hold_refuses_to_start(tmp_path, environ, arguments, told):
+    done = run_program(*arguments, "-p", "hi", cwd=tmp_path, environ=environ)
+    assert done.returncode == 2
+    assert told in done.stderr

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.engine import RUN_SOURCE, PermissionEngine
+from agent_tui.permissions.rules import parse_rule
 from agent_tui.tools.base import Access, Intent
 
 _WORKSPACE = Path("/ws/project")
@@ -520,3 +521,19 @@ def test_of_two_rules_for_a_file_that_the_shell_writes_the_more_specific_one_hol
     ):
         rules = _permissions(allow=(allow,), ask=(ask,))
         assert rules.judge("bash", _bash("ls > out/a")).decision == decision
+
+
+def test_rules_of_the_command_line_hold_beside_the_others_and_are_not_taken_back():
+    permissions = _permissions(deny=("bash(git push *)",))
+    permissions.add_run_rules(
+        (
+            parse_rule("bash(git push *)", "allow", RUN_SOURCE),
+            parse_rule("bash(make *)", "allow", RUN_SOURCE),
+            parse_rule("read(notes/**)", "deny", RUN_SOURCE),
+        )
+    )
+    assert permissions.judge("bash", _bash("make all")).decision == "allow"
+    assert permissions.judge("bash", _bash("git push x")).decision == "deny"
+    assert permissions.judge("read", _file("read", _WORKSPACE / "notes/a")).decision == "deny"
+    with pytest.raises(ConfigError, match="comes from the command line"):
+        permissions.remove_rule(permissions.rules[-1])

@@ -156,6 +156,8 @@ class Stage:
         servers: McpHub | None = None,
         trees: WorkTrees | None = None,
         hooks: Mapping[HookEvent, Sequence[HookSettings]] | None = None,
+        most_replies: int = 0,
+        fallback_model: ModelRef | None = None,
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is.
 
@@ -192,6 +194,8 @@ class Stage:
             secrets=secrets,
             sleep=sleep,
             max_retries=MAX_RETRIES if is_interactive else UNWATCHED_RETRIES,
+            most_replies=most_replies,
+            fallback_model=fallback_model,
             files=FileKeeper(trees),
         )
         consent = ConsentFile(self.folder / "hooks.json", "hooks")

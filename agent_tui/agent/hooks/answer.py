@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from agent_tui.agent.hooks.process import HookRun
 from agent_tui.config import HookEvent
 from agent_tui.messages import JsonObject
+from agent_tui.tools.processes.shell import ending_of
 
 _REFUSES = 2
 _ADD_TEXT = frozenset({"SessionStart", "UserPromptSubmit", "PreCompact"})
@@ -34,7 +35,7 @@ class HookAnswer:
             done, at Stop why the model is to go on. Empty: nothing against it.
         doubt: Why the person is to be asked first; empty: no need.
         added: What the model is told, or at PreCompact what is kept.
-        stops: Why the turn ends here; None: it does not.
+        stops: Why the turn ends here; empty: it does not.
         updated_input: Other arguments for a call.
         messages: What the person is told.
         problem: Why it could not be understood, or what went wrong; empty for nothing.
@@ -43,7 +44,7 @@ class HookAnswer:
     refusal: str = ""
     doubt: str = ""
     added: str = ""
-    stops: str | None = None
+    stops: str = ""
     updated_input: JsonObject | None = None
     messages: tuple[str, ...] = ()
     problem: str = ""
@@ -68,9 +69,8 @@ def read_answer(event: HookEvent, run: HookRun) -> HookAnswer:
         why = run.stderr.strip() or run.stdout.strip() or _NO_REASON
         return HookAnswer(refusal=why) if event in _CAN_REFUSE else HookAnswer(messages=(why,))
     if run.exit_code:
-        how = f"killed by signal {-run.exit_code}" if run.exit_code < 0 else "exit code"
-        how = how if run.exit_code < 0 else f"{how} {run.exit_code}"
-        said = next(iter(run.stderr.strip().splitlines()), "")
+        how = ending_of(run.exit_code, 0)
+        said = run.stderr.strip().partition("\n")[0]
         return HookAnswer(problem=": ".join(filter(None, (how, said))))
     printed = run.stdout.strip()
     if not printed.startswith("{"):
@@ -85,13 +85,12 @@ def read_answer(event: HookEvent, run: HookRun) -> HookAnswer:
 
 def joined(answers: Sequence[HookAnswer]) -> HookAnswer:
     """All that hooks on one event say together; the strictest word counts."""
-    stops = [one.stops for one in answers if one.stops is not None]
     inputs = [one.updated_input for one in answers if one.updated_input is not None]
     return HookAnswer(
         refusal="\n".join(one.refusal for one in answers if one.refusal),
         doubt="; ".join(one.doubt for one in answers if one.doubt),
         added="\n".join(one.added for one in answers if one.added),
-        stops=stops[0] if stops else None,
+        stops=next((one.stops for one in answers if one.stops), ""),
         updated_input=inputs[-1] if inputs else None,
         messages=tuple(message for one in answers for message in one.messages),
     )
@@ -124,7 +123,7 @@ def _from_json(event: HookEvent, said: JsonObject) -> HookAnswer:
         refusal=(reason or _NO_REASON) if refuses else "",
         doubt=(reason or _NO_REASON) if is_asking and not refuses else "",
         added=_text(own, "additionalContext") or _text(said, "additionalContext"),
-        stops=_text(said, "stopReason") if said.get("continue") is False else None,
+        stops=(_text(said, "stopReason") or _NO_REASON) if said.get("continue") is False else "",
         updated_input=updated if event == "PreToolUse" else None,
         messages=(message,) if message else (),
     )

@@ -36,28 +36,26 @@ class ConversationHooks:
         """Why a message of the person's is refused, and what goes to the model behind it."""
         conversation = self._conversation
         await self.take_up()
-        begun = await self._hooks.begin_session(
+        opening = await self._hooks.begin_session(
             self._place,
             is_new=conversation.is_new,
             is_compacted=conversation.log.header.compaction is not None,
             tell=self._tell,
         )
         sent = await self._run("UserPromptSubmit", {"prompt": text})
-        why = sent.refusal or (sent.stops or "it gave no reason" if sent.stops is not None else "")
-        added = (
-            hook_entry("SessionStart", begun.added),
-            hook_entry("UserPromptSubmit", sent.added),
-        )
-        said = (begun.added, sent.added)
-        return why, tuple(entry for entry, text in zip(added, said, strict=True) if text)
+        if why := sent.refusal or sent.stops:
+            return why, ()
+        self._hooks.opened()
+        added = [hook_entry("SessionStart", opening)] if opening else []
+        added += [hook_entry("UserPromptSubmit", sent.added)] if sent.added else []
+        return "", tuple(added)
 
     async def before_call(self, call: ToolCall, paths: Sequence[Path]) -> HookAnswer:
         """What is said of a call before it is judged."""
         answer = await self._run("PreToolUse", call_facts(call, paths), names_of(call.name))
-        if answer.stops is not None:
-            why = answer.stops or "it gave no reason"
-            self._tell(f"A hook ends the turn: {why}")
-            answer = replace(answer, refusal=answer.refusal or why)
+        if answer.stops:
+            self._tell(f"A hook ends the turn: {answer.stops}")
+            answer = replace(answer, refusal=answer.refusal or answer.stops)
         return answer
 
     async def after_call(
@@ -80,8 +78,8 @@ class ConversationHooks:
             self._emit(Notice("info", f"A hook on PostToolUse found: {_begin(answer.refusal)}"))
         if said:
             output = replace(output, for_model=f"{output.for_model}\n[hook on PostToolUse]\n{said}")
-        if answer.stops is not None:
-            self._tell(f"A hook ends the turn: {answer.stops or 'it gave no reason'}")
+        if answer.stops:
+            self._tell(f"A hook ends the turn: {answer.stops}")
             output = replace(output, ends_turn=output.ends_turn or "aborted")
         return output
 
@@ -111,7 +109,7 @@ class ConversationHooks:
             "last_assistant_message": last_reply,
         }
         answer = await self._run("Stop", facts)
-        if not answer.refusal or answer.stops is not None:
+        if not answer.refusal or answer.stops:
             return False
         if times_before >= most_times:
             self._tell(
@@ -163,8 +161,6 @@ class ConversationHooks:
     async def _run(
         self, event: HookEvent, facts: JsonObject, names: Sequence[str] = ()
     ) -> HookAnswer:
-        if not self._hooks.wanted(event, names):
-            return HookAnswer()
         return await self._hooks.run(event, self._place, facts, self._tell, names)
 
     def _tell(self, text: str) -> None:

@@ -87,6 +87,7 @@ class Hooks:
         self._found = FoundHooks()
         self._told: set[str] = set()
         self._begun: HookPlace | None = None
+        self._opening = ""
         self._events: Collection[HookEvent] = get_args(HookEvent)
         self.results: dict[str, HookResult] = {}
 
@@ -187,8 +188,11 @@ class Hooks:
 
     async def begin_session(
         self, place: HookPlace, *, is_new: bool, is_compacted: bool, tell: Callable[[str], None]
-    ) -> HookAnswer:
+    ) -> str:
         """Tell hooks, once, that work in a session begins, and that it ended in the one before.
+
+        Returns:
+            What they say to the model, until `opened` tells that it was handed on.
 
         Args:
             place: The session.
@@ -198,8 +202,8 @@ class Hooks:
         """
         before = self._begun
         if before is not None and before.session_id == place.session_id:
-            return HookAnswer()
-        self._begun = place
+            return self._opening
+        self._begun, self._opening = place, ""
         if is_compacted and before is not None:
             source = "compact"
         elif is_new:
@@ -208,7 +212,13 @@ class Hooks:
             source = "resume"
         if before is not None:
             await self._end(before, source if source in ("clear", "resume") else "other")
-        return await self.run("SessionStart", place, {"source": source}, tell, (source,))
+        answer = await self.run("SessionStart", place, {"source": source}, tell, (source,))
+        self._opening = answer.added
+        return self._opening
+
+    def opened(self) -> None:
+        """What was said as the session began is in it now."""
+        self._opening = ""
 
     async def end_session(self) -> None:
         """Tell hooks that the program leaves the session; takes some seconds at most."""
@@ -249,7 +259,7 @@ class Hooks:
             refusal=self._fit(answer.refusal),
             doubt=printable_line(self._fit(answer.doubt), 300),
             added=self._fit(answer.added),
-            stops=None if answer.stops is None else printable_line(self._fit(answer.stops), 300),
+            stops=printable_line(self._fit(answer.stops), 300),
             messages=tuple(printable_line(self._fit(one), 300) for one in answer.messages),
             problem=printable_line(self._fit(answer.problem), 300),
         )

@@ -275,7 +275,7 @@ class ToolRunner:
         self._announce(call, prepared.intent.title)
         if hooked.refusal:
             text = f"Not run: a hook refused this call: {hooked.refusal}"
-            ending: TurnEnding = "" if hooked.stops is None else "aborted"
+            ending: TurnEnding = "aborted" if hooked.stops else ""
             refused = replace(_failure(text, context.limits), ends_turn=ending)
             return _Ready(refused, context.limits)
         try:

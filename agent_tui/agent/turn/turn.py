@@ -14,6 +14,7 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.hooks.conversation_hooks import ConversationHooks
 from agent_tui.agent.prompt.mentions import find_mentions
 from agent_tui.agent.prompt.resource_mentions import read_mentioned
+from agent_tui.agent.session.model_choice import choose_model
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
 from agent_tui.agent.turn.reply import Reply, ReplyBuilder
 from agent_tui.agent.turn.tool_calls import ToolRunner
@@ -38,6 +39,7 @@ from agent_tui.events import (
 from agent_tui.messages import ImageContent, StopReason, UserMessage
 from agent_tui.providers.base import (
     Chunk,
+    ModelRef,
     NoticeChunk,
     Provider,
     ProviderError,
@@ -45,7 +47,8 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.retry import Sleep, retry_delay_s
+from agent_tui.providers.budget import BudgetSpent
+from agent_tui.providers.retry import MAX_RETRIES, Sleep, retry_delay_s
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import ContextUsage
 
@@ -65,6 +68,9 @@ _STUCK = (
     "choose another model with /model."
 )
 _BABBLES = "Stopped: the model repeats the same words without end."
+_NOT_TO_BE_HAD = ("quota", "not_found")
+"""What waiting does not mend, but another model may."""
+
 _MAX_CALLS = 256
 """In one reply; OpenAI's services allow 128."""
 _FLOODS = f"Stopped: the reply has more than {_MAX_CALLS} tool calls, and none was run."
@@ -194,7 +200,8 @@ class Turn:
             return TurnFinished("error", str(error))
         except _TurnEnded as end:
             await self._say_usage()
-            await self._compactor.write_ahead()
+            if end.event.outcome != "limit":
+                await self._compactor.write_ahead()
             return end.event
 
     async def _rounds_settled(self) -> NoReturn:
@@ -220,7 +227,7 @@ class Turn:
             if is_cut:
                 self._go_on_after_cut(reply, cuts)
             if number == self._most_replies:
-                raise _TurnEnded(TurnFinished("error", f"It took {number} replies."))
+                raise _TurnEnded(TurnFinished("limit", _took(number), can_continue=True))
         raise AssertionError
 
     async def _goes_on(self, reply: Reply) -> bool:
@@ -398,14 +405,43 @@ class Turn:
                     )
                     if is_mended or is_short or has_learned:
                         continue
-                most = self._conversation.services.max_retries
+                most = self._most_retries
                 delay_s = retry_delay_s(error, attempt, random.random(), most)
                 if delay_s is None:
-                    raise _failed(error) from error
+                    if not await self._falls_back(error):
+                        raise _failed(error) from error
+                    attempt = 1
+                    continue
                 said = f"{error.message} {_KEPT}" if self._is_partial_kept else error.message
                 self._emit(RetryScheduled(attempt, most, delay_s, said))
                 await self._sleep(delay_s)
                 attempt += 1
+
+    @property
+    def _fallback(self) -> ModelRef | None:
+        """Another model than the present one, for when that does not answer."""
+        fallback = self._conversation.services.fallback_model
+        return fallback if fallback != self._conversation.model else None
+
+    @property
+    def _most_retries(self) -> int:
+        """Where another model waits, no longer than a person would wait."""
+        most = self._conversation.services.max_retries
+        return min(most, MAX_RETRIES) if self._fallback else most
+
+    async def _falls_back(self, error: ProviderError) -> bool:
+        """Whether another model goes on from here, as the present one cannot be had."""
+        conversation, fallback = self._conversation, self._fallback
+        if fallback is None or not (error.is_retryable or error.kind in _NOT_TO_BE_HAD):
+            return False
+        if isinstance(error, BudgetSpent):
+            return False
+        said = f"{error.message} Going on with {fallback.name}."
+        self._emit(Notice("warning", said))
+        for event in choose_model(conversation, fallback, conversation.services):
+            self._emit(event)
+        await self._make_room_if_due()
+        return True
 
     def _learns_window(self, error: ProviderError) -> bool:
         """Whether the server names a smaller window than was known; it counts from now on."""
@@ -490,7 +526,14 @@ def _too_large(usage: ContextUsage) -> str:
     )
 
 
+def _took(number: int) -> str:
+    replies = "one reply" if number == 1 else f"{number} replies"
+    return f"It took {replies}, the most that were allowed."
+
+
 def _failed(error: ProviderError) -> _TurnEnded:
+    if isinstance(error, BudgetSpent):
+        return _TurnEnded(TurnFinished("limit", str(error)))
     return _TurnEnded(TurnFinished("error", str(error), can_continue=True))
 
 

@@ -72,8 +72,8 @@ def test_the_other_words():
     assert answer("PostToolUse", additionalContext="more").added == "more"
     assert answer("Stop", systemMessage="hello").messages == ("hello",)
     assert answer("Stop", **{"continue": False, "stopReason": "enough"}).stops == "enough"
-    assert answer("Stop", **{"continue": False}).stops == ""
-    assert answer("Stop", **{"continue": True}).stops is None
+    assert answer("Stop", **{"continue": False}).stops == "it gave no reason"
+    assert answer("Stop", **{"continue": True}).stops == ""
     assert own("PreToolUse", updatedInput={"a": 1}).updated_input == {"a": 1}
     assert own("PostToolUse", updatedInput={"a": 1}).updated_input is None
 

@@ -101,9 +101,27 @@ async def test_exit_code_2_refuses_a_call_that_its_matcher_means(stage, matcher)
 
 
 async def test_other_calls_are_left_alone(stage):
-    runtime = writing(stage, PreToolUse=hook("exit 2", "Edit|Bash|Rewrite|Writer"))
+    others = hook("exit 2", "Edit|Bash|Rewrite|Writer")
+    runtime = writing(stage, PreToolUse=(*others, *hook(noting(stage), "Write")))
     await collect(runtime.submit("go"))
     assert (stage.workspace / "a.txt").exists()
+    assert len(noted(stage)) == 1
+
+
+async def test_a_hook_is_told_how_a_command_ended_and_not_of_what_never_ran(stage):
+    calls = (
+        call("c1", "bash", command="echo hi; exit 3"),
+        call("c2", "read", path="nowhere.txt"),
+    )
+    script = [Reply(tool_calls=calls), Reply(text="Done.")]
+    runtime = stage.runtime(script, hooks={"PostToolUse": hook(noting(stage))})
+    await collect(runtime.submit("go"))
+    (seen,) = noted(stage)
+    assert seen["tool_input"] == {"command": "echo hi; exit 3"}
+    response = seen["tool_response"]
+    assert (response["exit_code"], response["is_error"]) == (3, True)
+    assert response["stdout"] == response["content"]
+    assert response["content"].startswith("hi\n")
 
 
 async def test_an_edit_hook_sees_a_patch_too(stage):
@@ -220,6 +238,14 @@ async def test_continue_false_ends_the_turn(stage):
     assert only(events, TurnFinished).outcome == "aborted"
     assert "A hook ends the turn: enough" in [n.text for n in of_kind(events, Notice)]
     assert (stage.workspace / "a.txt").exists()
+
+
+async def test_continue_false_before_a_call_ends_the_turn_without_it(stage):
+    runtime = writing(stage, PreToolUse=hook(said({"continue": False, "stopReason": "enough"})))
+    events = await collect(runtime.submit("go"))
+    assert only(events, TurnFinished).outcome == "aborted"
+    assert "refused this call: enough" in only(events, ToolFinished).message.text
+    assert not (stage.workspace / "a.txt").exists()
 
 
 @pytest.mark.parametrize(
@@ -343,8 +369,22 @@ async def test_what_hooks_print_at_the_beginning_goes_to_the_model_once(stage):
     assert seen == [("SessionStart", "startup"), ("SessionEnd", "other")]
 
 
+async def test_what_was_said_at_the_beginning_outlives_a_refused_message(stage):
+    hooks = {
+        "SessionStart": hook("echo the branch is main"),
+        "UserPromptSubmit": hook("grep -q password && exit 2; exit 0"),
+    }
+    runtime = stage.runtime([Reply(text="One."), Reply(text="Two.")], hooks=hooks)
+    await collect(runtime.submit("password"))
+    assert hook_texts(runtime) == []
+    for _ in range(2):
+        await collect(runtime.submit("hello"))
+        assert hook_texts(runtime) == ['<hook event="SessionStart">\nthe branch is main\n</hook>']
+
+
 async def test_another_session_ends_the_one_before(stage):
-    hooks = {"SessionStart": hook(noting(stage)), "SessionEnd": hook(noting(stage))}
+    ends = (*hook(noting(stage), "clear"), *hook("exit 1", "resume"), *hook("exit 1", "clear"))
+    hooks = {"SessionStart": hook(noting(stage)), "SessionEnd": ends}
     runtime = stage.runtime([Reply(text="One."), Reply(text="Two.")], hooks=hooks)
     await collect(runtime.submit("hello"))
     first = runtime.conversation.log.header.id

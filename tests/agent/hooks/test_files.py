@@ -158,3 +158,11 @@ def test_a_matcher_of_ones_own_that_is_wrong_is_told(tmp_path, project):
     own = HookSettings(command="mine", matcher="(")
     (problem,) = files(tmp_path, trusted=None, Stop=(own,)).find(project).problems
     assert "config.toml: a hook on Stop left out" in problem
+
+
+def test_only_so_many_hooks_of_a_file_count(tmp_path, project):
+    hooks = [{"command": f"check {number}"} for number in range(70)]
+    write(project, {"hooks": {"Stop": [{"hooks": hooks}]}})
+    found = files(tmp_path, trusted=project).find(project)
+    assert len(found.hooks) == 64
+    assert "only the first 64 hooks count" in found.problems[0]

@@ -332,12 +332,12 @@ async def test_a_message_taken_back_while_its_files_are_read_is_not_delivered(
     provider = ScriptedProvider([Reply(tool_calls=(call("c1", "ls"),)), Reply(text="done")])
     runtime = stage.runtime(provider)
 
-    def reading(text, *arguments):
+    def reading(text, *arguments, **named):
         if text == "and hurry":
             runtime.conversation.queue.take_all()
             for other in instead:
                 runtime.enqueue(other)
-        return user_message(text, *arguments)
+        return user_message(text, *arguments, **named)
 
     monkeypatch.setattr("agent_tui.agent.turn.turn.user_message", reading)
     seen = []

@@ -1,0 +1,46 @@
+"""What a run came to: the one object of ``--output-format json``, the last line of the stream."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agent_tui.events import TurnOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class ContextResult:
+    """How full the context is, in tokens; `is_estimate` where the provider sent no counts."""
+
+    used: int
+    window: int
+    is_estimate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TokensResult:
+    """What the session took, in tokens."""
+
+    input: int
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How the run ended, and what it came to.
+
+    `result` is the text of the last reply. `error` says why an `outcome` is not ``done``.
+    `exit_code` is the program's. `session_path` is null where none is kept, `cost_usd` where no
+    price is known. `stopped_jobs` are the commands that still ran and ended with the program.
+    """
+
+    result: str
+    outcome: TurnOutcome
+    error: str
+    exit_code: int
+    session_id: str
+    session_path: str | None
+    model: str
+    context: ContextResult
+    tokens: TokensResult
+    cost_usd: float | None
+    stopped_jobs: tuple[str, ...]
+    type: Literal["result"] = field(default="result", kw_only=True)

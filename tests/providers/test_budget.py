@@ -1,0 +1,58 @@
+import dataclasses
+from contextlib import aclosing
+
+import pytest
+
+from agent_tui.messages import Cost, Usage, UserMessage
+from agent_tui.providers.base import Chunk, ModelInfo, ModelRef, ModelRequest, UsageChunk
+from agent_tui.providers.budget import Budget, BudgetedProvider, BudgetSpent
+from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
+
+MODEL = ModelRef("openai/some")
+PRICED = ModelInfo(MODEL.name, 1_000, 100, input_price=1.0, output_price=2.0)
+REQUEST = ModelRequest(MODEL, "", (UserMessage(content="hi"),))
+
+
+def costing(dollars: float) -> Reply:
+    return Reply("ok", usage=Usage(input=10, output=1, cost=Cost(total=dollars)))
+
+
+async def asked(provider: BudgetedProvider, request: ModelRequest = REQUEST) -> list[Chunk]:
+    async with aclosing(provider.stream(request)) as chunks:
+        return [chunk async for chunk in chunks]
+
+
+async def test_the_request_that_reaches_the_budget_is_the_last():
+    budget = Budget(0.10)
+    script = ScriptedProvider([costing(0.06), costing(0.06), costing(0.06)])
+    provider = BudgetedProvider(script, lambda _: PRICED, budget)
+    await asked(provider)
+    await asked(provider)
+    with pytest.raises(BudgetSpent, match=r"\$0\.1200 were spent, and --max-cost is \$0\.1"):
+        await asked(provider)
+    assert len(script.requests) == 2
+
+
+async def test_a_request_that_is_given_up_counts_what_was_told():
+    budget = Budget(1.0)
+    provider = BudgetedProvider(ScriptedProvider([costing(0.4)]), lambda _: PRICED, budget)
+    async with aclosing(provider.stream(REQUEST)) as chunks:
+        async for chunk in chunks:
+            if isinstance(chunk, UsageChunk):
+                break
+    assert budget.spent_usd == 0.4
+
+
+async def test_what_has_no_price_is_not_asked_and_costs_nothing_without_a_limit():
+    unpriced = dataclasses.replace(PRICED, input_price=None)
+    script = ScriptedProvider([costing(0.0)])
+    with pytest.raises(BudgetSpent, match="openai/some costs is not known"):
+        await asked(BudgetedProvider(script, lambda _: unpriced, Budget(1.0)))
+    assert await asked(BudgetedProvider(script, lambda _: unpriced, Budget()))
+
+
+async def test_models_of_this_machine_cost_nothing():
+    here = dataclasses.replace(REQUEST, model=ModelRef("local/small"))
+    unpriced = dataclasses.replace(PRICED, input_price=None)
+    provider = BudgetedProvider(ScriptedProvider([Reply("ok")]), lambda _: unpriced, Budget(0.1))
+    assert await asked(provider, here)
