@@ -9,7 +9,7 @@ from typing import TypeVar
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
 from agent_tui.commands.core.pages import Showable, page_lines
-from agent_tui.commands.core.questions import Pickable, Question
+from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.program import command_sections
 from agent_tui.errors import UsageError
@@ -64,6 +64,10 @@ class AcpFront:
         self.say("\n".join(page_lines(await shown.page())))
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
+        """Refuse: there is no such question in the protocol."""
+        raise _nobody_answers(question.title)
+
+    async def ask_text(self, question: TextQuestion) -> str | None:
         """Refuse: there is no such question in the protocol."""
         raise _nobody_answers(question.title)
 
