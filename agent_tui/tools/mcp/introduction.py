@@ -46,7 +46,7 @@ def _lines(result: JsonObject, instructions: str) -> Iterator[str]:
         instructions.partition("\n")[0],
         _text(given, "title", _MAX_WORDS),
     ):
-        if line := " ".join(text.split()):
+        if line := " ".join(text.lstrip("# ").split()):
             yield line if len(line) <= _MAX_WORDS else f"{line[:_MAX_WORDS].rstrip()}…"
 
 
