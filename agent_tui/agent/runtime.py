@@ -5,6 +5,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 from agent_tui.agent.activity import Activity, Emit
+from agent_tui.agent.aside import answer_aside
 from agent_tui.agent.compaction.background_summary import BackgroundSummary
 from agent_tui.agent.compaction.compactor import Compactor
 from agent_tui.agent.conversation import Conversation
@@ -131,6 +132,15 @@ class AgentRuntime:
         the summary cannot be written, the conversation stays where it was.
         """
         return self._run(lambda emit: self.branches.go_back_with_summary(entry_id, emit))
+
+    async def ask_aside(self, question: str) -> str:
+        """The model's answer to a question beside the conversation, also while a turn runs.
+
+        Raises:
+            AgentTuiError: there is none, or the session may only be read.
+        """
+        self.sessions.require_writable()
+        return await answer_aside(self.conversation, question)
 
     def abort(self) -> None:
         """Stop the running activity; its generator ends after its last events."""

@@ -34,7 +34,7 @@ _SUBJECTS = {
     "Conversation": ("conversation", "jobs", "tools"),
     "Context": ("compaction", "context", "memory", "skills", "init"),
     "Sessions": ("sessions", "tree", "undo"),
-    "Model and cost": ("model", "cost"),
+    "Model and cost": ("model", "cost", "aside"),
     "Permissions": ("permissions", "trust", "mcp"),
 }
 """Headings in ``/help``, with the rooms whose commands stand under them."""

@@ -24,6 +24,7 @@ from tests.ui.app_support import Ui, answer, running_app, said
 
 COMMANDS = built_in_commands().commands
 ARGUMENTS = {
+    "btw": "what was that?",
     "loop": "2 again",
     "model": "scripted/other",
     "name": "Greeting",
@@ -31,7 +32,7 @@ ARGUMENTS = {
     "thinking": "high",
 }
 """What is written behind the commands that say nothing without."""
-ASKS_THE_MODEL = {"compact", "init", "loop", "queue", "retry"}
+ASKS_THE_MODEL = {"btw", "compact", "init", "loop", "queue", "retry"}
 NEEDS_A_PERSON = {"resume", "tree", "trust"}
 
 

@@ -47,6 +47,7 @@ def test_every_command_of_the_program_is_there():
         "hooks",
         "find",
         "cost",
+        "btw",
         "output",
         "new",
         "clear",
@@ -77,6 +78,15 @@ async def test_abort_stops_the_turn(tmp_path: Path):
         assert not ui.is_running
         await ui.send("/abort")
         assert ui.notices[-1] == "Nothing is running."
+
+
+async def test_btw_is_answered_beside_a_turn_that_runs(tmp_path: Path):
+    async with running_app(tmp_path, held("Half"), Reply("It is Rust.")) as ui:
+        await ui.send("go")
+        await ui.send("/btw which language?")
+        await ui.until(lambda: ui.notices[-1:] == ["It is Rust."])
+        assert ui.is_running
+        assert not ui.queued
 
 
 async def test_queue_adds_to_the_running_turn_and_sends_without_one(tmp_path: Path):

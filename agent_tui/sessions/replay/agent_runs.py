@@ -11,7 +11,10 @@ AGENT_RUN = "agent_run"
 
 
 class AgentRun(Stored):
-    """One run of a helper: the ``session`` that tells of it, the ``model``, and what it took."""
+    """One run of a helper: the ``session`` that tells of it, the ``model``, and what it took.
+
+    ``session`` is empty for a question that was asked beside the conversation.
+    """
 
     session: str
     model: str

@@ -1,0 +1,18 @@
+"""A question beside the conversation."""
+
+from agent_tui.commands.core.command import command
+from agent_tui.commands.core.front import Front, has_model
+from agent_tui.safe_text import strip_control_characters
+
+
+@command("<question>")
+async def btw(front: Front, argument: str) -> None:
+    """Ask beside the conversation, also while a turn runs; nothing joins the context."""
+    if not argument:
+        front.say("Write the question behind it: /btw what does this flag do?", "warning")
+        return
+    if not await has_model(front):
+        return
+    answer = await front.runtime.ask_aside(argument)
+    front.say(strip_control_characters(answer))
+    front.show_events((front.runtime.conversation.totals,))
