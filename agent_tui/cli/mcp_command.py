@@ -1,16 +1,19 @@
 """``agent-tui mcp``: the MCP servers there are, and naming one in the person's settings."""
 
 import argparse
+import asyncio
 import os
+import webbrowser
 from collections.abc import Mapping, Sequence
 from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
 from agent_tui.cli.folders import kept_trust, present_folder
+from agent_tui.cli.mcp_login import log_in
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import user_config_path
-from agent_tui.cli.tool_services import server_files
+from agent_tui.cli.tool_services import server_files, tokens_folder
 from agent_tui.config import McpServerSettings, load_settings
 from agent_tui.config.specs import SettingSpec
 from agent_tui.config.user_file import UserConfigFile
@@ -19,7 +22,8 @@ from agent_tui.messages import JsonObject
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_key
 from agent_tui.tools.mcp.hub import FoundServer, FoundServers
-from agent_tui.tools.mcp.spec import name_problem
+from agent_tui.tools.mcp.oauth import token_file
+from agent_tui.tools.mcp.spec import expand_variables, name_problem
 
 _DESCRIPTION = """\
 Programs and addresses whose tools the model may call. Yours are in config.toml; those of a
@@ -59,6 +63,8 @@ def build_parser() -> argparse.ArgumentParser:
         ("remove", "take one of yours out of config.toml"),
         ("allow", "let one of the project's be started"),
         ("refuse", "never start one of the project's"),
+        ("login", "allow agent-tui at one with an address, in the browser"),
+        ("logout", "forget what logging in gave"),
     ):
         verbs.add_parser(verb, help=about).add_argument("name", metavar="NAME")
     return parser
@@ -79,6 +85,8 @@ def run_command(argv: Sequence[str]) -> int:
             _add(arguments)
         case "remove":
             _remove(arguments.name)
+        case "login" | "logout":
+            _log_in_or_out(arguments.name, is_in=arguments.verb == "login")
         case _:
             _decide(arguments.name, is_allowed=arguments.verb == "allow")
     return 0
@@ -152,6 +160,32 @@ def _add(arguments: argparse.Namespace) -> None:
     file = UserConfigFile(user_config_path())
     file.set(_table(name), settings)
     write_text(safe_text(f"{name}: written to {file.path}") + "\n")
+
+
+def _log_in_or_out(name: str, *, is_in: bool) -> None:
+    found = next(
+        (one.spec for one in _found().servers if one.spec.name == name and one.is_allowed), None
+    )
+    if found is None or not found.url:
+        raise ConfigError(
+            f"No MCP server {name!r} that may be spoken with has an address.",
+            "See agent-tui mcp list.",
+        )
+    url = expand_variables(found.url, os.environ, ())
+    tokens = token_file(tokens_folder(), name, url)
+    tokens.unlink(missing_ok=True)
+    if not is_in:
+        write_text(f"Logged out of {name}.\n")
+        return
+
+    def show(page: str) -> None:
+        write_text(f"Allow it on this page:\n{safe_text(page, keep_newlines=False)}\n")
+        webbrowser.open(page)
+
+    asyncio.run(log_in(url, tokens, show))
+    if not tokens.exists():
+        raise UsageError(f"{name} asked for no login: nothing is kept.")
+    write_text(f"Logged in to {name}.\n")
 
 
 def _remove(name: str) -> None:

@@ -70,6 +70,7 @@ def tool_servers(
             secrets=key_values(environ, own_keys),
             log_path=paths.log_file(),
             cwd=cwd,
+            tokens=tokens_folder(),
         ),
         wait_s=settings.mcp.wait_s,
     )
@@ -99,6 +100,11 @@ def hook_sources(settings: Settings, trust: FolderTrust) -> HookFiles:
     """The files that name hooks, and what the person decided about a project's."""
     consent = ConsentFile(paths.user_data_dir() / "hooks.json", "hooks")
     return HookFiles(settings.hooks, user_config_path(), trust, consent)
+
+
+def tokens_folder() -> Path:
+    """Where the tokens of MCP servers are kept."""
+    return paths.user_data_dir() / "mcp-tokens"
 
 
 def server_files(settings: Settings, trust: FolderTrust) -> ServerFiles:

@@ -121,6 +121,7 @@ _NO_SETTINGS: Final = frozenset(
         "AGENT_TUI_PLAIN",  # --plain
         "AGENT_TUI_DEBUG_CONTEXT",  # every request's context goes to the log
         "AGENT_TUI_LOCAL_KEY",  # between the program and a model server of its own
+        "AGENT_TUI_MCP_TOKENS",
         "AGENT_TUI_MCP_URL",  # for a command that prints headers, with AGENT_TUI_MCP_HEADER_...
     }
 )

@@ -88,3 +88,10 @@ def test_the_permission_engine_can_be_asked_about_a_tool_of_a_server(folders, ca
         assert run(["permissions", "check", "--stdin", "--mode", mode, *allow]) == 0
         (decided,) = json.loads(capsys.readouterr().out)
         assert decided["decision"] == decision
+
+
+def test_only_a_server_at_an_address_is_logged_in_to(folders, capsys):
+    assert run(["mcp", "add", "srv", "--", "program"]) == 0
+    for verb in ("login", "logout"):
+        assert run(["mcp", verb, "srv"]) != 0
+        assert "has an address" in capsys.readouterr().err

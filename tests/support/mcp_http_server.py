@@ -5,6 +5,9 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
+from urllib.parse import parse_qsl
+
+from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
 
@@ -22,6 +25,9 @@ class McpHttpServer:
         self.headers: list[dict[str, str]] = []
         self.methods: list[str] = []
         self.refusal = 0
+        self.wants_login = False
+        self.lasts_s = 3_600
+        self.grants: list[dict[str, str]] = []
         told = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -29,10 +35,15 @@ class McpHttpServer:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                self._answer(told.answer(json.loads(body), dict(self.headers)))
+                if self.path != "/mcp":
+                    self._answer(told.log_in(self.path, body.decode()))
+                elif told.wants_login and self.headers["Authorization"] != "Bearer token-2":
+                    self._answer(401)
+                else:
+                    self._answer(told.answer(json.loads(body), dict(self.headers)))
 
             def do_GET(self) -> None:
-                self._answer(405)
+                self._answer(told.page(self.path) if told.wants_login else 405)
 
             def do_DELETE(self) -> None:
                 self._answer(200)
@@ -69,6 +80,42 @@ class McpHttpServer:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+    def page(self, path: str) -> JsonObject | int:
+        """What says where one logs in."""
+        base = self.url.removesuffix("/mcp")
+        if path.startswith("/.well-known/oauth-protected-resource"):
+            servers: list[JsonValue] = [f"{base}/"]
+            return {"resource": self.url, "authorization_servers": servers}
+        if path.startswith("/.well-known/oauth-authorization-server"):
+            codes: list[JsonValue] = ["code"]
+            methods: list[JsonValue] = ["S256"]
+            return {
+                "issuer": f"{base}/",
+                "authorization_endpoint": f"{base}/authorize",
+                "token_endpoint": f"{base}/token",
+                "registration_endpoint": f"{base}/register",
+                "response_types_supported": codes,
+                "code_challenge_methods_supported": methods,
+            }
+        return 404
+
+    def log_in(self, path: str, body: str) -> JsonObject | int:
+        """The answer to a client that registers, or wants a token for a code or a refresh token."""
+        if path == "/register":
+            return {**json.loads(body), "client_id": "client-1"}
+        if path != "/token":
+            return 404
+        grant = dict(parse_qsl(body))
+        self.grants.append(grant)
+        if grant.get("code") != "code-1" and grant.get("refresh_token") != "again-1":
+            return 400
+        return {
+            "access_token": "token-2",
+            "token_type": "Bearer",
+            "expires_in": self.lasts_s,
+            "refresh_token": "again-1",
+        }
 
     def answer(self, message: JsonObject, headers: dict[str, str]) -> JsonObject | int:
         """The answer to one message, or the status of an empty one."""

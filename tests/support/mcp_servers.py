@@ -50,6 +50,7 @@ class Stage:
             secrets=(KEY,),
             log_path=self.log_path,
             cwd=folder,
+            tokens=folder / "tokens",
         )
         self.hub = McpHub(self.sources, around, wait_s=wait_s)
         self.hub.listen(self.told.append)

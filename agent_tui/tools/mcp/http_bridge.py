@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from pathlib import Path
 from typing import Final, Literal, Protocol, cast
 
 from pydantic import JsonValue
@@ -29,14 +30,18 @@ from agent_tui.tools.mcp.json_rpc import (
     parse_line,
     result_line,
 )
+from agent_tui.tools.mcp.oauth import oauth_provider
 
 _URL_VARIABLE: Final = "AGENT_TUI_MCP_URL"
+_TOKENS_VARIABLE: Final = "AGENT_TUI_MCP_TOKENS"
+_NO_PAGE: Final = "http://127.0.0.1/callback"
 _HEADER_VARIABLE: Final = "AGENT_TUI_MCP_HEADER_"
 
 _CONNECT_S = 30.0
 _FAILED = -32000
 _REFUSALS: Final = {
-    401: "it wants a key or a login (HTTP 401): name the variable with its key in headers_env",
+    401: "it wants a key or a login (HTTP 401): "
+    "agent-tui mcp login NAME, or headers_env with the variable of its key",
     403: "it refuses this key (HTTP 403)",
 }
 _LIST_CHANGES: Final = {
@@ -136,7 +141,12 @@ class _Http(Protocol):
     def Timeout(self, timeout: float, *, read: float | None) -> object: ...
 
     def AsyncClient(
-        self, *, headers: Mapping[str, str], timeout: object, event_hooks: Mapping[str, object]
+        self,
+        *,
+        headers: Mapping[str, str],
+        timeout: object,
+        event_hooks: Mapping[str, object],
+        auth: object,
     ) -> AbstractAsyncContextManager[object]: ...
 
 
@@ -147,11 +157,17 @@ class Bridge:
         url: Where it is.
         headers: Sent with every request.
         write: Takes the lines of the answers.
+        tokens: The file of what logging in gave; None where nobody did.
     """
 
     def __init__(
-        self, url: str, headers: Mapping[str, str], write: Callable[[bytes], None]
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        write: Callable[[bytes], None],
+        tokens: Path | None = None,
     ) -> None:
+        self._tokens = tokens
         self._url = url
         self._headers = headers
         self._write = write
@@ -194,6 +210,7 @@ class Bridge:
         task.add_done_callback(lambda _: self._calls.pop(asked.id, None))
 
     async def _answer(self, asked: Request, work: Awaitable[JsonObject]) -> None:
+        self._refused = 0
         try:
             line = result_line(asked.id, await work)
         except ModuleNotFoundError as error:
@@ -210,8 +227,10 @@ class Bridge:
         transports = cast(_Transports, importlib.import_module("mcp.client.streamable_http"))
         http = cast(_Http, importlib.import_module("httpx2"))
         timeout = http.Timeout(_CONNECT_S, read=None)  # how long is waited is not decided here
+        auth = oauth_provider(self._url, self._tokens, _NO_PAGE) if self._tokens else None
         client = await held.enter_async_context(
             http.AsyncClient(
+                auth=auth,
                 headers=self._headers,
                 timeout=timeout,
                 event_hooks={"response": [self._note_refusal]},
@@ -286,7 +305,8 @@ class Bridge:
 
     async def _note_refusal(self, response: _Answer) -> None:
         """Keep that the server wants a key: the SDK does not tell."""
-        self._refused = response.status_code if response.status_code in _REFUSALS else 0
+        if response.status_code in _REFUSALS:
+            self._refused = response.status_code
 
     async def _handle_notification(self, message: object) -> None:
         """Hand on that what is offered is other now."""
@@ -308,7 +328,13 @@ def main() -> None:
         await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(lines), sys.stdin.buffer
         )
-        await Bridge(os.environ[_URL_VARIABLE], _headers(os.environ), write).run(lines)
+        tokens = os.environ.get(_TOKENS_VARIABLE)
+        await Bridge(
+            os.environ[_URL_VARIABLE],
+            _headers(os.environ),
+            write,
+            Path(tokens) if tokens else None,
+        ).run(lines)
 
     asyncio.run(serve())
 

@@ -24,6 +24,7 @@ from agent_tui.tools.mcp.json_rpc import (
     PROTOCOL_VERSION,
     UNSUPPORTED_VERSION,
 )
+from agent_tui.tools.mcp.oauth import token_file
 from agent_tui.tools.mcp.prompts import MAX_PROMPTS, RemotePrompt, listed_prompts
 from agent_tui.tools.mcp.remote_tools import RemoteTool, ToolList
 from agent_tui.tools.mcp.resources import listing_result, resource_result, resource_tool
@@ -51,6 +52,7 @@ class ServerContext:
         secrets: Their values, which no log may hold.
         log_path: Takes what they write to stderr.
         cwd: Where they are started, unless they say it themselves.
+        tokens: The folder of what logging in gave.
     """
 
     keeper: ProcessKeeper
@@ -60,6 +62,7 @@ class ServerContext:
     secrets: tuple[str, ...]
     log_path: Path
     cwd: Path
+    tokens: Path
 
 
 class McpServer:
@@ -337,7 +340,10 @@ class McpServer:
             given = {name: filled(value) for name, value in spec.headers.items()}
             headers = tuple(given.values())
             argv = [sys.executable, *_BRIDGE]
-            environ |= bridge_environ(filled(spec.url), given)
+            url = filled(spec.url)
+            environ |= bridge_environ(url, given)
+            if (tokens := token_file(around.tokens, spec.name, url)).exists():
+                environ["AGENT_TUI_MCP_TOKENS"] = str(tokens)
         self._secrets = (*around.secrets, *filter(_may_be_secret, (*env.values(), *headers)))
         log: ProcessLog | None = None
         try:
