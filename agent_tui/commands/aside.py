@@ -13,6 +13,8 @@ async def btw(front: Front, argument: str) -> None:
         return
     if not await has_model(front):
         return
+    if front.can_ask:  # the answer can take a while, and others may come before it
+        front.say(f"/btw {argument}")
     answer = await front.runtime.ask_aside(argument)
     front.say(strip_control_characters(answer))
     front.show_events((front.runtime.conversation.totals,))

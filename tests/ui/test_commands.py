@@ -85,6 +85,7 @@ async def test_btw_is_answered_beside_a_turn_that_runs(tmp_path: Path):
         await ui.send("go")
         await ui.send("/btw which language?")
         await ui.until(lambda: ui.notices[-1:] == ["It is Rust."])
+        assert ui.notices[-2] == "/btw which language?"
         assert ui.is_running
         assert not ui.queued
 
