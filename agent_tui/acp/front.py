@@ -4,22 +4,17 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
-from agent_tui.commands.core.pages import Showable, page_lines
-from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
 from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.commands.core.unanswered import UnansweredFront
 from agent_tui.commands.program import command_sections
-from agent_tui.errors import UsageError
 from agent_tui.events import AgentEvent, TurnFinished
-
-AnswerT = TypeVar("AnswerT")
 
 
 @dataclass(slots=True)
-class AcpFront:
+class AcpFront(UnansweredFront):
     """One conversation in an editor.
 
     Attributes:
@@ -30,6 +25,8 @@ class AcpFront:
         tell: Takes what commands say.
         finished: How the newest turn ended; None before there was one.
     """
+
+    nobody_answers = "commands cannot ask in an editor."
 
     runtime: AgentRuntime
     services: CommandServices
@@ -59,32 +56,9 @@ class AcpFront:
         """The editor decides what it shows."""
         self.say("What is shown of the model's thinking is the editor's to decide.")
 
-    async def show(self, shown: Showable) -> None:
-        """A page, as lines."""
-        self.say("\n".join(page_lines(await shown.page())))
-
-    async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
-        """Refuse: there is no such question in the protocol."""
-        raise _nobody_answers(question.title)
-
-    async def ask_text(self, question: TextQuestion) -> str | None:
-        """Refuse: there is no such question in the protocol."""
-        raise _nobody_answers(question.title)
-
-    async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
-        """Refuse, and tell what there is to name."""
-        listing = await wanted.listing()
-        rows = (": ".join(filter(None, (each.label, each.details))) for each in listing.choices)
-        self.say("\n".join((listing.title, *rows)) if listing.choices else listing.empty)
-        raise _nobody_answers(listing.title)
-
     async def edit_file(self, path: Path) -> bool:
         """The person has an editor at hand."""
         self.say(f"Open it in your editor: {path}")
-        return False
-
-    async def set_up_model(self) -> bool:
-        """There is only ``/model`` with a name, or ``-m``."""
         return False
 
     def warm_up(self) -> None:
@@ -108,8 +82,3 @@ class AcpFront:
 
     def leave(self) -> None:
         """The editor closes the session."""
-
-
-def _nobody_answers(title: str) -> UsageError:
-    hint = "Give the command what it is to take."
-    return UsageError(f"{title.rstrip('?.:')}: commands cannot ask in an editor.", hint)

@@ -4,18 +4,15 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
-from agent_tui.commands.core.pages import Showable, page_lines
-from agent_tui.commands.core.questions import Pickable, Question, TextQuestion
 from agent_tui.commands.core.registry import CommandRegistry
+from agent_tui.commands.core.unanswered import UnansweredFront
 from agent_tui.commands.program import command_sections
 from agent_tui.errors import UsageError
 from agent_tui.events import AgentEvent, CompactionFailed, TurnFinished
-
-AnswerT = TypeVar("AnswerT")
 
 
 class Printer(Protocol):
@@ -31,12 +28,15 @@ class Printer(Protocol):
 
 
 @dataclass(slots=True)
-class HeadlessFront:
+class HeadlessFront(UnansweredFront):
     """One command; nobody is there to answer.
 
     `attached` goes along with the first message that is sent, as what was piped in does.
     `problem` is what went wrong at last, empty for nothing.
     """
+
+    nobody_answers = "nobody answers with -p."
+    instead = "Give the command what it is to take, or start agent-tui without -p."
 
     runtime: AgentRuntime
     services: CommandServices
@@ -68,32 +68,9 @@ class HeadlessFront:
         """Thinking is never printed."""
         self.say("With -p thinking is not printed.", "warning" if is_shown else "info")
 
-    async def show(self, shown: Showable) -> None:
-        """Print a page."""
-        self.say("\n".join(page_lines(await shown.page())))
-
-    async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
-        """Refuse: nobody answers."""
-        raise _nobody_answers(question.title)
-
-    async def ask_text(self, question: TextQuestion) -> str | None:
-        """Refuse: nobody answers."""
-        raise _nobody_answers(question.title)
-
-    async def pick(self, wanted: Pickable[AnswerT]) -> AnswerT | str | None:
-        """Refuse, and print what there is to name."""
-        listing = await wanted.listing()
-        rows = (": ".join(filter(None, (each.label, each.details))) for each in listing.choices)
-        self.say("\n".join((listing.title, *rows)) if listing.choices else listing.empty)
-        raise _nobody_answers(listing.title)
-
     async def edit_file(self, path: Path) -> bool:
         """Refuse: an editor needs a terminal."""
         raise UsageError(f"{path} is edited in a terminal.", "Start agent-tui without -p.")
-
-    async def set_up_model(self) -> bool:
-        """There is only ``/model`` with a name, or ``-m``."""
-        return False
 
     def warm_up(self) -> None:
         """The first request does it."""
@@ -122,8 +99,3 @@ class HeadlessFront:
 
     def leave(self) -> None:
         """The program ends after the command in any case."""
-
-
-def _nobody_answers(title: str) -> UsageError:
-    hint = "Give the command what it is to take, or start agent-tui without -p."
-    return UsageError(f"{title.rstrip('?.:')}: nobody answers with -p.", hint)
