@@ -61,6 +61,7 @@ class Arguments:
     allowed: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
     fallback_model: str | None = None
+    json_schema: str | None = None
 
     @property
     def is_headless(self) -> bool:
@@ -74,6 +75,8 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
     values = parser.parse_args(list(argv))
     if values.is_local and (values.model or values.base_url or values.is_demo):
         parser.error("--local is a choice of model: leave out -m, --base-url and --demo with it")
+    if values.json_schema is not None and values.print_prompt is None:
+        parser.error("--json-schema is for the answer that -p prints: give -p with it")
     return Arguments(
         prompt=" ".join(cast("list[str]", values.prompt)),
         print_prompt=values.print_prompt,
@@ -97,6 +100,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         allowed=tuple(values.allowed),
         denied=tuple(values.denied),
         fallback_model=values.fallback_model,
+        json_schema=values.json_schema,
     )
 
 
@@ -146,6 +150,11 @@ def build_parser() -> argparse.ArgumentParser:
         choices=("text", "json", "stream-json"),
         default="text",
         help="of -p: the reply's text, one JSON object, or one a line for each event",
+    )
+    add(
+        "--json-schema",
+        metavar="FILE|JSON",
+        help="of -p: the last answer is JSON that is valid against this JSON Schema",
     )
     add(
         "--plain",

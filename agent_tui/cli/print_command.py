@@ -13,6 +13,7 @@ from agent_tui.cli.output import complain
 from agent_tui.cli.piped_input import given_prompt
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
+from agent_tui.headless.answer_schema import AnswerSchema
 from agent_tui.headless.printer import ExitCode, print_command, print_turn
 from agent_tui.local_models.library import ModelLibrary
 
@@ -30,7 +31,7 @@ def run_print(arguments: Arguments) -> int:
     """Run one turn without a screen; returns the exit code.
 
     Raises:
-        UsageError: no prompt, no model, or a session that does not exist.
+        UsageError: no prompt, no model, no schema, or a session that does not exist.
         ModelFileError: the model for ``--local`` could not be fetched.
     """
     # Not on the event loop, where Ctrl+C cannot end a read.
@@ -39,12 +40,15 @@ def run_print(arguments: Arguments) -> int:
         complain(given.note)
     if not given.written and not given.piped:
         raise UsageError("-p needs a prompt.", 'Give it as text (-p "...") or pipe it in.')
+    schema = AnswerSchema.read(arguments.json_schema) if arguments.json_schema else None
+    if schema is not None and given.written.lstrip().startswith("/"):
+        raise UsageError("--json-schema is for prompts, not for commands.", "Leave one out.")
     if arguments.is_local and not have_a_local_model(ModelLibrary(paths.models_dir())):
         return ExitCode.INTERRUPTED
-    return asyncio.run(_run(arguments, given.written, given.piped))
+    return asyncio.run(_run(arguments, given.written, given.piped, schema))
 
 
-async def _run(arguments: Arguments, written: str, piped: str) -> int:
+async def _run(arguments: Arguments, written: str, piped: str, schema: AnswerSchema | None) -> int:
     program = compose(arguments, is_interactive=False)
     warming: asyncio.Task[None] | None = None
     for notice in program.start_notices:
@@ -69,7 +73,8 @@ async def _run(arguments: Arguments, written: str, piped: str) -> int:
                 runtime, services, written, arguments.output_format, attached=piped
             )
         else:
-            printing = print_turn(runtime, _joined(written, piped), arguments.output_format)
+            prompt = _joined(written, piped)
+            printing = print_turn(runtime, prompt, arguments.output_format, schema=schema)
         return await _until_signal(program, printing)
     finally:
         if warming is not None:

@@ -31,10 +31,10 @@ async def exit_(front: Front, _argument: str) -> None:
 
 
 _SUBJECTS = {
-    "Conversation": ("conversation", "jobs", "tools"),
+    "Conversation": ("conversation", "aside", "jobs", "tools"),
     "Context": ("compaction", "context", "memory", "skills", "init"),
     "Sessions": ("sessions", "tree", "undo"),
-    "Model and cost": ("model", "cost", "aside"),
+    "Model and cost": ("model", "cost"),
     "Permissions": ("permissions", "trust", "mcp"),
 }
 """Headings in ``/help``, with the rooms whose commands stand under them."""

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from enum import IntEnum
 from typing import Literal, TextIO, TypeAlias
 
+from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
 
 from agent_tui.agent.conversation import Conversation
@@ -31,6 +32,7 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
+from agent_tui.headless.answer_schema import MOST_REPAIRS, AnswerMisfit, AnswerSchema
 from agent_tui.headless.front import HeadlessFront
 from agent_tui.headless.result import ContextResult, RunResult, TokensResult
 from agent_tui.messages import ImageContent, Job, JsonObject
@@ -59,8 +61,10 @@ async def print_turn(
     images: tuple[ImageContent, ...] = (),
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
+    *,
+    schema: AnswerSchema | None = None,
 ) -> ExitCode:
-    """Run one turn and print it.
+    """Run one turn and print it; with `schema` as many more as its answer is mended in.
 
     ``text``: the last reply's text on `out`, failures and what was done on `err`.
     ``json``: one object at the end. ``stream-json``: one object an event, as it happens.
@@ -71,11 +75,38 @@ async def print_turn(
     """
     watcher = _WATCHERS[output_format](runtime, out, err)
     runtime.listen_to_jobs(watcher.see)
+    await _run(runtime, schema.asked(prompt) if schema else prompt, images, watcher)
+    if schema is not None:
+        await _mend_answer(runtime, schema, watcher)
+    watcher.stopped = await runtime.end_jobs()
+    return watcher.close()
+
+
+async def _run(
+    runtime: AgentRuntime, prompt: str, images: tuple[ImageContent, ...], watcher: "_Watcher"
+) -> None:
     async with aclosing(runtime.submit(prompt, images)) as events:
         async for event in events:
             watcher.see(event)
-    watcher.stopped = await runtime.end_jobs()
-    return watcher.close()
+
+
+async def _mend_answer(runtime: AgentRuntime, schema: AnswerSchema, watcher: "_Watcher") -> None:
+    """Have the model answer as `schema` says where it did not; that is then the result."""
+    for repairs in range(MOST_REPAIRS + 1):
+        if watcher.finished.outcome != "done":
+            return
+        try:
+            value = schema.value(watcher.text)
+        except AnswerMisfit as misfit:
+            if repairs == MOST_REPAIRS:
+                why = f"The answer is not what --json-schema asks for: {misfit}"
+                watcher.finished = TurnFinished("error", why)
+            else:
+                await _run(runtime, schema.repair(misfit), (), watcher)
+        else:
+            watcher.structured = value
+            watcher.text = json.dumps(value, ensure_ascii=False)
+            return
 
 
 async def print_command(
@@ -159,6 +190,7 @@ class _Watcher:
         self.finished = TurnFinished("error", "The turn ended without a result.")
         self.text = ""
         self.stopped: Sequence[Job] = ()
+        self.structured: JsonValue = None
         self._cut_text = ""
 
     def see(self, event: AgentEvent) -> None:
@@ -277,6 +309,7 @@ class _JsonWatcher(_Watcher):
             tokens=TokensResult(totals.input_tokens, totals.output_tokens),
             cost_usd=_cost(conversation),
             stopped_jobs=tuple(job.command for job in self.stopped),
+            structured_output=self.structured,
         )
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pydantic import JsonValue
+
 from agent_tui.events import TurnOutcome
 
 
@@ -30,6 +32,7 @@ class RunResult:
     `result` is the text of the last reply. `error` says why an `outcome` is not ``done``.
     `exit_code` is the program's. `session_path` is null where none is kept, `cost_usd` where no
     price is known. `stopped_jobs` are the commands that still ran and ended with the program.
+    `structured_output` is the answer that ``--json-schema`` asked for, else null.
     """
 
     result: str
@@ -43,4 +46,5 @@ class RunResult:
     tokens: TokensResult
     cost_usd: float | None
     stopped_jobs: tuple[str, ...]
+    structured_output: JsonValue = None
     type: Literal["result"] = field(default="result", kw_only=True)

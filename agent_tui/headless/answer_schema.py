@@ -1,0 +1,105 @@
+"""``--json-schema``: the last answer is JSON that fits the person's schema."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from agent_tui.errors import UsageError
+from agent_tui.messages import JsonObject
+
+MOST_REPAIRS: Final = 2
+"""How often an answer that does not fit is sent back."""
+
+_ASKED = """\
+When you are done, your last message must be JSON alone, without any other words, that is valid \
+against this JSON Schema:
+{schema}"""
+_REPAIR = """\
+Your last message is not what was asked for: {problem}
+Answer with the JSON alone, valid against the schema."""
+_FENCED = re.compile(r"\s*```\w*\n(?P<inside>.*)\n```\s*", re.DOTALL)
+
+
+class AnswerMisfit(Exception):
+    """An answer does not fit; its text says why, for the model and the person."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSchema:
+    """A JSON Schema for the last answer. Nothing that it refers to elsewhere is fetched."""
+
+    schema: JsonObject
+
+    @classmethod
+    def read(cls, given: str) -> "AnswerSchema":
+        """The schema that `given` is, or that is in the file it names.
+
+        Raises:
+            UsageError: there is no such file, or it holds no JSON Schema.
+        """
+        from jsonschema import Draft202012Validator  # 60 ms that few runs need
+        from jsonschema.exceptions import SchemaError
+
+        text = given if given.lstrip().startswith("{") else _file_text(given)
+        try:
+            schema: JsonValue = json.loads(text)
+            if not isinstance(schema, dict):
+                raise UsageError("--json-schema: a schema is a JSON object.", _WRITE_IT)
+            Draft202012Validator.check_schema(schema)
+        except json.JSONDecodeError as error:
+            raise UsageError(f"--json-schema: this is not JSON: {error}.", _WRITE_IT) from error
+        except SchemaError as error:
+            why = error.message.rstrip(".")
+            raise UsageError(f"--json-schema: this is no JSON Schema: {why}.", _WRITE_IT) from error
+        return cls(schema)
+
+    def asked(self, prompt: str) -> str:
+        """`prompt` with the wish for such an answer."""
+        schema = json.dumps(self.schema, ensure_ascii=False)
+        return f"{prompt}\n\n{_ASKED.format(schema=schema)}"
+
+    def repair(self, misfit: AnswerMisfit) -> str:
+        """What the model is told of an answer that does not fit."""
+        return _REPAIR.format(problem=misfit)
+
+    def value(self, answer: str) -> JsonValue:
+        """What `answer` is as JSON; one in a fence of Markdown is taken out of it.
+
+        Raises:
+            AnswerMisfit: it is no JSON, or not as the schema says.
+            UsageError: the schema refers to something that is not in it.
+        """
+        fenced = _FENCED.fullmatch(answer)
+        try:
+            value: JsonValue = json.loads(fenced["inside"] if fenced else answer)
+        except ValueError as error:
+            raise AnswerMisfit(f"it is not JSON alone ({error}).") from error
+        from jsonschema import Draft202012Validator, validate
+        from jsonschema.exceptions import ValidationError
+        from referencing import Registry
+        from referencing.exceptions import Unresolvable
+
+        try:
+            validate(value, self.schema, Draft202012Validator, registry=Registry())
+        except Unresolvable as error:
+            raise UsageError(
+                f"--json-schema: {error}.", "Put all of it into one schema."
+            ) from error
+        except ValidationError as error:
+            raise AnswerMisfit(f"at {error.json_path}: {error.message}") from error
+        return value
+
+
+_WRITE_IT = 'Give a file, or the schema itself: \'{"type": "object", "properties": ...}\'.'
+
+
+def _file_text(name: str) -> str:
+    try:
+        return Path(name).expanduser().read_text("utf-8")
+    except (OSError, ValueError, RuntimeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(f"--json-schema: {name}: {why.rstrip('.')}.", _WRITE_IT) from error
