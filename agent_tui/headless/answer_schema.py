@@ -83,8 +83,9 @@ class AnswerSchema:
         from referencing import Registry
         from referencing.exceptions import Unresolvable
 
+        nothing: Registry[JsonValue] = Registry()
         try:
-            validate(value, self.schema, Draft202012Validator, registry=Registry())
+            validate(value, self.schema, Draft202012Validator, registry=nothing)
         except Unresolvable as error:
             raise UsageError(
                 f"--json-schema: {error}.", "Put all of it into one schema."
