@@ -18,6 +18,7 @@ from agent_tui.providers.retry import MAX_RETRIES, Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
+from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
 from agent_tui.tools.mcp.offer import ServerOffer
 
 
@@ -54,6 +55,8 @@ class RuntimeServices:
         fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
         files: Keeps what files held before and after what changes them.
+        open_texts: What the person's editor has open, where it holds the conversation; comes with
+            the session that it begins.
     """
 
     provider: Provider
@@ -85,3 +88,4 @@ class RuntimeServices:
     most_replies: int = 0
     fallback_model: ModelRef | None = None
     files: FileKeeper = field(default_factory=FileKeeper)
+    open_texts: OpenTexts = field(default_factory=NoOpenTexts)
