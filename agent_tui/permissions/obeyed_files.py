@@ -141,6 +141,8 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
             commands they run (``make``: the Makefile).
     """
     names = [folded(part) for part in path.parts]
+    if not names:  # the workspace itself: nobody obeys a folder
+        return ""
     found = next((_FOLDERS[name] for name in names[:-1] if name in _FOLDERS), "")
     for pair in pairwise(names):
         found = found or _PAIRS.get(pair, "")
