@@ -44,6 +44,7 @@ class RuntimeServices:
         person_environ: That of the person's own commands, without the providers' keys.
         secrets: The providers' keys, which no message may hold.
         keeps_sessions: False for ``--no-session``.
+        added_folders: Folders besides the workspace that are worked in.
         launch_cwd: Where the program was started, if it works elsewhere.
         take_up_tools: Awaited as a turn in a workspace begins, with what takes lines for the
             person: lets tools that came or went since into the toolbox; whether there are any.
@@ -78,6 +79,7 @@ class RuntimeServices:
     person_environ: dict[str, str]
     secrets: tuple[str, ...] = ()
     keeps_sessions: bool = True
+    added_folders: tuple[Path, ...] = ()
     launch_cwd: Path | None = None
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
     read_resource: ResourceReader = no_resources
