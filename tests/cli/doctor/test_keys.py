@@ -1,6 +1,7 @@
 import pytest
 
 from agent_tui.cli.doctor import configuration
+from agent_tui.providers.keys import what_is_wrong_with
 from tests.cli.doctor.conftest import CANARY
 
 
@@ -48,7 +49,7 @@ def test_a_broken_key_is_said_and_not_shown(environment, find, monkeypatch, key,
 
 @pytest.mark.parametrize("key", [CANARY, "a", "AIza_x-y.z/+=", "0123"])
 def test_a_whole_key_is_not_faulted(key):
-    assert configuration.what_is_wrong_with(key) == ""
+    assert what_is_wrong_with(key) == ""
 
 
 def test_the_variable_the_settings_name_is_looked_for(environment, find, config, monkeypatch):
