@@ -26,11 +26,14 @@ __all__ = [
     "worker_log",
 ]
 
-# No property is about time: neither a slow example nor slow generation fails a test.
+# No property is about time: neither a slow example nor slow generation fails a test. A run draws
+# what the run before it drew, so that only a change makes it fail; `--hypothesis-profile=anew`
+# draws other examples each time.
 settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "anew", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-settings.load_profile("any machine")
+settings.register_profile("repeatable", settings.get_profile("anew"), derandomize=True)
+settings.load_profile("repeatable")
 
 _PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
 

@@ -13,6 +13,7 @@ from acp.schema import (
     ClientCapabilities,
     CloseSessionResponse,
     EmbeddedResourceContentBlock,
+    FileSystemCapabilities,
     ForkSessionResponse,
     HttpMcpServer,
     ImageContentBlock,
@@ -86,6 +87,7 @@ class AcpAgent:
         self._open_program = open_program
         self._store = store
         self._client: Client | None = None
+        self._file_system = FileSystemCapabilities()
         self._sessions: dict[str, tuple[AcpSession, Opened]] = {}
 
     def on_connect(self, conn: Client) -> None:
@@ -100,6 +102,8 @@ class AcpAgent:
         **_more: object,
     ) -> InitializeResponse:
         """What this agent can do."""
+        if client_capabilities is not None and client_capabilities.fs is not None:
+            self._file_system = client_capabilities.fs
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
             agent_info=Implementation(name="agent-tui", title="agent-tui", version=__version__),
@@ -268,6 +272,7 @@ class AcpAgent:
     def _add(self, session_id: str, opened: Opened) -> AcpSession:
         assert self._client is not None
         session = AcpSession(session_id, opened.runtime, opened.services, self._client)
+        session.use_texts(self._file_system)
         self._sessions[session_id] = (session, opened)
         return session
 

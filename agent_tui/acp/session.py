@@ -16,6 +16,7 @@ from acp.schema import (
     AvailableCommandInput,
     AvailableCommandsUpdate,
     EmbeddedResourceContentBlock,
+    FileSystemCapabilities,
     ImageContentBlock,
     PermissionOption,
     ResourceContentBlock,
@@ -31,6 +32,7 @@ from acp.schema import (
     UnstructuredCommandInput,
 )
 
+from agent_tui.acp.editor_texts import EditorTexts
 from agent_tui.acp.front import AcpFront
 from agent_tui.acp.updates import Update, Updates, plan_of, replayed, said
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
@@ -103,6 +105,13 @@ class AcpSession:
         self._sending = asyncio.create_task(self._send_all())
 
     # What the editor asks
+
+    def use_texts(self, offered: FileSystemCapabilities) -> None:
+        """Read and write texts through the editor, as far as it offers that."""
+        runtime = self.runtime
+        runtime.services.open_texts = EditorTexts(
+            self._client, self.id, runtime.conversation.cwd, offered
+        )
 
     async def begin(self, notices: Sequence[str] = ()) -> None:
         """Tell what there is: notices, commands, how full the context is."""

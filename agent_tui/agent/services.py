@@ -18,6 +18,7 @@ from agent_tui.providers.retry import MAX_RETRIES, Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
+from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
 from agent_tui.tools.mcp.offer import ServerOffer
 
 
@@ -43,6 +44,7 @@ class RuntimeServices:
         person_environ: That of the person's own commands, without the providers' keys.
         secrets: The providers' keys, which no message may hold.
         keeps_sessions: False for ``--no-session``.
+        added_folders: Folders besides the workspace that are worked in.
         launch_cwd: Where the program was started, if it works elsewhere.
         take_up_tools: Awaited as a turn in a workspace begins, with what takes lines for the
             person: lets tools that came or went since into the toolbox; whether there are any.
@@ -54,6 +56,8 @@ class RuntimeServices:
         fallback_model: Gone on with where another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
         files: Keeps what files held before and after what changes them.
+        open_texts: What the person's editor has open, where it holds the conversation; comes with
+            the session that it begins.
     """
 
     provider: Provider
@@ -75,6 +79,7 @@ class RuntimeServices:
     person_environ: dict[str, str]
     secrets: tuple[str, ...] = ()
     keeps_sessions: bool = True
+    added_folders: tuple[Path, ...] = ()
     launch_cwd: Path | None = None
     take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
     read_resource: ResourceReader = no_resources
@@ -85,3 +90,4 @@ class RuntimeServices:
     most_replies: int = 0
     fallback_model: ModelRef | None = None
     files: FileKeeper = field(default_factory=FileKeeper)
+    open_texts: OpenTexts = field(default_factory=NoOpenTexts)

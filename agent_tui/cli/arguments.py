@@ -56,6 +56,7 @@ class Arguments:
     keeps_session: bool
     trusts_folder: bool
     is_plain: bool = False
+    added_folders: tuple[Path, ...] = ()
     max_turns: int = 0
     max_cost_usd: float | None = None
     allowed: tuple[str, ...] = ()
@@ -95,6 +96,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         keeps_session=not values.no_session,
         trusts_folder=values.trusts_folder,
         is_plain=values.is_plain,
+        added_folders=tuple(values.added_folders),
         max_turns=values.max_turns,
         max_cost_usd=values.max_cost_usd,
         allowed=tuple(values.allowed),
@@ -182,6 +184,15 @@ def build_parser() -> argparse.ArgumentParser:
     which.add_argument("--no-session", action="store_true", help="write no session file")
     where.add_argument("--session-dir", metavar="DIR", help="folder of the session files")
     where.add_argument("--cwd", type=Path, metavar="DIR", help="work in this folder")
+    where.add_argument(
+        "--add-dir",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="DIR",
+        dest="added_folders",
+        help="work in this folder too; may be repeated",
+    )
     model = parser.add_argument_group("model")
     model.add_argument(
         "-m",

@@ -13,7 +13,12 @@ from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.atomic_files import remove_leftovers
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compact.debug_log import context_debug_log
-from agent_tui.cli.folders import folder_trust, launch_folder
+from agent_tui.cli.folders import (
+    added_folders,
+    folder_trust,
+    instructions_not_obeyed,
+    launch_folder,
+)
 from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.cli.settings import session_root, settings_editor, trusted_config_files
 from agent_tui.cli.tool_services import command_sandbox, conversation_hooks, tool_servers
@@ -153,7 +158,12 @@ def compose(
     run_rules = _rules_of_run(arguments)
     own_keys = models.catalog.secret_env_names()
 
-    sandbox, keeper = command_sandbox(settings, os.environ), ProcessKeeper(settings.max_processes)
+    own_folders = (paths.user_config_dir(), paths.user_data_dir(), store.root)
+    added = added_folders(arguments, trust, own_folders)
+    sandbox, keeper = (
+        command_sandbox(settings, os.environ, added),
+        ProcessKeeper(settings.max_processes),
+    )
     servers = tool_servers(
         Settings() if arguments.is_demo else settings,
         trust,
@@ -175,10 +185,11 @@ def compose(
             rules=settings_in(workspace).settings.permissions,
             workspace=workspace,
             project_rules_file=paths.project_dir(workspace) / "permissions.toml",
-            own_folders=(paths.user_config_dir(), paths.user_data_dir(), store.root),
+            own_folders=own_folders,
             is_interactive=is_interactive,
             git_risk=trust.git_risk,
         )
+        permissions.work_in(added)
         permissions.add_run_rules(run_rules)
         return permissions
 
@@ -218,6 +229,7 @@ def compose(
             secrets=secrets,
         ),
         keeps_sessions=arguments.keeps_session and not unkept,
+        added_folders=added,
         launch_cwd=launch_cwd,
         take_up_tools=servers.take_up,
         read_resource=servers.read_resource,
@@ -236,7 +248,9 @@ def compose(
         loaded=loaded,
         resume=_session_to_open(arguments, store, launch_cwd),
         keeps_model=arguments.model is not None or arguments.is_local,
-        notices=tuple(filter(None, (model_problem, unkept))),
+        notices=tuple(
+            filter(None, (model_problem, unkept, *instructions_not_obeyed(added, trust)))
+        ),
         is_demo=arguments.is_demo,
     )
 

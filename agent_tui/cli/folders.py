@@ -1,11 +1,13 @@
 """The folder a run is in: named or present, checked, and whether it is trusted."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
 from agent_tui.errors import UsageError
+from agent_tui.permissions.project_files import context_candidates
+from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.trust import FolderTrust, WithheldFile
 from agent_tui.permissions.trust_file import TrustFile
 
@@ -60,6 +62,43 @@ def launch_folder(arguments: Arguments) -> Path:
     return existing_folder(arguments.cwd or present_folder())
 
 
+def added_folders(
+    arguments: Arguments, trust: FolderTrust, own_folders: Sequence[Path]
+) -> tuple[Path, ...]:
+    """The folders of ``--add-dir`` that the folder to begin in does not hold.
+
+    Args:
+        arguments: The command line.
+        trust: Knows which folders are too broad.
+        own_folders: Where the program keeps its settings and sessions.
+
+    Raises:
+        UsageError: One is no folder, or one with keys, sessions or whole home folders in it.
+    """
+    launched, added = launch_folder(arguments), dict[Path, None]()
+    for named in arguments.added_folders:
+        folder = existing_folder(named)
+        guard = ProtectedPaths(workspace=folder, own_folders=tuple(own_folders))
+        holds_own = any(own.is_relative_to(folder) for own in own_folders)
+        why = guard.why_writing_asks(folder) or (
+            f"{folder} holds more than one may work in at once"
+            if trust.is_too_broad(folder) or holds_own
+            else ""
+        )
+        if why:
+            raise UsageError(f"--add-dir: {why}.", "Name the folder of one project.")
+        if not folder.is_relative_to(launched):
+            added[folder] = None
+    return tuple(added)
+
+
+def instructions_not_obeyed(added: Sequence[Path], trust: FolderTrust) -> Iterator[str]:
+    """A line for each of the `added` folders whose instructions are not obeyed."""
+    for folder in added:
+        if (file := next(context_candidates(folder), None)) and (why := trust.why_not(file)):
+            yield f"{file} is not obeyed, as {why}. To trust it: agent-tui trust add {folder}"
+
+
 def folder_trust(arguments: Arguments) -> FolderTrust:
     """What is decided about folders, ``--trust`` included.
 
@@ -68,7 +107,9 @@ def folder_trust(arguments: Arguments) -> FolderTrust:
     """
     kept = kept_trust()
     if arguments.trusts_folder:
-        kept.trust_for_this_run(kept.folder_to_ask_about(launch_folder(arguments)))
+        others = map(existing_folder, arguments.added_folders)
+        for folder in (launch_folder(arguments), *others):
+            kept.trust_for_this_run(kept.folder_to_ask_about(folder))
     return kept
 
 

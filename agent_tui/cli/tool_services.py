@@ -1,6 +1,6 @@
 """The sandbox of the model's commands, and the MCP servers whose tools it may call."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from agent_tui import paths
@@ -19,12 +19,15 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.sandbox import Sandbox
 
 
-def command_sandbox(settings: Settings, environ: Mapping[str, str]) -> Sandbox:
+def command_sandbox(
+    settings: Settings, environ: Mapping[str, str], added: Iterable[Path] = ()
+) -> Sandbox:
     """The sandbox of the model's commands; it has tried nothing yet.
 
     Args:
         settings: Whether it is wanted, and where the sessions are.
         environ: Where bubblewrap is looked for.
+        added: Other folders that are worked in.
 
     Raises:
         UsageError: the folder of the sessions cannot be.
@@ -36,6 +39,7 @@ def command_sandbox(settings: Settings, environ: Mapping[str, str]) -> Sandbox:
         own_folders=(*own, session_root(settings)),
         scratch_parent=paths.user_cache_dir() / "sandbox",
         environ=environ,
+        added=added,
     )
 
 

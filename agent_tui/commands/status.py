@@ -25,6 +25,7 @@ def status_page(front: Front) -> Page:
     kept = short_path(log.path, home) if log.path is not None else "not kept"
     rows: list[Row] = [
         ("folder", short_path(conversation.cwd, home)),
+        *(("also", short_path(folder, home)) for folder in conversation.services.added_folders),
         ("model", model.name or "none; /model chooses one"),
         ("server", model.base_url),
         ("window", f"{info.window:,} tokens ({info.source})"),

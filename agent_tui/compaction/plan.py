@@ -19,7 +19,7 @@ from agent_tui.sessions.entries import (
     MessageEntry,
 )
 from agent_tui.sessions.replay.changes import in_force
-from agent_tui.sessions.replay.pins import pinned_entries
+from agent_tui.sessions.replay.pins import pinned_entries, taken_out
 from agent_tui.tokens import TokenCounter
 
 LiveEntry: TypeAlias = MessageEntry | CustomMessageEntry | BranchSummaryEntry
@@ -281,8 +281,11 @@ def _newest_open_reply(roles: Sequence[_Role], waiting: Mapping[str, list[int]])
 def _staying(
     path: Sequence[Entry], pinned: Sequence[LiveEntry], kept: Sequence[LiveEntry]
 ) -> tuple[Entry, ...]:
-    """`pinned` and `kept` with the context edits of kept messages, in file order."""
-    ids = {entry.id for entry in (*pinned, *kept)}
+    """`pinned` and `kept` with the context edits of kept messages, in file order.
+
+    Pinned texts that were taken out do not stay: what took them out is not copied along.
+    """
+    ids = {entry.id for entry in (*pinned, *kept)} - taken_out(path)
     return tuple(
         entry
         for entry in path

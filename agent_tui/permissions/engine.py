@@ -196,6 +196,11 @@ class PermissionEngine:
         self.log = previous.log
         self._rules += [rule for rule in previous.rules if rule.source == _SESSION_SOURCE]
 
+    def work_in(self, added: Sequence[Path]) -> None:
+        """Judge the `added` folders as the workspace is judged."""
+        resolved = tuple(folder.resolve() for folder in added)
+        self._guard = replace(self._guard, added_folders=resolved)
+
     def add_run_rules(self, rules: Sequence[Rule]) -> None:
         """Go by `rules` of the command line, too."""
         self._rules += rules
@@ -281,8 +286,8 @@ class PermissionEngine:
     def _why_obeyed(self, path: Path) -> str:
         """Why changing `path` decides what other programs do."""
         allowed = [rule for rule in self._command_rules() if rule.decision == "allow"]
-        workspace = self._guard.workspace
-        shown = path.relative_to(workspace) if self._guard.is_inside(path) else path
+        root = self._guard.root_of(path)
+        shown = path.relative_to(root) if root is not None else path
         who = who_obeys(shown, (rule.program for rule in allowed))
         return f"{who} does what {path} says" if who else ""
 

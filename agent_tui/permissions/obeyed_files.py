@@ -140,7 +140,9 @@ def who_obeys(path: Path, allowed_programs: Iterable[str] = ()) -> str:
         allowed_programs: Programs that may run without a question; for them the files count whose
             commands they run (``make``: the Makefile).
     """
-    names = [folded(part) for part in path.parts]
+    names = [folded(part) for part in path.parts if part != ".."]
+    if not names:  # the workspace itself: nobody obeys a folder
+        return ""
     found = next((_FOLDERS[name] for name in names[:-1] if name in _FOLDERS), "")
     for pair in pairwise(names):
         found = found or _PAIRS.get(pair, "")

@@ -54,6 +54,8 @@ _SECRET_PAIRS = frozenset(
         ("opencode", "auth.json"),
         ("github-copilot", "apps.json"),
         ("github-copilot", "hosts.json"),
+        ("litellm", "github_copilot"),
+        ("litellm", "chatgpt"),
     }
 )
 _STARTUP_NAMES = """
@@ -87,13 +89,15 @@ _OWN_PROJECT_FOLDER = ".agent-tui"
 class ProtectedPaths:
     """Judges resolved paths. Names are compared without case, width and invisible characters.
 
-    `scratch_folders` count as inside the workspace for writing. `own_folders` hold our
+    `added_folders` are worked in like the workspace. `scratch_folders` count as inside it for
+    writing. `own_folders` hold our
     configuration, rules and sessions; the skills in one may be read all the same.
     `git_risk` says what git could obey in a folder, empty
     where that is plain or trusted.
     """
 
     workspace: Path
+    added_folders: tuple[Path, ...] = ()
     own_folders: tuple[Path, ...] = ()
     scratch_folders: tuple[Path, ...] = ()
     home: Path | None = None
@@ -104,13 +108,22 @@ class ProtectedPaths:
         """Names of folders that hold keys, wherever they are."""
         return tuple(sorted(_SECRET_FOLDERS))
 
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The folders that are worked in, the workspace first."""
+        return (self.workspace, *self.added_folders)
+
+    def root_of(self, path: Path) -> Path | None:
+        """The folder worked in that is `path` or holds it, component by component."""
+        return next((root for root in self.roots if path.is_relative_to(root)), None)
+
     def is_inside(self, path: Path) -> bool:
-        """Whether `path` is the workspace or below it, component by component."""
-        return path.is_relative_to(self.workspace)
+        """Whether `path` is a folder worked in or below one."""
+        return self.root_of(path) is not None
 
     def may_write_freely(self, path: Path) -> bool:
         """Whether a mode that lets files be written covers `path`."""
-        return any(path.is_relative_to(f) for f in (self.workspace, *self.scratch_folders))
+        return any(path.is_relative_to(f) for f in (*self.roots, *self.scratch_folders))
 
     def why_reading_asks(self, path: Path) -> str:
         """Why reading `path` always asks; empty if it does not."""
@@ -170,7 +183,7 @@ class ProtectedPaths:
         if not self.is_inside(folder):
             return f"git in {folder}, outside the workspace"
         for place in (folder, *folder.parents):
-            if place == self.workspace:
+            if place in self.roots:
                 break
             if (place / "HEAD").is_file() or (place / ".git").exists():
                 return f"{place} is a repository of its own"

@@ -126,7 +126,7 @@ def _updated(
         raise ToolError(f"{shown} is a folder.")
     if not path.exists():
         raise missing_file_error(path, context)
-    before = read_bytes(path, shown)
+    before = read_bytes(path, context)
     unseen = why_unseen(path, before, context.files)
     if patch.action == "delete":
         if unseen:

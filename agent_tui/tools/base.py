@@ -15,6 +15,7 @@ from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, Tool
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import KnownSession
 from agent_tui.tools.files.memory import FileMemory
+from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
 from agent_tui.tools.foreign_calls import UnderstoodCall
 from agent_tui.tools.jobs.table import JobTable
 from agent_tui.tools.limits import OutputLimits
@@ -162,6 +163,7 @@ class ToolContext:
         limits: How much of its output the model may be given.
         history: What `recall` looks in.
         jobs: The commands that go on in the background.
+        open_texts: What an editor has open.
         only_reads: Whether the call is known to change nothing: its changes are not looked for.
         is_persons: Whether the person typed the call themselves; what they run is not sandboxed.
         compact: Makes room in the context, with what to pay attention to; never raises for a
@@ -192,6 +194,7 @@ class ToolContext:
     is_persons: bool = False
     secrets: tuple[str, ...] = ()
     jobs: JobTable = field(default_factory=JobTable)
+    open_texts: OpenTexts = field(default_factory=NoOpenTexts)
 
     def resolve(self, path: str) -> Path:
         """`path` as the model wrote it, absolute and with links followed.

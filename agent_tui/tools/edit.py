@@ -100,7 +100,7 @@ def _planned(arguments: EditArguments, context: ToolContext) -> _Plan:
         raise ToolError(f"{shown} is a folder.")
     if not path.exists():
         raise missing_file_error(path, context)
-    before = read_bytes(path, shown)
+    before = read_bytes(path, context)
     file = decode(before)
     if file is None:
         raise ToolError(f"{shown} is not a text file.")

@@ -61,7 +61,7 @@ def _read(arguments: ReadArguments, context: ToolContext) -> ToolOutput:
         raise ToolError(f"{shown} is a folder. Use ls to see what is in it.")
     if not path.exists():
         raise missing_file_error(path, context)
-    content = read_bytes(path, shown)
+    content = read_bytes(path, context)
     touches = FileTouches(read=(str(path),))
     if media_type := image_type(content):
         return _image(shown, content, media_type, touches)

@@ -58,7 +58,7 @@ def _planned(arguments: WriteArguments, context: ToolContext) -> FileChange:
         after = arguments.content.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ToolError("content holds a lone surrogate, which no file can hold.") from error
-    before = read_bytes(path, shown) if path.exists() else None
+    before = read_bytes(path, context) if path.exists() else None
     if before and (unseen := why_unseen(path, before, context.files)):
         raise ToolError(f"{shown} {unseen}. Read it first.")
     old = decode(before) if before is not None else None

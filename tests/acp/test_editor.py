@@ -1,104 +1,15 @@
 """An editor over standard input and output: the client of the SDK, the whole program, a model."""
 
 import asyncio
-import os
 import signal
-import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import pytest
-from acp import PROTOCOL_VERSION, RequestError, spawn_agent_process, text_block
-from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
+from acp import RequestError
 
-from tests.support.openai_server import Call, OpenAiServer, Reply
+from tests.support.editor import Place, say
+from tests.support.openai_server import Call, Reply
 
 pytestmark = pytest.mark.thorough
-
-
-@dataclass
-class Editor:
-    """A client that keeps what it is told, and answers questions as it is told to."""
-
-    answers: list[str] = field(default_factory=list)
-    updates: list[Any] = field(default_factory=list)
-    asked: list[Any] = field(default_factory=list)
-
-    async def request_permission(
-        self, session_id: str, tool_call: Any, options: Any, **_more: Any
-    ) -> RequestPermissionResponse:
-        self.asked.append((tool_call, [option.option_id for option in options]))
-        answer = self.answers.pop(0)
-        if answer == "closed":
-            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
-        chosen = AllowedOutcome(outcome="selected", option_id=answer)
-        return RequestPermissionResponse(outcome=chosen)
-
-    async def session_update(self, session_id: str, update: Any, **_more: Any) -> None:
-        self.updates.append(update)
-
-    def on_connect(self, conn: Any) -> None:
-        pass
-
-    def kinds(self) -> list[str]:
-        return [update.session_update for update in self.updates]
-
-    def text(self, kind: str = "agent_message_chunk") -> str:
-        chosen = (u for u in self.updates if u.session_update == kind)
-        return "".join(update.content.text for update in chosen)
-
-    def calls(self) -> dict[str, list[Any]]:
-        """The updates of each call, by its title."""
-        titles: dict[str, str] = {}
-        found: dict[str, list[Any]] = {}
-        for update in self.updates:
-            if update.session_update == "tool_call":
-                titles[update.tool_call_id] = update.title
-            if update.session_update in ("tool_call", "tool_call_update"):
-                found.setdefault(titles[update.tool_call_id], []).append(update)
-        return found
-
-
-@dataclass
-class Place:
-    """Folders, a model, and the program."""
-
-    root: Path
-    server: OpenAiServer
-
-    @property
-    def work(self) -> Path:
-        return self.root / "work"
-
-    @asynccontextmanager
-    async def editor(self, *answers: str) -> AsyncGenerator[tuple[Editor, Any, Any], None]:
-        editor = Editor(list(answers))
-        environ = {
-            **os.environ,
-            "AGENT_TUI_HOME": str(self.root / "home"),
-            "OPENAI_API_KEY": "sk-test",
-        }
-        arguments = ("-m", "openai/gpt-4o", "--base-url", self.server.base_url)
-        command = (sys.executable, "-m", "agent_tui", "acp", *arguments)
-        client: Any = editor
-        async with spawn_agent_process(client, *command, env=environ) as (connection, process):
-            await connection.initialize(protocol_version=PROTOCOL_VERSION)
-            yield editor, connection, process
-
-
-@pytest.fixture
-def place(tmp_path: Path):
-    (tmp_path / "work").mkdir()
-    with OpenAiServer() as server:
-        yield Place(tmp_path.resolve(), server)
-
-
-async def say(connection: Any, session: str, text: str) -> str:
-    answered = await connection.prompt(session_id=session, prompt=[text_block(text)])
-    return answered.stop_reason
 
 
 async def test_a_task_with_an_edit_and_a_question(place: Place):

@@ -17,9 +17,10 @@ from agent_tui.compaction.plan import (
 )
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
-from agent_tui.messages import AssistantMessage, Message, ToolCall, ToolResultMessage
+from agent_tui.messages import AssistantMessage, Message, Pin, ToolCall, ToolResultMessage
 from agent_tui.sessions.entries import Carryover, ContextEditEntry, Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.pins import pin_entry, unpin_entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import request_for
 from tests.support.histories import histories
@@ -90,6 +91,17 @@ def test_sizes_of_both_sides_are_those_of_the_whole(counter: TokenCounter):
     for room in (0, 300, 900):
         cut = plan(talk.path, counter, room=room)
         assert cut.summarised_tokens + cut.kept_tokens_now == whole
+
+
+def test_a_pinned_text_that_was_taken_out_does_not_stay(counter: TokenCounter):
+    talk = conversation(3)
+    pin = Pin(kind="skill", name="house", path="/skills/house/SKILL.md", digest="0")
+    gone = pin_entry(pin, "Rules.").model_copy(update={"id": "gone"})
+    talk.entries += [gone, unpin_entry((pin.path,)).model_copy(update={"id": "unpin"})]
+    talk.user("go on")
+    cut = plan(talk.path, counter, room=10_000)
+    assert talk.entries[-1] in cut.kept_entries
+    assert gone not in cut.kept_entries
 
 
 def test_a_cut_before_what_the_person_said_splits_no_turn(counter: TokenCounter):

@@ -44,6 +44,45 @@ def test_a_deny_rule_about_a_file_says_nothing_of_calls_without_files():
     assert permissions.judge("recall", Intent("recall", "none")).decision == "allow"
 
 
+def _added(mode: PermissionMode) -> PermissionEngine:
+    permissions = _permissions(mode)
+    permissions.work_in((Path("/ws/other"),))
+    return permissions
+
+
+def test_an_added_folder_is_written_like_the_workspace_and_no_folder_beside_it():
+    for path, decision in (
+        ("/ws/other/src/a.py", "allow"),
+        ("/ws/other-one/a.py", "ask"),
+        ("/ws/other/.unknown/a", "ask"),
+        ("/ws/other/Makefile", "allow"),
+        ("/ws/other/.env", "ask"),
+        ("/ws/other/.git/config", "ask"),
+    ):
+        assert _added("accept-edits").judge("write", _file("write", path)).decision == decision
+    assert _added("ask").judge("write", _file("write", "/ws/other/a.py")).decision == "ask"
+    assert _added("plan").judge("write", _file("write", "/ws/other/a.py")).decision == "deny"
+
+
+@pytest.mark.parametrize(
+    ("command", "decision"),
+    [
+        ("ls > ../other/out", "allow"),
+        ("ls > ../other-one/out", "ask"),
+        ("git -C ../other log", "allow"),
+        ("git -C ../other-one log", "ask"),
+    ],
+)
+def test_commands_may_do_in_an_added_folder_what_they_may_in_the_workspace(command, decision):
+    assert _added("accept-edits").judge("bash", _bash(command)).decision == decision
+
+
+def test_all_of_an_added_folder_is_not_deleted_unasked():
+    verdict = _added("full").judge("bash", _bash("rm -rf /ws/other"))
+    assert (verdict.decision, "all of" in verdict.why) == ("ask", True)
+    assert _added("full").judge("bash", _bash("rm -rf /ws/other/build")).decision == "allow"
+
+
 def _bash(command: str) -> Intent:
     return Intent(title=command, access="execute", command=command)
 

@@ -115,6 +115,22 @@ def test_the_plan_follows_links_and_leaves_out_what_is_not_there(tmp_path: Path)
     assert plan.read_only == (work / ".git/hooks",)
 
 
+def test_an_added_folder_is_written_but_for_what_git_obeys_in_it(tmp_path: Path):
+    home, work, added = (tmp_path / name for name in ("home", "work", "home/secret/added"))
+    for folder in (work, added / ".git/hooks"):
+        folder.mkdir(parents=True)
+    plan = plan_for(work, home, (home / "secret",), tmp_path, (added,))
+    words = bwrap_argv("/usr/bin/bwrap", plan)
+    hooks = str(added / ".git/hooks")
+    places = [
+        position(words, "--tmpfs", str(home / "secret")),
+        position(words, "--bind", str(added), str(added)),
+        position(words, "--ro-bind", hooks, hooks),
+        position(words, "--chdir", str(work), "--"),
+    ]
+    assert places == sorted(places)
+
+
 @pytest.mark.parametrize(
     ("output", "said"),
     [

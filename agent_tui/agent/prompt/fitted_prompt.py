@@ -52,6 +52,7 @@ class PromptParts:
         context_files: Instructions of the person and the project, the most general first.
         skills: Names of those the model may take up, with what they are for.
         outside: The tools of MCP servers.
+        added_folders: Other folders that are worked in.
     """
 
     cwd: Path
@@ -61,6 +62,7 @@ class PromptParts:
     context_files: tuple[ContextFile, ...] = ()
     skills: tuple[tuple[str, str], ...] = ()
     outside: ServerOffer = field(default_factory=ServerOffer)
+    added_folders: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ def _skill_line(name: str, description: str, chars: int) -> str:
 def _core_and_tools(
     parts: PromptParts, window: int, counter: TokenCounter
 ) -> tuple[str, tuple[ToolSpec, ...]]:
-    full = full_prompt(parts.cwd, parts.day)
+    full = full_prompt(parts.cwd, parts.day, parts.added_folders)
     room = window // _PROMPT_SHARE
     if window <= 0 or _fits([full, *_wire_texts(parts.specs)], room, counter):
         return full, parts.specs

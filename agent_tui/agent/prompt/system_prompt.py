@@ -1,6 +1,7 @@
 """The system prompt: short, the same bytes for a whole session so that prompt caches hold."""
 
 import platform
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -33,15 +34,17 @@ is done.
 _SHORT_FOLDER_CHARS = 80
 
 
-def full_prompt(cwd: Path, day: date) -> str:
+def full_prompt(cwd: Path, day: date, added: Sequence[Path] = ()) -> str:
     """The prompt for windows with room for it, without context files.
 
     Args:
         cwd: The workspace.
         day: Given to the model.
+        added: Other folders that are worked in.
     """
     system = f"System: {platform.system()} {platform.machine()}"
-    return f"{_FULL}\n\nFolder: {cwd}\n{system}\nDate: {day.isoformat()}"
+    folders = "\n".join((f"Folder: {cwd}", *(f"Also worked in: {folder}" for folder in added)))
+    return f"{_FULL}\n\n{folders}\n{system}\nDate: {day.isoformat()}"
 
 
 def short_prompt(cwd: Path, day: date) -> str:

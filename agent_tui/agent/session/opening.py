@@ -155,6 +155,7 @@ def prompt_fitter(
             outside=services.server_offer(),
             context_files=files,
             skills=told,
+            added_folders=services.added_folders,
         )
         fitted = fit_prompt(parts, window, services.counter)
         return replace(fitted, model_id=model_id, is_planning=is_planning)

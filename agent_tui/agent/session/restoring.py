@@ -47,12 +47,12 @@ class FileRestorer:
     async def plan_for(self, leaf_id: str | None) -> RestorePlan:
         """What going back to behind the entry `leaf_id` means for files; changes nothing."""
         written = tuple(self._sessions.conversation.log.entries)
-        return await asyncio.to_thread(plan_restore, written, leaf_id, _now)
+        return await asyncio.to_thread(plan_restore, written, leaf_id, self._now)
 
     async def plan_taking_back(self) -> RestorePlan:
         """What takes the newest putting back of files back."""
         written = tuple(self._sessions.conversation.log.entries)
-        return await asyncio.to_thread(plan_taking_back, written, _now)
+        return await asyncio.to_thread(plan_taking_back, written, self._now)
 
     @property
     def is_said_since_restore(self) -> bool:
@@ -67,7 +67,7 @@ class FileRestorer:
     async def plan_going_on(self) -> RestorePlan:
         """What a putting back of files still has to do that the program ended in."""
         written = tuple(self._sessions.conversation.log.entries)
-        return await asyncio.to_thread(unfinished_restore, written, _now)
+        return await asyncio.to_thread(unfinished_restore, written, self._now)
 
     async def differences(self, plan: RestorePlan) -> tuple[Difference, ...]:
         """What `plan` changes, for the person."""
@@ -107,9 +107,12 @@ class FileRestorer:
             conversation.log.append(_told(done, conversation.cwd))
         return tuple(_notices(done, (*plan.left, *left, *failed), conversation.cwd))
 
+    def _now(self, path: str) -> FileVersion:
+        return _present(self._sessions.conversation, path)
 
-def _now(path: str) -> FileVersion:
-    return version_of(Path(path))
+
+def _present(conversation: Conversation, path: str) -> FileVersion:
+    return version_of(Path(path), open_texts=conversation.services.open_texts)
 
 
 def _kept(
@@ -119,8 +122,9 @@ def _kept(
     ready: list[Restore] = []
     left: list[tuple[str, str]] = []
     why_held = conversation.permissions.why_attaching_asks
+    kept, open_texts = conversation.kept_files, conversation.services.open_texts
     for restore in restores:
-        present = version_of(Path(restore.path), conversation.kept_files, why_held)
+        present = version_of(Path(restore.path), kept, why_held, open_texts)
         if not present.is_as(restore.present):
             left.append((restore.path, _CHANGED_MEANWHILE))
         elif not present.can_be_had:
@@ -143,7 +147,7 @@ def _put_back(
     for restore in restores:
         path = Path(restore.path)
         try:
-            if not version_of(path).is_as(restore.present):
+            if not _present(conversation, restore.path).is_as(restore.present):
                 failed.append((restore.path, _CHANGED_MEANWHILE))
                 continue
             make_so(path, restore.wanted, conversation.kept_files)

@@ -92,7 +92,8 @@ class FileKeeper:
 
     def _versions(self, conversation: "Conversation", paths: Sequence[Path]) -> list[FileVersion]:
         why_held = conversation.permissions.why_attaching_asks
-        return [version_of(path, conversation.kept_files, why_held) for path in paths]
+        kept, open_texts = conversation.kept_files, conversation.services.open_texts
+        return [version_of(path, kept, why_held, open_texts) for path in paths]
 
     def _record(self, conversation: "Conversation", changes: Sequence[FileChange]) -> None:
         if changes:

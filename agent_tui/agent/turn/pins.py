@@ -97,7 +97,7 @@ class PinKeeper:
         await self.touched(files)
 
     async def touched(self, paths: Iterable[Path]) -> None:
-        """Pin the instructions of the folders below the workspace that `paths` are in.
+        """Pin the instructions of the folders below those worked in that `paths` are in.
 
         Args:
             paths: Absolute, links followed.
@@ -115,13 +115,14 @@ class PinKeeper:
         """Those of the folders of `paths` that were not looked into yet."""
         conversation = self._conversation
         workspace, seen = conversation.cwd.resolve(), conversation.looked_into
-        may_obey = conversation.services.trust.may_obey
+        added, may_obey = conversation.services.added_folders, conversation.services.trust.may_obey
         told = {file.path for file in conversation.context_files}
         texts: list[_Text] = []
-        for folder in _folders_below(workspace, paths):
+        for folder in _folders_of(workspace, added, paths):
             if folder not in seen:
                 seen.add(folder)
-                name = folder.relative_to(workspace).as_posix()
+                below = folder.is_relative_to(workspace)
+                name = (folder.relative_to(workspace) if below else folder).as_posix()
                 files = load_folder_instructions(folder, may_obey)
                 texts += [_instructions(f.path, name, f.text) for f in files if f.path not in told]
         return texts
@@ -258,14 +259,18 @@ def _cut(text: _Text, room: int, counter: TokenCounter) -> str:
     return "\n".join([*kept, rest])
 
 
-def _folders_below(workspace: Path, paths: Iterable[Path]) -> Iterator[Path]:
-    """The folders below `workspace` that `paths` are in, or are, the outermost first."""
+def _folders_of(workspace: Path, added: Sequence[Path], paths: Iterable[Path]) -> Iterator[Path]:
+    """The folders that `paths` are in, or are, the outermost first.
+
+    Those are below `workspace`, or one of the `added` folders or below it.
+    """
     above = set(project_folders(workspace))
     for path in paths:
-        if not path.is_relative_to(workspace):
+        root = next((root for root in (workspace, *added) if path.is_relative_to(root)), None)
+        if root is None:
             continue
-        parts = path.relative_to(workspace).parts[:_MOST_FOLDERS]
-        for count in range(1, len(parts) + 1):
-            folder = workspace.joinpath(*parts[:count])
+        parts = path.relative_to(root).parts[:_MOST_FOLDERS]
+        for count in range(len(parts) + 1):
+            folder = root.joinpath(*parts[:count])
             if folder not in above and folder.is_dir():
                 yield folder

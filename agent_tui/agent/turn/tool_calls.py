@@ -419,6 +419,7 @@ class ToolRunner:
             compact=self._compact,
             secrets=conversation.services.secrets,
             jobs=conversation.jobs,
+            open_texts=conversation.services.open_texts,
         )
         context.plan = partial(self._plans.decide, call)
         if self.pins is not None:

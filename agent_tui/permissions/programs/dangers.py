@@ -211,7 +211,7 @@ def _broad_delete(
             path = _resolved(base, word)
             if path is None:
                 return f"{action}: {word.source} cannot be resolved"
-            holds_workspace = guard.workspace.is_relative_to(path)
+            holds_workspace = any(root.is_relative_to(path) for root in guard.roots)
             is_top = len(path.parts) <= 2 or path == guard.home
             is_outside = not may_leave and not guard.may_write_freely(path)
             if holds_workspace or is_top or is_outside:

@@ -41,7 +41,7 @@ class FileChange:
         if self.after is None:
             remove_file(self.path, context.shown(self.path))
             return
-        replace_file(self.path, self.after, context.shown(self.path))
+        replace_file(self.path, self.after, context)
         context.files.remember(self.path, self.after)
 
 

@@ -91,29 +91,30 @@ class _RawOffsets:
         return offset + bisect_right(self._dropped, offset - 1)
 
 
-def read_bytes(path: Path, shown: str) -> bytes:
-    """The content of a regular file of bearable size.
+def read_bytes(path: Path, context: ToolContext) -> bytes:
+    """The content of a regular file of bearable size, as an editor has it that has it open.
 
     Args:
         path: The file, resolved.
-        shown: Its name in error texts.
+        context: Names it in error texts, and knows of editors.
 
     Raises:
         ToolError: it is no regular file, too large or not readable.
     """
+    shown = context.shown(path)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise ToolError(f"{shown} is not a regular file.")
         with path.open("rb") as file:
             content = file.read(_MAX_FILE_BYTES + 1)
+        if len(content) > _MAX_FILE_BYTES:
+            raise ToolError(
+                f"{shown} is larger than {_MAX_FILE_BYTES // 1_000_000} MB. Look at parts of it "
+                "with grep, or with head, tail or sed in bash."
+            )
+        return context.open_texts.present(path, content)
     except OSError as error:
         raise ToolError(f"{shown} cannot be read: {error.strerror}.") from error
-    if len(content) > _MAX_FILE_BYTES:
-        raise ToolError(
-            f"{shown} is larger than {_MAX_FILE_BYTES // 1_000_000} MB. Look at parts of it with "
-            "grep, or with head, tail or sed in bash."
-        )
-    return content
 
 
 def decode(content: bytes) -> TextFile | None:
@@ -160,17 +161,19 @@ def why_unseen(path: Path, content: bytes, files: FileMemory) -> str:
     return "" if seen == digest_of(content) else "was changed since you read it"
 
 
-def replace_file(path: Path, content: bytes, shown: str) -> None:
+def replace_file(path: Path, content: bytes, context: ToolContext) -> None:
     """Put `content` at `path` in one step: readers see the old file or the new one, whole.
 
     Missing folders are created. An existing file keeps its mode. `path` is resolved, so that a
-    link stays a link.
+    link stays a link. An editor that takes the text writes the file itself.
 
     Raises:
         ToolError: the folder or the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if context.open_texts.take(path, content):
+            return
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
         with scratch_beside(path) as scratch:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -183,7 +186,7 @@ def replace_file(path: Path, content: bytes, shown: str) -> None:
                 os.fsync(file.fileno())
             scratch.replace(path)
     except OSError as error:
-        raise ToolError(f"{shown} cannot be written: {error.strerror}.") from error
+        raise ToolError(f"{context.shown(path)} cannot be written: {error.strerror}.") from error
 
 
 def missing_file_error(path: Path, context: ToolContext) -> ToolError:

@@ -10,6 +10,7 @@ from pathlib import Path
 from agent_tui.atomic_files import scratch_beside
 from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES, KeptFiles, digest_of
 from agent_tui.sessions.replay.file_changes import FileVersion
+from agent_tui.tools.files.open_texts import NoOpenTexts, OpenTexts
 
 FILE, PROGRAM, LINK = 0o100644, 0o100755, 0o120000
 """The modes that are told apart, as git does."""
@@ -19,13 +20,17 @@ NO_FILE = "it is no file"
 _UNREADABLE = "it could not be read"
 _NO_ROOM = "there was no room for it"
 _CHUNK_BYTES = 1 << 20
+_ON_DISK = NoOpenTexts()
 
 WhyHeld = Callable[[Path], str]
 """Why the content of a file is not to be copied anywhere; empty where it may be."""
 
 
 def version_of(
-    path: Path, kept: KeptFiles | None = None, why_held: WhyHeld = lambda _path: ""
+    path: Path,
+    kept: KeptFiles | None = None,
+    why_held: WhyHeld = lambda _path: "",
+    open_texts: OpenTexts = _ON_DISK,
 ) -> FileVersion:
     """The file at `path` as it is now, its content kept where it can be. Links are not followed.
 
@@ -33,6 +38,7 @@ def version_of(
         path: Absolute.
         kept: Takes the content; None keeps nothing.
         why_held: Asked before anything is kept.
+        open_texts: What an editor has open is as it has it there.
     """
     try:
         status = path.lstat()
@@ -48,7 +54,7 @@ def version_of(
     try:
         if status.st_size > MOST_FILE_BYTES:
             return FileVersion(digest=_digest(path), mode=mode, why_not=TOO_LARGE)
-        content = path.read_bytes()
+        content = open_texts.present(path, path.read_bytes())
     except OSError:
         return FileVersion(digest=_UNREADABLE, mode=mode, why_not=_UNREADABLE)
     if why := why_held(path) if kept is not None else "":

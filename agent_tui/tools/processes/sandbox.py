@@ -57,6 +57,7 @@ class SandboxPlan:
     Args:
         workspace: May be written, and is where the command starts.
         scratch: Stands in for ``/tmp``.
+        added: Other folders that may be written.
         hidden_folders: Are empty, with what lies in them; not what holds or is the workspace.
         hidden_files: Are empty.
         read_only: Files and folders below the workspace that may not be changed.
@@ -64,6 +65,7 @@ class SandboxPlan:
 
     workspace: Path
     scratch: Path
+    added: tuple[Path, ...] = ()
     hidden_folders: tuple[Path, ...] = ()
     hidden_files: tuple[Path, ...] = ()
     read_only: tuple[Path, ...] = ()
@@ -86,11 +88,17 @@ def bwrap_argv(bwrap: str, plan: SandboxPlan) -> tuple[str, ...]:
     words = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     words += ["--bind", str(plan.scratch), "/tmp"]
-    around = [folder for folder in plan.hidden_folders if plan.workspace.is_relative_to(folder)]
+    written = (plan.workspace, *plan.added)
+    around = [
+        hidden
+        for hidden in plan.hidden_folders
+        if any(folder.is_relative_to(hidden) for folder in written)
+    ]
     for folder in around:
         words += ["--tmpfs", str(folder)]
     words += ["--ro-bind-try", str(_NEEDED_OF_RUN), str(_NEEDED_OF_RUN)]
-    words += ["--bind", str(plan.workspace), str(plan.workspace)]
+    for folder in written:
+        words += ["--bind", str(folder), str(folder)]
     for folder in plan.hidden_folders:
         words += [] if folder in around else ["--tmpfs", str(folder)]
     for file in plan.hidden_files:
@@ -105,7 +113,7 @@ def refusal_hint(output: str) -> str:
     if _REFUSED.search(output):
         return "the sandbox gives commands no network; the user can run this one with !"
     if _READ_ONLY.search(output):
-        return "the sandbox lets commands write only below the workspace and in /tmp"
+        return "the sandbox lets commands write only below the folders worked in and in /tmp"
     return ""
 
 
@@ -124,6 +132,7 @@ class Sandbox:
         own_folders: Iterable[Path],
         scratch_parent: Path,
         environ: Mapping[str, str],
+        added: Iterable[Path] = (),
     ) -> None:
         """Find out nothing yet.
 
@@ -133,10 +142,12 @@ class Sandbox:
             own_folders: Where this program keeps settings, sessions and logs; hidden.
             scratch_parent: Where the folder is made that stands in for ``/tmp``.
             environ: Where ``PATH`` is looked up.
+            added: Other folders that are worked in, and so may be written.
         """
         self._mode: SandboxMode = mode
         self._home = home
         self._own_folders = tuple(own_folders)
+        self._added = tuple(added)
         self._scratch_parent = scratch_parent
         self._environ = environ
         self._scratch: Path | None = None
@@ -192,7 +203,8 @@ class Sandbox:
 
     def _words(self, cwd: Path) -> tuple[str, ...]:
         bwrap = shutil.which("bwrap", path=self._environ.get("PATH")) or "bwrap"
-        return bwrap_argv(bwrap, plan_for(cwd, self._home, self._own_folders, self._scratch_here()))
+        plan = plan_for(cwd, self._home, self._own_folders, self._scratch_here(), self._added)
+        return bwrap_argv(bwrap, plan)
 
     def _scratch_here(self) -> Path:
         """The stand-in for ``/tmp``; made when first needed, removed with this object."""
@@ -206,24 +218,31 @@ class Sandbox:
         return self._scratch
 
 
-def plan_for(cwd: Path, home: Path, own_folders: Iterable[Path], scratch: Path) -> SandboxPlan:
-    """The plan for the workspace `cwd` on this machine as it is now.
+def plan_for(
+    cwd: Path,
+    home: Path,
+    own_folders: Iterable[Path],
+    scratch: Path,
+    added: Iterable[Path] = (),
+) -> SandboxPlan:
+    """The plan for the workspace `cwd` and the `added` folders on this machine as it is now.
 
     What is not there cannot be hidden, so it is to be asked for anew before each command.
     """
-    workspace = cwd.resolve()
+    workspace, others = cwd.resolve(), tuple(folder.resolve() for folder in added)
     folders = {*(home / name for name in _KEY_FOLDERS), *own_folders, *_SOCKET_FOLDERS}
-    git = workspace / ".git"
+    gits = [folder / ".git" for folder in (workspace, *others)]
     return SandboxPlan(
         workspace=workspace,
         scratch=scratch.resolve(),
+        added=others,
         hidden_folders=tuple(
             folder for folder in _present(folders) if folder.is_dir() and folder != workspace
         ),
         hidden_files=tuple(
             file for file in _present(home / name for name in _KEY_FILES) if file.is_file()
         ),
-        read_only=tuple(_present((git / "hooks", git / "config"))),
+        read_only=tuple(_present(git / name for git in gits for name in ("hooks", "config"))),
     )
 
 

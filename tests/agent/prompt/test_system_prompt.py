@@ -34,6 +34,11 @@ def test_the_short_prompt_says_where_and_when_in_under_150_tokens():
     assert TokenCounter().count_text(prompt) < 150
 
 
+def test_added_folders_are_told_behind_the_workspace():
+    prompt = full_prompt(CWD, DAY, (Path("/lib/one"),))
+    assert f"Folder: {CWD}\nAlso worked in: /lib/one\n" in prompt
+
+
 def test_of_a_long_folder_the_short_prompt_names_the_end():
     prompt = short_prompt(Path("/" + "x" * 900 + "/project"), DAY)
     assert "x/project\n" in prompt

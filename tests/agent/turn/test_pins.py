@@ -268,6 +268,22 @@ async def test_instructions_below_join_when_something_there_is_touched(stage: St
     assert texts(last_request(stage)).count("In web: use tabs.") == 1
 
 
+@pytest.mark.parametrize("is_trusted", [True, False])
+async def test_instructions_of_an_added_folder_join_where_it_is_trusted(
+    stage: Stage, is_trusted: bool
+):
+    added = stage.folder / "library"
+    path = write(added / "AGENTS.md", "In library: no prints.")
+    write(added / "src/a.py", "x = 1")
+    if is_trusted:
+        stage.trust.trust_for_this_run(added)
+    runtime = stage.runtime([read(f"{added}/src/a.py"), Reply(text="Done.")])
+    runtime.services.added_folders = (added,)
+    events = await collect(runtime.submit("Look."))
+    told = [(event.pin.name, event.pin.path) for event in of_kind(events, TextPinned)]
+    assert told == ([(str(added), str(path))] if is_trusted else [])
+
+
 async def test_a_refused_call_touches_nothing(stage: Stage):
     nested(stage)
     write(stage.workspace / "web/.env", "KEY=1")

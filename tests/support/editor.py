@@ -1,0 +1,125 @@
+"""An editor of the tests: the client of the protocol's SDK, and the whole program behind it."""
+
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from acp import PROTOCOL_VERSION, RequestError, spawn_agent_process, text_block
+from acp.schema import (
+    AllowedOutcome,
+    ClientCapabilities,
+    DeniedOutcome,
+    FileSystemCapabilities,
+    ReadTextFileResponse,
+    RequestPermissionResponse,
+)
+
+from tests.support.openai_server import OpenAiServer
+
+
+@dataclass
+class Editor:
+    """A client that keeps what it is told, and answers questions as it is told to.
+
+    Attributes:
+        buffers: Files that are open, with what they hold unsaved; None does not offer files.
+        refuses: Files that it does not write.
+    """
+
+    answers: list[str] = field(default_factory=list)
+    updates: list[Any] = field(default_factory=list)
+    asked: list[Any] = field(default_factory=list)
+    buffers: dict[str, str] | None = None
+    refuses: tuple[str, ...] = ()
+    wrote: list[tuple[str, str]] = field(default_factory=list)
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: Any, **_more: Any
+    ) -> RequestPermissionResponse:
+        self.asked.append((tool_call, [option.option_id for option in options]))
+        answer = self.answers.pop(0)
+        if answer == "closed":
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        chosen = AllowedOutcome(outcome="selected", option_id=answer)
+        return RequestPermissionResponse(outcome=chosen)
+
+    async def session_update(self, session_id: str, update: Any, **_more: Any) -> None:
+        self.updates.append(update)
+
+    async def read_text_file(
+        self, path: str, session_id: str, **_more: Any
+    ) -> ReadTextFileResponse:
+        if self.buffers is None or path not in self.buffers:
+            raise RequestError.resource_not_found(path)
+        return ReadTextFileResponse(content=self.buffers[path])
+
+    async def write_text_file(self, content: str, path: str, session_id: str, **_more: Any) -> None:
+        if path in self.refuses:
+            raise RequestError(-32000, "read-only here")
+        self.wrote.append((path, content))
+        Path(path).write_bytes(content.encode())
+        if self.buffers is not None:
+            self.buffers[path] = content.replace("\r\n", "\n")
+
+    def on_connect(self, conn: Any) -> None:
+        pass
+
+    def kinds(self) -> list[str]:
+        return [update.session_update for update in self.updates]
+
+    def text(self, kind: str = "agent_message_chunk") -> str:
+        chosen = (u for u in self.updates if u.session_update == kind)
+        return "".join(update.content.text for update in chosen)
+
+    def calls(self) -> dict[str, list[Any]]:
+        """The updates of each call, by its title."""
+        titles: dict[str, str] = {}
+        found: dict[str, list[Any]] = {}
+        for update in self.updates:
+            if update.session_update == "tool_call":
+                titles[update.tool_call_id] = update.title
+            if update.session_update in ("tool_call", "tool_call_update"):
+                found.setdefault(titles[update.tool_call_id], []).append(update)
+        return found
+
+
+@dataclass
+class Place:
+    """Folders, a model, and the program."""
+
+    root: Path
+    server: OpenAiServer
+
+    @property
+    def work(self) -> Path:
+        return self.root / "work"
+
+    @asynccontextmanager
+    async def editor(
+        self, *answers: str, buffers: dict[str, str] | None = None
+    ) -> AsyncGenerator[tuple[Editor, Any, Any], None]:
+        editor = Editor(list(answers), buffers=buffers)
+        environ = {
+            **os.environ,
+            "AGENT_TUI_HOME": str(self.root / "home"),
+            "OPENAI_API_KEY": "sk-test",
+        }
+        arguments = ("-m", "openai/gpt-4o", "--base-url", self.server.base_url)
+        command = (sys.executable, "-m", "agent_tui", "acp", *arguments)
+        client: Any = editor
+        async with spawn_agent_process(client, *command, env=environ) as (connection, process):
+            offers = buffers is not None
+            files = FileSystemCapabilities(read_text_file=offers, write_text_file=offers)
+            await connection.initialize(
+                protocol_version=PROTOCOL_VERSION, client_capabilities=ClientCapabilities(fs=files)
+            )
+            yield editor, connection, process
+
+
+async def say(connection: Any, session: str, text: str) -> str:
+    answered = await connection.prompt(session_id=session, prompt=[text_block(text)])
+    return answered.stop_reason
