@@ -49,7 +49,7 @@ _MODULE = re.compile(r"\b(?:[a-z_]+\.)+(?=[A-Z])")
 def event_reference() -> str:
     """The whole page."""
     rules = (events.__doc__ or "").partition("Ordering rules: ")[2].partition("No event")[0]
-    parts = [_HEAD, f"{_one_line(rules)}\n"]
+    parts = [_HEAD, f"{_one_line(rules[:1].upper() + rules[1:])}\n"]
     for event in get_args(events.AgentEvent):
         parts.append(f"\n## {event.__name__}\n\n{_one_line(event.__doc__ or '')}\n")
         hints = get_type_hints(event)
