@@ -84,6 +84,10 @@ _ROWS = (
         "MCP servers, whose tools the model may call",
         "mcp_command",
     ),
+    Subcommand(
+        "login", "copilot|chatgpt", "sign in to an account whose models to use", "login.login"
+    ),
+    Subcommand("logout", "copilot|chatgpt", "forget what signing in gave", "login.logout"),
     Subcommand("acp", "", "the agent for an editor (Zed, JetBrains, Neovim ...)", "acp_command"),
     Subcommand(
         "completion",

@@ -54,6 +54,8 @@ _SECRET_PAIRS = frozenset(
         ("opencode", "auth.json"),
         ("github-copilot", "apps.json"),
         ("github-copilot", "hosts.json"),
+        ("litellm", "github_copilot"),
+        ("litellm", "chatgpt"),
     }
 )
 _STARTUP_NAMES = """

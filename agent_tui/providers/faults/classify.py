@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from agent_tui.providers.accounts.table import ACCOUNTS, login_command
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.faults.overflow import is_context_overflow
 from agent_tui.providers.keys import key_variable
@@ -233,6 +234,8 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
     name, where = model.name, _where(model)
     match kind:
         case "auth":
+            if fault.name == "NotSignedInError":
+                return f"{name} needs an account: {detail}", _key_hint(model)
             return f"{where} refused the key for {name}: {detail}", _key_hint(model)
         case "not_found":
             hint = "Choose another with /model."
@@ -276,6 +279,8 @@ def _where(model: ModelRef) -> str:
 
 
 def _key_hint(model: ModelRef) -> str:
+    if (account := ACCOUNTS.get(model.provider)) is not None and not model.base_url:
+        return f"Sign in with {login_command(account)}, or choose another with /model."
     variable = model.api_key_env or ("" if model.base_url else key_variable(model.provider))
     if variable:
         return f"The key comes from {variable}: set it anew, or choose another with /model."

@@ -12,8 +12,9 @@ from typing import Any, Never, Protocol, TypeVar, cast
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
+from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.table import bundled_entry
-from agent_tui.providers.wires.base import Address, IdleTimeoutError, InTime
+from agent_tui.providers.wires.base import Address, IdleTimeoutError, InTime, NotSignedInError
 from agent_tui.providers.wires.litellm_module import LiteLlm
 
 _T = TypeVar("_T")
@@ -88,6 +89,11 @@ class RequestLink:
         async with contextlib.aclosing(client.events(address, body, self.in_time)) as events:
             async for event in events:
                 yield event
+
+    async def renew_token(self, account: Account) -> None:
+        """See `Link.renew_token`. litellm waits for servers, so a thread does it."""
+        await self.litellm()
+        await asyncio.to_thread(_renew_token, account)
 
     async def in_time(self, awaitable: Awaitable[_T]) -> _T:
         """See `Link.in_time`.
@@ -166,6 +172,34 @@ def _send_bodies_as_they_are() -> None:
         return {name: value for name, value in body.items() if not isinstance(value, omitted)}
 
     chat.async_maybe_transform = given
+
+
+def _renew_token(account: Account) -> None:
+    """Have litellm renew the token of `account` if it ran out.
+
+    Where it cannot, it would ask the person to sign in: in our log, and wait.
+
+    Raises:
+        NotSignedInError: it cannot.
+    """
+    module: Any = importlib.import_module(f"litellm.llms.{account.provider}.authenticator")
+
+    ended = NotSignedInError(
+        f"{account.title} gives no new token: the sign-in ended, or it cannot be reached"
+    )
+
+    def refuse(*_arguments: object, **_named: object) -> Never:
+        raise ended
+
+    for sign_in in ("_login", "_login_device_code", "_wait_for_access_token"):
+        setattr(module.Authenticator, sign_in, refuse)
+    authenticator = module.Authenticator()
+    try:
+        getattr(authenticator, "get_api_key", authenticator.get_access_token)()
+    except Exception as error:
+        if getattr(error, "status_code", None) == 401:
+            raise ended from error
+        raise
 
 
 def _new_client() -> EventClient:

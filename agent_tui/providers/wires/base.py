@@ -7,6 +7,7 @@ from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 from pydantic import JsonValue
 
 from agent_tui.messages import AssistantMessage, JsonObject, Message
+from agent_tui.providers.accounts.account import Account
 from agent_tui.providers.base import Chunk, ModelRef
 from agent_tui.providers.litellm.protocol import Start
 from agent_tui.providers.wires.litellm_module import LiteLlm
@@ -76,6 +77,14 @@ class Link(Protocol):
         """The litellm module, imported the first time (seconds)."""
         ...
 
+    async def renew_token(self, account: Account) -> None:
+        """Have litellm make the token of `account` a fresh one, if it is not.
+
+        Raises:
+            NotSignedInError: what is kept is no longer good for one.
+        """
+        ...
+
 
 class StreamError(Exception):
     """A request that came to no good end; what was counted until then still holds."""
@@ -127,6 +136,12 @@ class MissingKeyError(Exception):
 
     def __init__(self, variable: str) -> None:
         super().__init__(f"no key is set in {variable}")
+
+
+class NotSignedInError(Exception):
+    """Nobody is signed in to the account that a model is asked with, or not any more."""
+
+    status_code = 401
 
 
 class NoStreamError(RefusedError):

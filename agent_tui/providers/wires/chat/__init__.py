@@ -4,9 +4,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 from typing import Final
 
+from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, UsageChunk
 from agent_tui.providers.litellm.protocol import Start
-from agent_tui.providers.wires.base import Fit, Link, Wire
+from agent_tui.providers.wires.base import Fit, Link, NotSignedInError, Wire
 from agent_tui.providers.wires.chat.arguments import request_arguments
 from agent_tui.providers.wires.chat.messages import messages_to_send
 from agent_tui.providers.wires.chat.rehearsal import rehearse
@@ -40,7 +41,12 @@ async def _stream(start: Start, link: Link) -> AsyncGenerator[Chunk, None]:
     speak HTTP); the few that set "stop" by themselves (vertex through Google's SDK, mock
     replies) count as whole.
     """
+    account = ACCOUNTS.get(start.model.partition("/")[0])
+    if account is not None and not account.is_signed_in(link.environ):
+        raise NotSignedInError(f"nobody is signed in to {account.title}")
     litellm, known = await link.litellm(), await link.known(start.model)
+    if account is not None:
+        await link.in_time(link.renew_token(account))
     arguments = request_arguments(start, litellm.provider_list, link.environ, known)
     response = await link.in_time(litellm.acompletion(**arguments))
     calls, reasoning = CallSplitter(), Reasoning()

@@ -1,0 +1,19 @@
+"""The accounts there are: a new one is a line here."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from agent_tui.providers.accounts.account import Account
+from agent_tui.providers.accounts.chatgpt import CHATGPT
+from agent_tui.providers.accounts.copilot import COPILOT
+
+ACCOUNTS: Final[Mapping[str, Account]] = MappingProxyType(
+    {account.provider: account for account in (COPILOT, CHATGPT)}
+)
+"""By the provider whose models they are for."""
+
+
+def login_command(account: Account) -> str:
+    """What the person types to sign in."""
+    return f"agent-tui login {account.name}"

@@ -1,0 +1,215 @@
+"""Signing in with a code, with a server on loopback in place of GitHub and of ChatGPT."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_tui.messages import JsonObject, UserMessage
+from agent_tui.providers.accounts.account import Account
+from agent_tui.providers.accounts.chatgpt import CHATGPT, ChatGptService
+from agent_tui.providers.accounts.copilot import COPILOT
+from agent_tui.providers.accounts.device import DeviceCode, SignInError, sign_in
+from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
+from agent_tui.providers.litellm.host import ProviderHost
+from tests.providers.requests import failing
+from tests.support.account_server import AccountServer
+from tests.support.provider_process import PATIENCE_S
+
+PENDING: JsonObject = {"error": "authorization_pending"}
+TOKEN: JsonObject = {"access_token": "gho_0123456789"}
+TOKENS: JsonObject = {"access_token": "at-1", "refresh_token": "rt-1", "id_token": "it-1"}
+
+
+@pytest.fixture
+def server() -> Iterator[AccountServer]:
+    with AccountServer() as running:
+        yield running
+
+
+def github(server: AccountServer, folder: Path, *polls: JsonObject | int) -> dict[str, str]:
+    """`server` as GitHub, which answers `polls` one after the other; and the environment."""
+    server.answers = {
+        "/code": [
+            {
+                "device_code": "device-1",
+                "user_code": "ABCD-1234",
+                "verification_uri": "https://github.com/login/device",
+                "interval": 0,
+            }
+        ],
+        "/token": list(polls),
+        "/copilot": [{"token": "short-1", "expires_at": 0}],
+    }
+    return {
+        "GITHUB_COPILOT_TOKEN_DIR": str(folder / "copilot"),
+        "GITHUB_COPILOT_DEVICE_CODE_URL": f"{server.url}/code",
+        "GITHUB_COPILOT_ACCESS_TOKEN_URL": f"{server.url}/token",
+        "GITHUB_COPILOT_API_KEY_URL": f"{server.url}/copilot",
+    }
+
+
+def chatgpt(server: AccountServer, *polls: JsonObject | int) -> None:
+    """`server` as ChatGPT, which answers `polls` one after the other."""
+    given: JsonObject = {"device_auth_id": "id-1", "user_code": "WXYZ", "interval": "0"}
+    server.answers = {
+        "/api/accounts/deviceauth/usercode": [given],
+        "/api/accounts/deviceauth/token": list(polls),
+        "/oauth/token": [TOKENS],
+    }
+
+
+async def test_a_code_that_was_entered_gives_a_token_that_is_kept(
+    server: AccountServer, tmp_path: Path
+):
+    environ = github(server, tmp_path, PENDING, PENDING, TOKEN)
+    short_lived = tmp_path / "copilot" / "api-key.json"
+    short_lived.parent.mkdir()
+    short_lived.write_text('{"token": "of another account", "expires_at": 9999999999}')
+    shown: list[DeviceCode] = []
+    assert not COPILOT.is_signed_in(environ)
+    await sign_in(COPILOT.service(environ), shown.append)
+    assert [(code.user_code, code.page) for code in shown] == [
+        ("ABCD-1234", "https://github.com/login/device")
+    ]
+    kept = tmp_path / "copilot" / "access-token"
+    assert kept.read_text() == "gho_0123456789"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert not short_lived.exists()
+    assert COPILOT.is_signed_in(environ)
+    assert server.paths.count("/token") == 3
+    assert json.loads(server.asked[1][2])["device_code"] == "device-1"
+    assert COPILOT.sign_out(environ)
+    assert not COPILOT.is_signed_in(environ)
+
+
+@pytest.mark.parametrize(
+    ("poll", "said"),
+    [
+        ({"error": "expired_token"}, "ran out"),
+        ({"error": "access_denied"}, "refused"),
+        ({"error": "x", "error_description": "Not today"}, "Not today"),
+        (500, "status 500"),
+    ],
+)
+async def test_why_nobody_was_signed_in_is_said(
+    server: AccountServer, tmp_path: Path, poll: JsonObject | int, said: str
+):
+    environ = github(server, tmp_path, PENDING, poll)
+    with pytest.raises(SignInError, match=said):
+        await sign_in(COPILOT.service(environ), lambda _: None)
+    assert not COPILOT.is_signed_in(environ)
+
+
+async def test_a_code_that_nobody_enters_runs_out(server: AccountServer, tmp_path: Path):
+    environ = github(server, tmp_path, PENDING)
+    given = server.answers["/code"][0]
+    assert isinstance(given, dict)
+    given |= {"interval": 3_600, "expires_in": 0}
+    with pytest.raises(SignInError, match="ran out before it was entered"):
+        await sign_in(COPILOT.service(environ), lambda _: None)
+
+
+async def test_an_account_without_copilot_is_told_of_and_not_kept(
+    server: AccountServer, tmp_path: Path
+):
+    environ = github(server, tmp_path, TOKEN)
+    server.answers["/copilot"] = [403]
+    with pytest.raises(SignInError, match="may not use Copilot"):
+        await sign_in(COPILOT.service(environ), lambda _: None)
+    assert not COPILOT.is_signed_in(environ)
+
+
+async def test_a_service_that_is_not_there_is_named(tmp_path: Path):
+    environ = {"GITHUB_COPILOT_DEVICE_CODE_URL": "http://127.0.0.1:1/code"}
+    environ["GITHUB_COPILOT_TOKEN_DIR"] = str(tmp_path)
+    with pytest.raises(SignInError, match=r"127\.0\.0\.1 cannot be reached"):
+        await sign_in(COPILOT.service(environ), lambda _: None)
+
+
+async def test_chatgpt_exchanges_what_the_code_gave(server: AccountServer, tmp_path: Path):
+    granted: JsonObject = {"authorization_code": "code-1", "code_verifier": "verifier-1"}
+    chatgpt(server, 403, 404, granted)
+    environ = {"CHATGPT_TOKEN_DIR": str(tmp_path / "chatgpt")}
+    shown: list[DeviceCode] = []
+    assert not CHATGPT.is_signed_in(environ)
+    await sign_in(ChatGptService(environ, server.url), shown.append)
+    assert [(code.user_code, code.page) for code in shown] == [
+        ("WXYZ", f"{server.url}/codex/device")
+    ]
+    kept = tmp_path / "chatgpt" / "auth.json"
+    assert json.loads(kept.read_text()) == TOKENS
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert "code=code-1" in server.asked[-1][2]
+    assert "code_verifier=verifier-1" in server.asked[-1][2]
+    assert CHATGPT.is_signed_in(environ)
+
+
+async def test_chatgpt_that_gives_no_codes_says_what_may_help(
+    server: AccountServer, tmp_path: Path
+):
+    environ = {"CHATGPT_TOKEN_DIR": str(tmp_path)}
+    with pytest.raises(SignInError, match="settings"):
+        await sign_in(ChatGptService(environ, server.url), lambda _: None)
+
+
+async def test_a_file_that_litellm_left_without_a_token_is_no_sign_in(tmp_path: Path):
+    environ = {"CHATGPT_TOKEN_DIR": str(tmp_path)}
+    (tmp_path / "auth.json").write_text('{"device_code_requested_at": 1}')
+    assert not CHATGPT.is_signed_in(environ)
+
+
+async def refused(host: ProviderHost, model: str) -> ProviderError:
+    """How a request to `model` fails before anything came."""
+    asked = ModelRequest(model=ModelRef(model), system="", messages=(UserMessage(content="hello"),))
+    received, error = await failing(host, asked)
+    assert not received
+    return error
+
+
+@pytest.mark.parametrize("account", [COPILOT, CHATGPT])
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_model_of_an_account_that_nobody_is_signed_in_to_says_so_at_once(
+    account: Account, host: ProviderHost
+):
+    error = await refused(host, f"{account.provider}/gpt-5.4")
+    assert error.kind == "auth"
+    assert f"nobody is signed in to {account.title}" in error.message
+    assert error.hint.startswith(f"Sign in with agent-tui login {account.name}")
+
+
+@pytest.mark.thorough
+async def test_a_sign_in_that_ended_is_said_and_no_code_asked_for(
+    server: AccountServer, tmp_path: Path, worker_environ: dict[str, str]
+):
+    environ = {**worker_environ, **github(server, tmp_path, PENDING)}
+    environ["CHATGPT_TOKEN_DIR"] = str(tmp_path / "chatgpt")
+    server.answers["/copilot"] = [401]
+    COPILOT.service(environ).keep(TOKEN)
+    CHATGPT.service(environ).keep(TOKENS)  # its server is not reached: see `worker_environ`
+    host = ProviderHost(log_path=tmp_path / "log", idle_timeout_s=PATIENCE_S, environ=environ)
+    for account in (COPILOT, CHATGPT):
+        error = await refused(host, f"{account.provider}/gpt-5.4")
+        assert "the sign-in ended" in error.message
+        assert f"agent-tui login {account.name}" in error.hint
+    await host.aclose()
+    assert set(server.paths) == {"/copilot"}
+
+
+@pytest.mark.thorough
+async def test_a_token_that_holds_is_sent(
+    server: AccountServer, tmp_path: Path, worker_environ: dict[str, str]
+):
+    environ = {**worker_environ, **github(server, tmp_path, PENDING)}
+    environ["GITHUB_COPILOT_API_BASE"] = server.url
+    server.answers["/copilot"] = [{"token": "short-1", "expires_at": 9_999_999_999}]
+    server.answers["/chat/completions"] = [400]
+    COPILOT.service(environ).keep(TOKEN)
+    host = ProviderHost(log_path=tmp_path / "log", idle_timeout_s=PATIENCE_S, environ=environ)
+    error = await refused(host, "github_copilot/gpt-4o")
+    await host.aclose()
+    assert error.kind == "bad_request"
+    assert server.paths == ["/copilot", "/chat/completions"]
+    assert server.asked[0][1]["authorization"] == "token gho_0123456789"
+    assert server.asked[1][1]["authorization"] == "Bearer short-1"
