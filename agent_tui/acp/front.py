@@ -1,16 +1,26 @@
-"""An editor as a `Front`: what commands tell becomes messages; nobody answers their questions."""
+"""An editor as a `Front`: what commands tell becomes messages, what they ask, requests."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level
+from agent_tui.commands.core.questions import Question
 from agent_tui.commands.core.registry import CommandRegistry
-from agent_tui.commands.core.unanswered import UnansweredFront
+from agent_tui.commands.core.unanswered import AnswerT, UnansweredFront
 from agent_tui.commands.program import command_sections
 from agent_tui.events import AgentEvent, TurnFinished
+
+
+class Chooser(Protocol):
+    """Puts a question to the person; None where they leave it."""
+
+    def __call__(self, question: Question[AnswerT], /) -> Awaitable[AnswerT | None]:
+        """The value of the answer."""
+        ...
 
 
 @dataclass(slots=True)
@@ -23,20 +33,23 @@ class AcpFront(UnansweredFront):
         registry: The commands there are.
         see: Takes every event.
         tell: Takes what commands say.
+        choose: Has the person answer a question.
         finished: How the newest turn ended; None before there was one.
     """
 
-    nobody_answers = "commands cannot ask in an editor."
+    nobody_answers = "lists cannot be picked from in an editor."
 
     runtime: AgentRuntime
     services: CommandServices
     registry: CommandRegistry
     see: Callable[[AgentEvent], None]
     tell: Callable[[str], None]
+    choose: Chooser
     finished: TurnFinished | None = field(default=None, init=False)
     name: str = field(default="acp", init=False)
     screen: None = field(default=None, init=False)
-    can_ask: bool = field(default=False, init=False)
+    can_ask: bool = field(default=True, init=False)
+    can_pick: bool = field(default=False, init=False)
     is_working: bool = field(default=False, init=False)
 
     def help(self) -> FrontHelp:
@@ -46,6 +59,10 @@ class AcpFront(UnansweredFront):
     def say(self, text: str, level: Level = "info") -> None:
         """Tell it in the chat."""
         self.tell(text)
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | None:
+        """Have the person decide."""
+        return await self.choose(question)
 
     def show_events(self, events: Iterable[AgentEvent]) -> None:
         """Tell what a quick change of the runtime returned."""

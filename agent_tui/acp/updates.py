@@ -216,6 +216,24 @@ def _ended(
     )
 
 
+def asked(question_id: str, title: str) -> ToolCallStart:
+    """A question that belongs to no call, before it is put."""
+    return ToolCallStart(
+        session_update="tool_call",
+        tool_call_id=question_id,
+        title=safe_text(title, keep_newlines=False),
+        kind="other",
+        status="pending",
+    )
+
+
+def answered(question_id: str) -> ToolCallProgress:
+    """It is out of the way."""
+    return ToolCallProgress(
+        session_update="tool_call_update", tool_call_id=question_id, status="completed"
+    )
+
+
 def _progress(call_id: str, output: str) -> ToolCallProgress:
     return ToolCallProgress(
         session_update="tool_call_update",

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +46,7 @@ from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.mcp.hub import McpHub
+from agent_tui.tools.mcp.spec import ServerSpec
 from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.environment import model_environ, person_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -119,7 +120,11 @@ class Program:
 
 
 def compose(
-    arguments: Arguments, *, is_interactive: bool, trust: FolderTrust | None = None
+    arguments: Arguments,
+    *,
+    is_interactive: bool,
+    trust: FolderTrust | None = None,
+    of_editor: Sequence[ServerSpec] = (),
 ) -> Program:
     """Build the program: settings, models, tools, permissions, and the conversation over them.
 
@@ -127,6 +132,7 @@ def compose(
         arguments: The command line.
         is_interactive: Whether there is a person who can answer questions.
         trust: What was decided about folders; None is what is kept and `arguments` say.
+        of_editor: MCP servers that an editor names for the conversation.
 
     Raises:
         AgentTuiError: the folder or the session asked for does not exist.
@@ -173,6 +179,7 @@ def compose(
         environ=os.environ,
         own_keys=own_keys,
         cwd=cwd,
+        of_editor=of_editor,
     )
     own_tools = default_toolbox(
         keeper,

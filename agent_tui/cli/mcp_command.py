@@ -192,7 +192,7 @@ def _remove(name: str) -> None:
 
 def _decide(name: str, *, is_allowed: bool) -> None:
     for one in _found().servers:
-        if one.spec.name == name and one.spec.is_projects:
+        if one.spec.name == name and one.spec.is_asked_about:
             settings = load_settings(user_config_path(), os.environ).settings
             server_files(settings, kept_trust()).answer(one.spec, is_allowed=is_allowed)
             outcome = "is started from now on" if is_allowed else "is never started"

@@ -20,7 +20,7 @@ from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.export.formats import export_target, write_export
+from agent_tui.sessions.export.formats import EXPORT_FORMATS, export_target, write_export
 from agent_tui.sessions.file.status import SessionStatus
 from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS, foreign_sessions
 from agent_tui.sessions.importers.import_session import import_session
@@ -29,11 +29,6 @@ from agent_tui.sessions.store import SessionStore
 
 OpenWay: TypeAlias = Literal["write", "read-only", "fork", "here"]
 
-_EXPORT_KINDS = (
-    ("md", "Markdown, to read"),
-    ("html", "a web page by itself"),
-    ("jsonl", "the whole session file"),
-)
 _BUSY = "Cannot leave this session while the agent works. Use /abort first."
 _LONG_S = 0.3
 _MOST_COMPLETED = 1_000
@@ -132,8 +127,10 @@ async def name(front: Front, argument: str) -> None:
 
 
 @command(
-    "[md|html|jsonl] [path]",
-    completions=lambda _front: tuple(Completion(*kind) for kind in _EXPORT_KINDS),
+    f"[{'|'.join(EXPORT_FORMATS)}] [path]",
+    completions=lambda _front: tuple(
+        Completion(name, each.about) for name, each in EXPORT_FORMATS.items()
+    ),
     takes_path=True,
 )
 async def export(front: Front, argument: str) -> None:

@@ -106,7 +106,7 @@ async def test_commands_modes_and_options(place: Place):
         await say(connection, begun.session_id, "/nosuch")
         assert "Unknown command /nosuch" in editor.text()
         await say(connection, begun.session_id, "/model")
-        assert "commands cannot ask in an editor" in editor.text()
+        assert "lists cannot be picked from in an editor" in editor.text()
         await connection.set_session_mode(session_id=begun.session_id, mode_id="full")
         with pytest.raises(RequestError):
             await connection.set_session_mode(session_id=begun.session_id, mode_id="none")

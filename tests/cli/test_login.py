@@ -82,7 +82,7 @@ def test_ctrl_c_ends_the_wait_and_keeps_nothing(github: AccountServer, tmp_path:
     github.on_request = lambda path: asked.set() if path == "/ACCESS_TOKEN" else None
     with PtyProgram([sys.executable, "-m", "agent_tui", "login", "copilot"]) as program:
         assert asked.wait(30)
-        assert "ABCD-1234" in program.text
+        program.wait_for("ABCD-1234")
         os.killpg(program.process.pid, signal.SIGINT)
         assert program.process.wait(30) == 130
         program.wait_for("Ended: nothing was kept.")

@@ -24,7 +24,6 @@ from agent_tui.messages import (
     AssistantMessage,
     ThinkingLevel,
     ToolResultMessage,
-    Usage,
     UserMessage,
 )
 from agent_tui.permissions.engine import PermissionEngine
@@ -32,10 +31,6 @@ from agent_tui.permissions.trust import WithheldFile
 from agent_tui.providers.base import ModelRef, model_name
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
-    BranchSummaryEntry,
-    CompactionEntry,
-    CustomEntry,
-    Entry,
     Header,
     MessageEntry,
     ModelChangeEntry,
@@ -45,9 +40,9 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.file.kept_files import KeptFiles, kept_folder
 from agent_tui.sessions.lineage.chain import parent_file
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.agent_runs import run_in
 from agent_tui.sessions.replay.file_changes import unfinished_restore
 from agent_tui.sessions.replay.jobs import known_jobs
+from agent_tui.sessions.replay.own_usage import own_usage
 from agent_tui.text import repair_text
 from agent_tui.tools.files.versions import version_of
 from agent_tui.tools.jobs.table import JobTable
@@ -239,20 +234,10 @@ def _take_up_history(conversation: Conversation) -> None:
     """
     log = conversation.log
     for entry in log.entries:
-        is_copied = was_copied(log, entry)
-        match entry:
-            case MessageEntry(message=AssistantMessage() as reply):
-                conversation.tool_call_ids.update(call.id for call in reply.tool_calls)
-                if not is_copied:
-                    conversation.totals = add_totals(conversation.totals, reply.usage)
-            case CompactionEntry(usage=Usage() as usage) if entry.parent_id and not is_copied:
-                conversation.totals = add_totals(conversation.totals, usage)
-            case BranchSummaryEntry(usage=Usage() as usage) if not is_copied:
-                conversation.totals = add_totals(conversation.totals, usage)
-            case CustomEntry() if not is_copied and (run := run_in(entry)) is not None:
-                conversation.totals = add_totals(conversation.totals, run.usage)
-            case _:
-                pass
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
+            conversation.tool_call_ids.update(call.id for call in entry.message.tool_calls)
+        if (usage := own_usage(log.header, entry)) is not None:
+            conversation.totals = add_totals(conversation.totals, usage)
     carried = log.header.compaction
     earlier = carried.handover.state.jobs if carried and carried.handover else {}
     conversation.known_jobs.update(known_jobs(log.path_entries(), earlier))
@@ -290,11 +275,6 @@ def unfinished_files_note(log: SessionLog) -> str:
         f"Files were being put back when the program ended, and {len(plan.restores)} are not yet. "
         "/undo goes on with it, or takes it back."
     )
-
-
-def was_copied(log: SessionLog, entry: Entry) -> bool:
-    """Whether `entry` came from the session that `log` goes on from."""
-    return log.header.parent_session is not None and entry.timestamp < log.header.timestamp
 
 
 def working_folder(log: SessionLog, present: Path, *, here: bool = False) -> tuple[Path, str]:

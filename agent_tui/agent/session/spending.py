@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from agent_tui.agent.session.opening import was_copied
 from agent_tui.messages import AssistantMessage, Usage
 from agent_tui.providers.base import model_name
 from agent_tui.sessions.entries import BranchSummaryEntry, CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.agent_runs import run_in
 from agent_tui.sessions.replay.changes import report_of
+from agent_tui.sessions.replay.own_usage import was_copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Spending:
 
 def spending_of(log: SessionLog) -> Spending:
     """What `log` tells, left branches included; what was copied into it is not counted again."""
-    own = [entry for entry in log.entries if not was_copied(log, entry)]
+    own = [entry for entry in log.entries if not was_copied(log.header, entry)]
     by_model: dict[str, Spent] = {}
     for message in _replies(own):
         name = model_name(message.provider, message.model)
@@ -93,7 +93,9 @@ def _since_compaction(log: SessionLog) -> Spent | None:
     if not places:
         return None
     since = Spent()
-    for message in _replies(entry for entry in path[places[-1] :] if not was_copied(log, entry)):
+    for message in _replies(
+        entry for entry in path[places[-1] :] if not was_copied(log.header, entry)
+    ):
         since = since.plus(message.usage)
     return since
 

@@ -26,7 +26,7 @@ from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.errors import UsageError
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import safe_json
-from agent_tui.sessions.export.formats import exported
+from agent_tui.sessions.export.formats import EXPORT_FORMATS, exported, kind_of
 from agent_tui.sessions.importers.discovery import FOREIGN_AGENTS
 from agent_tui.sessions.importers.formats import FORMAT_NAMES
 from agent_tui.sessions.log import SessionLog
@@ -35,10 +35,9 @@ from agent_tui.sessions.store import SessionStore
 _DESCRIPTION = """\
 List, show, export, rename and delete sessions, and take over those of other agents."""
 _MOST_DIGITS = 12
-_EXPORT_KINDS = ("md", "html", "jsonl")
 _EXPORT_NOTE = """\
-In Markdown and in the page, what looks like a key, a token or a password is taken out. The
-session format is exact, with whatever was said and printed."""
+What looks like a key, a token or a password is taken out. Only the session format is exact, with
+whatever was said and printed."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -103,10 +102,11 @@ def _add_reading(add: Callable[..., argparse.ArgumentParser]) -> None:
     export = add("export", _export, "a session as a document", _EXPORT_NOTE)
     export.add_argument(
         "--format",
-        choices=_EXPORT_KINDS,
+        choices=tuple(EXPORT_FORMATS),
         default=None,
         dest="kind",
-        help="Markdown (default), one web page, or the session format; else the suffix of FILE",
+        help="Markdown (default), one web page, the session format, or a trajectory in "
+        "Harbor's ATIF; else the suffix of FILE",
     )
     export.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of printing it")
     for one in (show, export):
@@ -178,14 +178,13 @@ def _export_session(log: SessionLog, kind: str | None, output: Path | None) -> N
 
     Args:
         log: The session.
-        kind: One of `_EXPORT_KINDS`; None: by the suffix of `output`, else Markdown.
+        kind: One of `EXPORT_FORMATS`; None: by the suffix of `output`, else Markdown.
         output: A file that does not exist yet.
 
     Raises:
         UsageError: It exists, or cannot be written.
     """
-    suffix = output.suffix.lstrip(".") if output else ""
-    kind = kind or (suffix if suffix in _EXPORT_KINDS else "md")
+    kind = kind or (kind_of(output) if output else "md")
     text = exported(log, kind, secret_values(os.environ))
     if kind == "jsonl":
         text = safe_json(text)  # the same values; the other formats are harmless already

@@ -91,7 +91,8 @@ def document_of(
         replace(
             block, title=mask_secrets(block.title, secrets), text=mask_secrets(block.text, secrets)
         )
-        for block in _blocks_of(path)
+        for entry in path
+        for block in blocks_of(entry)
     )
     title = mask_secrets(_title_of(path), secrets)
     return Document(title, tuple(_facts_of(header, branches)), tuple(blocks))
@@ -138,30 +139,29 @@ def other_branches(entries: Sequence[Entry], path: Sequence[Entry]) -> tuple[int
     return tuple(counts)
 
 
-def _blocks_of(path: Sequence[Entry]) -> Iterator[Block]:
-    """The pieces of the conversation on `path`."""
-    for entry in path:
-        match entry:
-            case MessageEntry():
-                yield from _message_blocks(entry.message)
-            case CompactionEntry():
-                yield Block("summary", _compacted(entry), entry.summary)
-            case BranchSummaryEntry():
-                yield Block("summary", "A branch that was left", entry.summary)
-            case CustomMessageEntry() if mark := mark_of(entry):
-                yield from _scope_blocks(mark)
-            case CustomMessageEntry() if note := _note_of(entry):
-                yield Block("summary", "Note", note)
-            case CustomMessageEntry() if entry.display:
-                images = images_in(entry.content)
-                yield Block("user", entry.custom_type or "Note", entry.text, images=images)
-            case CustomEntry() if report := report_of(entry):
-                done = describe_edits(report.messages, report.freed)
-                yield Block("summary", _compacted(report), done)
-            case CustomEntry() if is_undo_mark(entry):
-                yield Block("summary", "Note", UNDONE)
-            case _:
-                continue
+def blocks_of(entry: Entry) -> Iterator[Block]:
+    """The pieces of a document that `entry` tells of; none for what only keeps state."""
+    match entry:
+        case MessageEntry():
+            yield from _message_blocks(entry.message)
+        case CompactionEntry():
+            yield Block("summary", _compacted(entry), entry.summary)
+        case BranchSummaryEntry():
+            yield Block("summary", "A branch that was left", entry.summary)
+        case CustomMessageEntry() if mark := mark_of(entry):
+            yield from _scope_blocks(mark)
+        case CustomMessageEntry() if note := _note_of(entry):
+            yield Block("summary", "Note", note)
+        case CustomMessageEntry() if entry.display:
+            images = images_in(entry.content)
+            yield Block("user", entry.custom_type or "Note", entry.text, images=images)
+        case CustomEntry() if report := report_of(entry):
+            done = describe_edits(report.messages, report.freed)
+            yield Block("summary", _compacted(report), done)
+        case CustomEntry() if is_undo_mark(entry):
+            yield Block("summary", "Note", UNDONE)
+        case _:
+            return
 
 
 def _note_of(entry: CustomMessageEntry) -> str:

@@ -1,28 +1,70 @@
-"""A session as a file to keep or pass on: Markdown, one web page, or its own format."""
+"""A session as a file to keep or pass on, in one of `EXPORT_FORMATS`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
-from agent_tui.sessions.export.document import document_of, other_branches
+from agent_tui.sessions.export.atif import to_atif
+from agent_tui.sessions.export.document import Document, document_of, other_branches
 from agent_tui.sessions.export.markdown import to_markdown
 from agent_tui.sessions.export.page import to_html
 from agent_tui.sessions.format.codec import encode_entry, encode_header
 from agent_tui.sessions.log import SessionLog
 
-_EXPORT_SUFFIXES = {"md": ".md", "html": ".html", "jsonl": ".jsonl"}
+
+@dataclass(frozen=True, slots=True)
+class ExportFormat:
+    """One form a session is written in. `text` makes it of a log, without the given secrets."""
+
+    suffix: str
+    about: str
+    text: Callable[[SessionLog, Sequence[str]], str]
+
+
+def _markdown(log: SessionLog, secrets: Sequence[str]) -> str:
+    return to_markdown(_document(log, secrets))
+
+
+def _page(log: SessionLog, secrets: Sequence[str]) -> str:
+    return to_html(_document(log, secrets))
+
+
+def _document(log: SessionLog, secrets: Sequence[str]) -> Document:
+    path = log.path_entries()
+    return document_of(log.header, path, other_branches(log.entries, path), secrets)
+
+
+def _atif(log: SessionLog, secrets: Sequence[str]) -> str:
+    return to_atif(log.header, log.path_entries(), secrets)
+
+
+def _jsonl(log: SessionLog, _secrets: Sequence[str]) -> str:
+    return to_jsonl(log)
+
+
+EXPORT_FORMATS: Final = {
+    "md": ExportFormat(".md", "Markdown, to read", _markdown),
+    "html": ExportFormat(".html", "a web page by itself", _page),
+    "jsonl": ExportFormat(".jsonl", "the whole session file", _jsonl),
+    "atif": ExportFormat(".json", "a trajectory in Harbor's ATIF", _atif),
+}
+"""By name; Markdown is what is made where nothing else is asked for."""
 
 
 def exported(log: SessionLog, kind: str, secrets: Sequence[str] = ()) -> str:
-    """The present branch of `log` as ``html`` or Markdown; as ``jsonl`` the whole file.
+    """The present branch of `log` in the format `kind`; as ``jsonl`` the whole file.
 
-    Documents hold none of `secrets` and nothing that looks like one; ``jsonl`` is exact.
+    It holds none of `secrets` and nothing that looks like one; only ``jsonl`` is exact.
     """
-    if kind == "jsonl":
-        return to_jsonl(log)
-    path = log.path_entries()
-    document = document_of(log.header, path, other_branches(log.entries, path), secrets)
-    return to_html(document) if kind == "html" else to_markdown(document)
+    return EXPORT_FORMATS[kind].text(log, secrets)
+
+
+def kind_of(path: Path) -> str:
+    """The format that the suffix of `path` stands for, else Markdown."""
+    kinds = {each.suffix: kind for kind, each in EXPORT_FORMATS.items()}
+    return kinds.get(path.suffix, "md")
 
 
 def to_jsonl(log: SessionLog) -> str:
@@ -34,15 +76,14 @@ def to_jsonl(log: SessionLog) -> str:
 def export_target(argument: str, log: SessionLog, cwd: Path) -> tuple[str, Path]:
     """The kind and the file an ``/export`` argument means; Markdown in `cwd` by default."""
     first, _, rest = argument.partition(" ")
-    kind, written = (first, rest.strip()) if first in _EXPORT_SUFFIXES else ("", argument)
+    kind, written = (first, rest.strip()) if first in EXPORT_FORMATS else ("", argument)
     if written:
         path = (cwd / Path(written).expanduser()).resolve()
-        by_suffix = {suffix: kind for kind, suffix in _EXPORT_SUFFIXES.items()}
-        return kind or by_suffix.get(path.suffix, "md"), path
+        return kind or kind_of(path), path
     stamp = datetime.fromisoformat(log.header.timestamp).strftime("%Y-%m-%d-%H%M")
     kind = kind or "md"
     stem = f"session-{stamp}-{log.header.id[:8]}"
-    return kind, _free_path(cwd, stem, _EXPORT_SUFFIXES[kind])
+    return kind, _free_path(cwd, stem, EXPORT_FORMATS[kind].suffix)
 
 
 def _free_path(folder: Path, stem: str, suffix: str) -> Path:

@@ -7,11 +7,10 @@ from importlib.resources import files
 from agent_tui.messages import ImageContent
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.sessions.export.document import Block, Document
+from agent_tui.sessions.export.images import image_address
 
 _SHOWN_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
 """Images that are nothing but pixels; an SVG may hold anything."""
-
-_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
 def to_html(document: Document) -> str:
@@ -35,9 +34,8 @@ def _block_html(block: Block) -> str:
 
 
 def _image_html(image: ImageContent) -> str:
-    data = "".join(image.data.split())
-    if image.mime_type in _SHOWN_IMAGES and _BASE64.fullmatch(data):
-        return f'<img alt="An image" src="data:{image.mime_type};base64,{data}">'
+    if (address := image_address(image, _SHOWN_IMAGES)) is not None:
+        return f'<img alt="An image" src="{address}">'
     return f"<p>[image, {_escape(image.mime_type)}]</p>"
 
 
