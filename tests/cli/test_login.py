@@ -55,7 +55,7 @@ def test_signing_in_and_out(github: AccountServer, capsys: pytest.CaptureFixture
     said = capsys.readouterr().out
     assert "https://github.com/login/device" in said
     assert "ABCD-1234" in said
-    assert "good for 15 minutes" in said
+    assert "good for 15 min." in said
     assert said.endswith("Signed in to GitHub Copilot. Its models are called github_copilot/...\n")
     assert "\x1b" not in said
     assert "gho_" not in said

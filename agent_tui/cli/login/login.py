@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import os
 from collections.abc import Sequence
+from math import ceil
 from typing import cast
 
 from agent_tui.cli.browser import show_page
@@ -113,7 +114,7 @@ def _show(account: Account, code: DeviceCode) -> None:
     page, user_code = (safe_text(text, keep_newlines=False) for text in (code.page, code.user_code))
     write_text(
         f"To sign in to {account.title}, open\n\n    {page}\n\nand enter\n\n    {user_code}\n\n"
-        f"The code is good for {code.expires_in_s / 60:.0f} minutes. Give it to nobody. "
+        f"The code is good for {ceil(code.expires_in_s / 60)} min. Give it to nobody. "
         "Waiting; Ctrl+C ends it.\n"
     )
 
