@@ -19,6 +19,7 @@ from agent_tui.cli.folders import (
     instructions_not_obeyed,
     launch_folder,
 )
+from agent_tui.cli.login.keys import use_kept_keys
 from agent_tui.cli.model_access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.cli.settings import session_root, settings_editor, trusted_config_files
 from agent_tui.cli.tool_services import command_sandbox, conversation_hooks, tool_servers
@@ -150,6 +151,7 @@ def compose(
     may_go_without = arguments.keeps_session and not settings.session_dir
     unkept = _why_no_session_is_kept(store.root) if may_go_without else ""
 
+    unread_keys = () if arguments.is_demo else use_kept_keys().problems
     budget = Budget(arguments.max_cost_usd)
     models = open_models(settings, os.environ, budget)
     if arguments.is_demo:
@@ -256,7 +258,9 @@ def compose(
         resume=_session_to_open(arguments, store, launch_cwd),
         keeps_model=arguments.model is not None or arguments.is_local,
         notices=tuple(
-            filter(None, (model_problem, unkept, *instructions_not_obeyed(added, trust)))
+            filter(
+                None, (model_problem, unkept, *unread_keys, *instructions_not_obeyed(added, trust))
+            )
         ),
         is_demo=arguments.is_demo,
     )

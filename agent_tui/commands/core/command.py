@@ -30,7 +30,7 @@ CompletionSource: TypeAlias = Callable[[Front], Completions | Awaitable[Completi
 """What takes time to find out is awaited, in a task of its own."""
 CommandSource: TypeAlias = Literal["program", "user", "project", "server"]
 Need: TypeAlias = Literal["", "person", "list", "screen"]
-"""What a command cannot do without: somebody who answers, or a screen that is drawn on."""
+"""What a command cannot do without: somebody who answers, lists to choose from, or a screen."""
 
 
 @dataclass(frozen=True, slots=True)
